@@ -1,0 +1,3 @@
+from seckill.cli import main
+
+main()

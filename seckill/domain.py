@@ -1,0 +1,269 @@
+"""What a sale, a round and an order are, and who is admitted. Pure: data and `now` come in, a decision goes out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from seckill.numbers import COUNTER_MAX, OrderNumber
+from seckill.outcomes import Outcome
+
+# One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
+QUANTITY_MAX = 1000
+UNITS_MAX = 1_000_000_000
+
+
+class RoundStatus(StrEnum):
+    """What the operator wants; the window is separate, and the gate's clock decides it."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+
+
+class SaleState(StrEnum):
+    """What buyers are shown."""
+
+    SCHEDULED = "scheduled"
+    OPEN = "open"
+    PAUSED = "paused"
+    SOLD_OUT = "sold_out"
+    ENDED = "ended"
+
+
+class OrderState(StrEnum):
+    QUEUED = "queued"  # admitted, waiting in the stream; not a success yet
+    UNPAID = "unpaid"  # committed in the ledger
+    PAID = "paid"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    FAILED = "failed"
+    REFUNDED = "refunded"  # paid for after it was over
+
+
+TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
+    # A free order has nothing to pay, so it goes from `queued` straight to `paid`.
+    OrderState.QUEUED: frozenset({OrderState.UNPAID, OrderState.PAID, OrderState.FAILED}),
+    OrderState.UNPAID: frozenset({OrderState.PAID, OrderState.CANCELLED, OrderState.EXPIRED}),
+    OrderState.PAID: frozenset(),
+    OrderState.CANCELLED: frozenset({OrderState.REFUNDED}),
+    OrderState.EXPIRED: frozenset({OrderState.REFUNDED}),
+    OrderState.FAILED: frozenset(),
+    OrderState.REFUNDED: frozenset(),
+}
+
+
+def may_become(state: OrderState, following: OrderState) -> bool:
+    return following in TRANSITIONS[state]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRef:
+    """Enough to find a round's keys."""
+
+    id: int
+    lane: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One occurrence of a sale. Its id is never used again and its stock is never reset."""
+
+    id: int
+    sale_id: int
+    ordinal: int
+    lane: int
+    total: int
+    limit_per_buyer: int
+    begins_ms: int
+    ends_ms: int
+    status: RoundStatus
+    epoch: int  # grows when the gate has to be rebuilt from the ledger; entries of another epoch are void
+    revision: int  # grows with every change an operator makes
+    synced_revision: int  # the revision that the gate is known to have
+    opened_ms: int | None  # when the gate got its stock; set once, before anybody can be admitted
+
+    @property
+    def ref(self) -> RoundRef:
+        return RoundRef(id=self.id, lane=self.lane)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleDraft:
+    """What the merchant announces."""
+
+    title: str
+    units: int
+    limit_per_buyer: int
+    price_cents: int
+    currency: str
+    begins_ms: int
+    ends_ms: int
+    pay_within_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleChange:
+    """What an operator wants changed; None leaves it as it is."""
+
+    title: str | None = None
+    add_units: int = 0
+    limit_per_buyer: int | None = None
+    begins_ms: int | None = None
+    ends_ms: int | None = None
+    status: RoundStatus | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sale:
+    id: int
+    title: str
+    price_cents: int
+    currency: str
+    pay_within_s: int
+    created_ms: int
+    changed: int  # the catalogue's version when this sale last changed
+    round: Round  # the current one
+
+    def state(self, now_ms: int, sold_out: bool) -> SaleState:
+        if self.round.status is RoundStatus.CLOSED or now_ms >= self.round.ends_ms:
+            return SaleState.ENDED
+        if now_ms < self.round.begins_ms:
+            return SaleState.SCHEDULED
+        if self.round.status is RoundStatus.PAUSED:
+            return SaleState.PAUSED
+        return SaleState.SOLD_OUT if sold_out else SaleState.OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """An order as the ledger has it."""
+
+    number: OrderNumber
+    sale_id: int
+    round_id: int
+    user: str
+    quantity: int
+    state: OrderState
+    price_cents: int  # for the whole order
+    currency: str
+    created_ms: int
+    expires_ms: int | None
+    paid_ms: int | None
+    closed_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A buyer presses "buy". An empty request id means that the buyer sent none: nothing to recognise a repeat by."""
+
+    user: str
+    quantity: int
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One order of a buyer as the gate remembers it. It stays for as long as the round, also when the order is over."""
+
+    number: OrderNumber
+    quantity: int
+    slot: int
+    request_id: str
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`holdings`: the order of an admitted or repeated claim; the live orders of a buyer who is at the limit."""
+
+    outcome: Outcome
+    holdings: tuple[Holding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """One admitted claim on its way from the gate to the ledger: what a stream entry carries."""
+
+    number: OrderNumber
+    round_id: int
+    epoch: int
+    user: str
+    quantity: int
+    slot: int
+    request_id: str
+    admitted_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundState:
+    """A round as the gate holds it."""
+
+    lane: int
+    total: int
+    available: int
+    admitted: int  # units ever admitted: only grows
+    released: int  # units ever given back: only grows
+    limit_per_buyer: int
+    begins_ms: int
+    ends_ms: int
+    status: RoundStatus
+    backlog: int = 0
+    counter: int = 0  # orders of this lane today
+    buyers: Mapping[str, tuple[Holding, ...]] = field(default_factory=dict)
+
+
+def admit(state: RoundState | None, claim: Claim, now_ms: int, backlog_max: int) -> tuple[RoundState | None, Answer]:
+    """The admission rule. `admit.lua` is the same rule inside the gate; random histories are run through both."""
+    if not 1 <= claim.quantity <= QUANTITY_MAX:
+        return state, Answer(Outcome.INVALID)
+    if state is None:
+        return state, Answer(Outcome.NOT_READY)
+    mine = state.buyers.get(claim.user, ())
+    if claim.request_id:
+        for holding in mine:
+            if holding.request_id == claim.request_id:
+                same = holding.quantity == claim.quantity
+                return state, Answer(Outcome.REPEATED if same else Outcome.KEY_REUSED, (holding,))
+    live = tuple(holding for holding in mine if holding.live)
+    refusal = _refusal(state, claim.quantity, live, now_ms, backlog_max)
+    if refusal is not None:
+        return state, Answer(refusal, live if refusal is Outcome.LIMIT_REACHED else ())
+    holding = Holding(
+        number=OrderNumber.mint(now_ms, state.lane, state.counter + 1),
+        quantity=claim.quantity,
+        slot=_lowest_free_slot(live),
+        request_id=claim.request_id,
+        live=True,
+    )
+    after = replace(
+        state,
+        available=state.available - claim.quantity,
+        admitted=state.admitted + claim.quantity,
+        backlog=state.backlog + 1,
+        counter=state.counter + 1,
+        buyers={**state.buyers, claim.user: (*mine, holding)},
+    )
+    return after, Answer(Outcome.ADMITTED, (holding,))
+
+
+def _refusal(
+    state: RoundState, quantity: int, live: tuple[Holding, ...], now_ms: int, backlog_max: int
+) -> Outcome | None:
+    if sum(holding.quantity for holding in live) + quantity > state.limit_per_buyer:
+        return Outcome.LIMIT_REACHED
+    if now_ms < state.begins_ms:
+        return Outcome.NOT_STARTED
+    if now_ms >= state.ends_ms or state.status is RoundStatus.CLOSED:
+        return Outcome.ENDED
+    if state.status is RoundStatus.PAUSED:
+        return Outcome.PAUSED
+    if state.backlog >= backlog_max or state.counter >= COUNTER_MAX:
+        return Outcome.OVERLOADED
+    if state.available < quantity:
+        return Outcome.SOLD_OUT
+    return None
+
+
+def _lowest_free_slot(live: tuple[Holding, ...]) -> int:
+    taken = {holding.slot for holding in live}
+    return next(slot for slot in range(1, len(taken) + 2) if slot not in taken)

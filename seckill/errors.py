@@ -1,0 +1,60 @@
+"""Errors are for broken things. A refusal ("sold out") is a value, see `outcomes.py`.
+
+SeckillError
+├── SettingsError          the configuration is wrong; lists everything that is
+├── StartError             something needed for the start is missing, taken or unsuitable
+├── GateError              the gate cannot do its work
+│   ├── GateUnavailable    …and the call certainly changed nothing
+│   └── GateUnclear        …and the call may or may not have been carried out
+├── TransportUnavailable   the order streams cannot be reached
+├── LedgerError
+│   ├── LedgerUnavailable  the database is away or busy: wait and try again
+│   └── LedgerRefused      the database is there and says no: trying again will not help
+└── NotPossible            an operator's request that the state of the sale does not allow
+"""
+
+
+class SeckillError(Exception):
+    """The message is one sentence that says what to do."""
+
+
+class SettingsError(SeckillError):
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class StartError(SeckillError):
+    pass
+
+
+class GateError(SeckillError):
+    pass
+
+
+class GateUnavailable(GateError):
+    pass
+
+
+class GateUnclear(GateError):
+    pass
+
+
+class TransportUnavailable(SeckillError):
+    pass
+
+
+class LedgerError(SeckillError):
+    pass
+
+
+class LedgerUnavailable(LedgerError):
+    pass
+
+
+class LedgerRefused(LedgerError):
+    pass
+
+
+class NotPossible(SeckillError):
+    pass

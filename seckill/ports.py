@@ -1,0 +1,202 @@
+"""What the use cases need from the outside, with the promises that every backend keeps."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from seckill.domain import (
+    Admission,
+    Answer,
+    Claim,
+    Holding,
+    Order,
+    Round,
+    RoundRef,
+    Sale,
+    SaleChange,
+    SaleDraft,
+)
+from seckill.numbers import OrderNumber
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReply:
+    """Answers in the order of the claims, and what the gate saw at that instant.
+
+    `version` changes whenever units may have come back or the rules changed, so "sold out at version 7" can be
+    withdrawn by anyone who knows of version 8. `available` is None when the gate does not have the round.
+    """
+
+    now_ms: int
+    version: int
+    available: int | None
+    answers: Sequence[Answer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """One consistent reading of a round in the gate."""
+
+    now_ms: int
+    total: int
+    available: int
+    admitted: int
+    released: int
+    limit_per_buyer: int
+    begins_ms: int
+    ends_ms: int
+    status: str  # a RoundStatus, or "preparing" until the ledger has noted that the round is open
+    epoch: int
+    version: int
+    revision: int
+    buyers: int
+    backlog: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The little that an API node asks the gate for several times a second."""
+
+    version: int
+    available: int
+
+
+class Opening(StrEnum):
+    CREATED = "created"
+    EXISTS = "exists"
+    OTHER_EPOCH = "other_epoch"
+    REMNANT = "remnant"  # buyers without their round: part of the gate's data is gone
+
+
+class Update(StrEnum):
+    APPLIED = "applied"
+    CURRENT = "current"  # the gate has this revision or a newer one
+    MISSING = "missing"
+    OTHER_EPOCH = "other_epoch"
+
+
+class Gate(Protocol):
+    """Atomic admission. Time is the gate's own."""
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        """Decides all claims in order, in one atomic step. Deduction, buyer's record and queue entry come together
+        or not at all. Raises GateUnavailable if nothing was changed, GateUnclear if that is not known. Never repeats
+        the call by itself."""
+
+    async def open_round(self, round_: Round) -> Opening:
+        """Creates the round with its full stock if it was never created. Nobody is admitted before `update_round`."""
+
+    async def update_round(self, round_: Round) -> Update:
+        """Brings status, window, limit and total to the given revision; an older revision changes nothing."""
+
+    async def inspect(self, ref: RoundRef) -> GateView | None: ...
+
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        """The gate's time in ms and the pulse of each round; None where the gate does not have it."""
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]: ...
+
+    def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
+
+    async def check(self, durability: str) -> None:
+        """Raises StartError with one sentence if the server cannot keep the promises."""
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One stream entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
+
+    lane: int
+    entry_id: str
+    admission: Admission | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    acknowledged: int
+    deleted: int
+
+
+class Transport(Protocol):
+    """Brings admissions to workers: each at least once, until it is settled."""
+
+    async def prepare(self, lanes: Sequence[int]) -> None:
+        """Makes sure that nothing that waits in these lanes can be missed; harmless to repeat."""
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        """New deliveries, at most `count`, waiting up to `wait_s` for the first."""
+
+    async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        """Deliveries that some consumer took and did not settle within `idle_s`; they are ours from now on."""
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
+        """Call only after the ledger has committed: these will never be delivered again."""
+
+    async def backlog(self) -> int:
+        """Entries not settled yet, over all lanes."""
+
+    async def retire_consumers(self, idle_s: float) -> int:
+        """Forgets consumers that hold nothing and have been silent for so long."""
+
+    async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
+        """Tells all nodes, best effort: whoever misses it reads the ledger."""
+
+    def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """`states`: every order of the batch with its state, new and repeated alike."""
+
+    new: int
+    repeated: int
+    states: Mapping[OrderNumber, str]
+
+
+class Ledger(Protocol):
+    """The record. Every method is one transaction. Raises LedgerUnavailable when it makes sense to try again."""
+
+    async def create_sale(self, draft: SaleDraft, lane: int) -> Sale: ...
+
+    async def sale(self, sale_id: int) -> Sale | None: ...
+
+    async def sales(self, changed_after: int = 0) -> list[Sale]:
+        """All sales that changed after this version of the catalogue. No committed change is ever passed over."""
+
+    async def change_sale(self, sale_id: int, change: SaleChange) -> Sale | None:
+        """Raises NotPossible if the sale's state does not allow it."""
+
+    async def rounds_to_sync(self) -> list[Round]:
+        """Rounds that are not open yet, or whose newest revision the gate is not known to have."""
+
+    async def mark_opened(self, round_id: int, epoch: int) -> bool: ...
+
+    async def mark_synced(self, round_id: int, revision: int) -> None: ...
+
+    async def lanes_in_use(self) -> set[int]: ...
+
+    async def record(self, admissions: Sequence[Admission]) -> Recorded:
+        """Writes all of them in one transaction or none. An order that is already there with the same content is
+        success. Raises LedgerRefused if a constraint, an epoch or a different content stands against it."""
+
+    async def order(self, number: OrderNumber) -> Order | None: ...
+
+    async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]: ...
+
+    async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]: ...
+
+    async def id_key(self) -> bytes:
+        """The key of the public ids: made once, the same for every node that shares this ledger."""
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...

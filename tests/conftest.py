@@ -1,0 +1,13 @@
+import os
+
+import pytest
+
+pytest_plugins = ["tests.fixtures.valkey", "tests.fixtures.postgres"]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on what the developer has exported."""
+    for name in list(os.environ):
+        if name.startswith("SECKILL_"):
+            monkeypatch.delenv(name)
