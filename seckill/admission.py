@@ -1,0 +1,112 @@
+"""The way of a claim through an API node: what is certain is answered here, everything else by the gate, in batches."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from seckill.batching import Batcher
+from seckill.catalogue import Catalogue
+from seckill.domain import Answer, Claim, RoundRef, Sale
+from seckill.errors import GateError
+from seckill.outcomes import Outcome
+from seckill.ports import Gate, GateReply, Pulse
+from seckill.telemetry import CLAIMS, LOCAL_REFUSALS
+from seckill.winners import WinnerFilter
+
+log = structlog.get_logger()
+
+# Around the edges of a window the gate is asked: only its clock is the clock.
+EDGE_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SoldOutFlag:
+    """True for one version of the round: as long as nothing came back, nobody outside `winners` can have an order."""
+
+    version: int
+    winners: WinnerFilter
+
+
+class AdmissionDesk:
+    def __init__(self, gate: Gate, catalogue: Catalogue) -> None:
+        self._gate = gate
+        self._catalogue = catalogue
+        self._batchers: dict[int, Batcher] = {}
+        self._flags: dict[int, SoldOutFlag] = {}
+        self._flagging: dict[int, asyncio.Task[None]] = {}
+
+    async def claim(self, sale: Sale, claim: Claim) -> Answer:
+        refused = self._refuse_here(sale, claim)
+        if refused is not None:
+            LOCAL_REFUSALS.labels(refused.value).inc()
+            CLAIMS.labels(refused.value).inc()
+            return Answer(refused)
+        answer = await self._batcher(sale.round.ref).submit(claim)
+        CLAIMS.labels(answer.outcome.value).inc()
+        return answer
+
+    def _refuse_here(self, sale: Sale, claim: Claim) -> Outcome | None:
+        round_ = sale.round
+        if not self._catalogue.is_fresh() or claim.quantity > round_.limit_per_buyer:
+            return None
+        now_ms = self._catalogue.now_ms()
+        if now_ms < round_.begins_ms - EDGE_MS:
+            return Outcome.NOT_STARTED  # nobody can have bought yet, so no repeat can be meant
+        flag = self._flags.get(round_.id)
+        pulse = self._catalogue.pulse(round_.id)
+        if flag is None or pulse is None or pulse.version != flag.version or claim.user in flag.winners:
+            return None
+        return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None
+
+    def _batcher(self, ref: RoundRef) -> Batcher:
+        batcher = self._batchers.get(ref.id)
+        if batcher is None:
+
+            async def call(claims: Sequence[Claim]) -> GateReply:
+                reply = await self._gate.admit(ref, claims)
+                self._consider_flag(ref, reply)
+                return reply
+
+            batcher = self._batchers[ref.id] = Batcher(call)
+        return batcher
+
+    def _consider_flag(self, ref: RoundRef, reply: GateReply) -> None:
+        if reply.available != 0 or ref.id in self._flagging:
+            return
+        flag = self._flags.get(ref.id)
+        if flag is not None and flag.version == reply.version:
+            return
+        if any(answer.outcome is Outcome.SOLD_OUT for answer in reply.answers):
+            self._flagging[ref.id] = asyncio.create_task(self._raise_flag(ref, reply.version))
+
+    async def _raise_flag(self, ref: RoundRef, version: int) -> None:
+        """While the version stands nobody new can win, so the winners found now are all there are."""
+        try:
+            view = await self._gate.inspect(ref)
+            if view is None or view.version != version or view.available != 0:
+                return
+            winners = WinnerFilter(view.buyers)
+            async for portion in self._gate.buyers(ref):
+                for user in portion:
+                    winners.add(user)
+            self._flags[ref.id] = SoldOutFlag(version, winners)
+            log.info("sold out: refusing here from now on", round=ref.id, version=version, winners=view.buyers)
+        except GateError as error:
+            log.warning("no sold-out flag, the gate keeps answering", round=ref.id, reason=str(error))
+        finally:
+            del self._flagging[ref.id]
+
+    def forget(self, pulses: dict[int, Pulse]) -> None:
+        """Withdraws flags whose version is over and lets go of rounds that are."""
+        for round_id, flag in list(self._flags.items()):
+            pulse = pulses.get(round_id)
+            if pulse is None or pulse.version != flag.version:
+                del self._flags[round_id]
+                log.info("no longer sold out", round=round_id, version=flag.version)
+        for round_id in [key for key, batcher in self._batchers.items() if key not in pulses and batcher.idle]:
+            del self._batchers[round_id]
+
+    def is_flagged(self, round_id: int) -> bool:
+        return round_id in self._flags

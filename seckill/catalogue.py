@@ -1,0 +1,123 @@
+"""What an API node knows by heart: the sales, the gate's clock, and each open round's pulse.
+
+It lets the node answer without asking anybody: an unknown sale, a sale that begins in ten minutes, a round that is sold
+out. Everything here may be a moment old, so it is used only for refusals that the delay cannot make wrong.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from seckill.domain import Round, RoundRef, RoundStatus, Sale
+from seckill.numbers import PublicIds
+from seckill.ports import Gate, Ledger, Pulse
+
+# Sales are numbered from 1. Anything above cannot have been issued, so no random id ever leads to a query.
+SALE_NUMBER_MAX = 1 << 31
+# Knowledge older than this decides nothing any more.
+FRESH_S = 1.0
+# How long before its window a round is watched, and how long after.
+WATCH_MARGIN_MS = 5_000
+# How long after its end a round may still have orders that no worker has written.
+RECENT_MS = 24 * 3600 * 1000
+
+
+class Catalogue:
+    def __init__(
+        self, ledger: Ledger, gate: Gate, sale_ids: PublicIds, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ledger = ledger
+        self._gate = gate
+        self._sale_ids = sale_ids
+        self._monotonic = monotonic
+        self._sales: dict[int, Sale] = {}
+        self._sale_of_round: dict[int, int] = {}
+        self._version = 0
+        self._pulses: dict[int, Pulse] = {}
+        self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
+
+    async def refresh_sales(self) -> None:
+        for sale in await self._ledger.sales(changed_after=self._version):
+            self.put(sale)
+            self._version = max(self._version, sale.changed)
+
+    def put(self, sale: Sale) -> None:
+        known = self._sales.get(sale.id)
+        if known is None or known.changed <= sale.changed:
+            self._sales[sale.id] = sale
+            self._sale_of_round[sale.round.id] = sale.id
+
+    async def refresh_pulses(self) -> dict[int, Pulse]:
+        """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
+        refs = [round_.ref for round_ in self.watched()]
+        before = self._monotonic()
+        now_ms, pulses = await self._gate.pulses(refs)
+        self._gate_ms = (now_ms, before)
+        self._pulses = {ref.id: pulse for ref, pulse in zip(refs, pulses, strict=True) if pulse is not None}
+        return self._pulses
+
+    def watched(self) -> list[Round]:
+        if self._gate_ms is None:
+            return []
+        now_ms = self.now_ms()
+        return [
+            sale.round
+            for sale in self._sales.values()
+            if sale.round.status is not RoundStatus.CLOSED
+            and sale.round.begins_ms - WATCH_MARGIN_MS <= now_ms < sale.round.ends_ms + WATCH_MARGIN_MS
+        ]
+
+    def now_ms(self) -> int:
+        """The gate's time, carried on by a clock that nobody can set. Before the first reading: our own time."""
+        if self._gate_ms is None:
+            return int(time.time() * 1000)
+        then_ms, at_s = self._gate_ms
+        return then_ms + int((self._monotonic() - at_s) * 1000)
+
+    def is_fresh(self) -> bool:
+        return self._gate_ms is not None and self._monotonic() - self._gate_ms[1] < FRESH_S
+
+    def pulse(self, round_id: int) -> Pulse | None:
+        return self._pulses.get(round_id)
+
+    def sold_out(self, sale: Sale) -> bool:
+        pulse = self._pulses.get(sale.round.id)
+        return pulse is not None and pulse.available == 0
+
+    def sales(self) -> list[Sale]:
+        """In the order of their windows."""
+        return sorted(self._sales.values(), key=lambda sale: (sale.round.begins_ms, sale.id))
+
+    def known(self, public_id: str) -> Sale | None:
+        number = self._sale_ids.decode(public_id)
+        return None if number is None else self._sales.get(number)
+
+    async def find(self, public_id: str) -> Sale | None:
+        """Also a sale that another node created a moment ago. An id that was never issued costs no query: it cannot
+        be made up without the key."""
+        number = self._sale_ids.decode(public_id)
+        if number is None or not 0 < number < SALE_NUMBER_MAX:
+            return None
+        sale = self._sales.get(number)
+        if sale is None and (sale := await self._ledger.sale(number)) is not None:
+            self.put(sale)
+        return sale
+
+    def sale_of_round(self, round_id: int) -> Sale | None:
+        sale_id = self._sale_of_round.get(round_id)
+        return None if sale_id is None else self._sales[sale_id]
+
+    def recent_rounds(self, lane: int) -> Sequence[RoundRef]:
+        """Rounds of the lane whose orders may not all be in the ledger yet."""
+        now_ms = self.now_ms()
+        return [
+            sale.round.ref
+            for sale in self._sales.values()
+            if sale.round.lane == lane and sale.round.begins_ms <= now_ms < sale.round.ends_ms + RECENT_MS
+        ]
+
+    def quietest_lane(self, lanes: int) -> int:
+        """Where the fewest rounds are on or to come, so that load spreads."""
+        now_ms = self.now_ms()
+        rounds = Counter(sale.round.lane for sale in self._sales.values() if now_ms < sale.round.ends_ms)
+        return min(range(lanes), key=lambda lane: (rounds[lane], lane))

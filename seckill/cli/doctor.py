@@ -1,0 +1,104 @@
+"""Checks the set-up and says what to mend."""
+
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Awaitable, Callable
+
+from rich.console import Console
+from rich.table import Table
+
+from seckill import __version__
+from seckill.cli.running import environment, run, with_data_folder
+from seckill.embedded.valkey import find_server
+from seckill.errors import SeckillError
+from seckill.gates.redis import RedisGate
+from seckill.ledgers import open_ledger
+from seckill.ledgers.migrating import pending
+from seckill.loops import Stop
+from seckill.settings import TABLE, Settings, shown
+from seckill.web.auth import Buyers
+
+Check = Callable[[Settings], Awaitable[str]]
+
+
+def doctor() -> None:
+    """Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong."""
+    settings = with_data_folder(environment())
+    console = Console()
+    _print_settings(console, settings)
+
+    async def main(_: Stop) -> bool:
+        results = [await _run(console, name, check, settings) for name, check in CHECKS.items()]
+        return all(results)
+
+    if not run(main, settings):
+        sys.exit(1)
+
+
+def _print_settings(console: Console, settings: Settings) -> None:
+    table = Table("setting", "value", "", "what it is", box=None, header_style="bold")
+    for setting in TABLE:
+        given = "set" if os.environ.get(setting.variable) else ""
+        table.add_row(setting.variable, shown(setting, settings) or "–", given, setting.sentence)
+    console.print(table)
+
+
+async def _run(console: Console, name: str, check: Check, settings: Settings) -> bool:
+    try:
+        console.print(f"[green]ok[/]    {name}: {await check(settings)}", highlight=False)
+    except SeckillError as error:
+        console.print(f"[red]mend[/]  {name}: {error}", highlight=False)
+        return False
+    return True
+
+
+async def _python(_: Settings) -> str:
+    return f"seckill {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+
+
+async def _embedded(settings: Settings) -> str:
+    if settings.redis_url and not settings.redis_url.startswith("unix:"):
+        return "not needed, SECKILL_REDIS_URL is set"
+    return str(find_server())
+
+
+async def _gate(settings: Settings) -> str:
+    if not settings.redis_url:
+        return "none configured; `seckill up` starts one of its own"
+    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
+    try:
+        await gate.check(settings.durability)
+    finally:
+        await gate.close()
+    return f"answers, version and persistence are right for {settings.durability}"
+
+
+async def _ledger(settings: Settings) -> str:
+    if not settings.database_url:
+        return "none configured; `seckill up` keeps one in SQLite"
+    ledger = open_ledger(settings.database_url)
+    try:
+        await ledger.ping()
+    finally:
+        await ledger.close()
+    if await pending(settings.database_url):
+        raise SeckillError("the schema is behind this version: run `seckill migrate`.")
+    return "answers, schema up to date"
+
+
+async def _secrets(settings: Settings) -> str:
+    if settings.admin_key is None or (settings.jwt_secret is None and settings.jwt_public_key is None):
+        return "none set; `seckill up` makes its own, the roles on their own refuse to start"
+    Buyers(settings)
+    return "there"
+
+
+CHECKS: dict[str, Check] = {
+    "software": _python,
+    "embedded server": _embedded,
+    "gate": _gate,
+    "ledger": _ledger,
+    "secrets": _secrets,
+}

@@ -1,0 +1,85 @@
+"""One role each, for production."""
+
+import socket
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from seckill.catalogue import Catalogue
+from seckill.cli.running import environment, run, with_data_folder
+from seckill.fulfilment import Worker, run_worker
+from seckill.keeper import Keeper, run_keeper
+from seckill.ledgers.migrating import migrate as migrate_ledger
+from seckill.loops import Stop
+from seckill.settings import require_production
+from seckill.web.server import bind, serve
+from seckill.wiring import open_engine
+
+
+def api(
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    fd: Annotated[int | None, Parameter(show=False)] = None,
+) -> None:
+    """Answer buyers and operators over HTTP.
+
+    Parameters
+    ----------
+    host
+        Address to listen on.
+    port
+        Port to listen on.
+    fd
+        A socket that already listens, from the process that started this one.
+    """
+    settings = environment(host=host, port=port)
+    require_production(settings, "api")
+    listener = bind(settings.host, settings.port) if fd is None else socket.socket(fileno=fd)
+
+    async def main(stop: Stop) -> None:
+        await serve(settings, listener, stop)
+
+    run(main, settings)
+
+
+def worker() -> None:
+    """Write admitted orders to the ledger."""
+    settings = environment()
+    require_production(settings, "worker")
+
+    async def main(stop: Stop) -> None:
+        async with open_engine(settings) as engine:
+            role = Worker(
+                engine.transport,
+                engine.ledger,
+                stop,
+                lanes=range(settings.lanes),
+                claim_idle_s=settings.claim_idle_s,
+            )
+            await run_worker(role, stop)
+
+    run(main, settings)
+
+
+def keeper() -> None:
+    """Open rounds, pass on what operators change, watch over the gate."""
+    settings = environment()
+    require_production(settings, "keeper")
+
+    async def main(stop: Stop) -> None:
+        async with open_engine(settings) as engine:
+            catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+            await run_keeper(Keeper(engine.gate, engine.transport, engine.ledger, catalogue), stop)
+
+    run(main, settings)
+
+
+def migrate() -> None:
+    """Bring the database's schema to this version."""
+    settings = with_data_folder(environment())
+
+    async def main(_: Stop) -> None:
+        await migrate_ledger(settings.database_url)
+
+    run(main, settings)

@@ -1,0 +1,157 @@
+"""The operator's hand, over the API: one set of checks for everybody."""
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from seckill.cli.client import call
+
+app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
+
+AsJson = Annotated[bool, Parameter(name="--json", help="Print one JSON document.", negative=())]
+Url = Annotated[str | None, Parameter(help="Address of the API, if not the one on this machine.")]
+Instant = Annotated[datetime | None, Parameter(help="Such as 2026-11-20T10:00:00+08:00; UTC if there is no offset.")]
+# The same colours for the same states everywhere.
+STATE_COLOURS = {
+    "scheduled": "bright_black",
+    "open": "green",
+    "paused": "yellow",
+    "sold_out": "red",
+    "ended": "bright_black",
+}
+
+
+@app.command
+def create(
+    title: str,
+    *,
+    units: int,
+    limit: int = 1,
+    price_cents: int = 0,
+    currency: str = "CNY",
+    begins: Instant = None,
+    ends: Instant = None,
+    pay_within: int | None = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Announce a sale. It begins now and lasts a day unless told otherwise.
+
+    Parameters
+    ----------
+    title
+        What is sold.
+    units
+        How many there are.
+    limit
+        How many one buyer may have.
+    price_cents
+        Price of one unit; 0: it is free and needs no payment.
+    currency
+        Three capital letters.
+    pay_within
+        Seconds that a buyer has to pay.
+    """
+    begins_at = _aware(begins) or datetime.now(UTC)
+    ends_at = _aware(ends) or begins_at + timedelta(days=1)
+    body = {
+        "title": title,
+        "units": units,
+        "limit_per_buyer": limit,
+        "price_cents": price_cents,
+        "currency": currency,
+        "begins_at": begins_at.isoformat(),
+        "ends_at": ends_at.isoformat(),
+    }
+    if pay_within is not None:
+        body["pay_within_s"] = pay_within
+    _print_one(call("POST", "/v1/sales", body, url=url), as_json)
+
+
+@app.command(name="list")
+def list_(*, as_json: AsJson = False, url: Url = None) -> None:
+    """All sales."""
+    found = call("GET", "/v1/sales", url=url)
+    if as_json:
+        _print_json(found)
+        return
+    table = Table("id", "title", "state", "units", "limit", "price", "begins", "ends", box=None, header_style="bold")
+    for sale in found["sales"]:
+        table.add_row(
+            sale["id"],
+            sale["title"],
+            _state(sale),
+            str(sale["units"]),
+            str(sale["limit_per_buyer"]),
+            _price(sale),
+            sale["begins_at"],
+            sale["ends_at"],
+        )
+    Console().print(table if found["sales"] else "No sales yet. `seckill sale create TITLE --units N` makes one.")
+
+
+@app.command
+def show(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """One sale."""
+    _print_one(call("GET", _path(sale_id), url=url), as_json)
+
+
+@app.command
+def pause(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Stop selling for now."""
+    _print_one(call("POST", f"{_path(sale_id)}/pause", url=url), as_json)
+
+
+@app.command
+def resume(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Sell on."""
+    _print_one(call("POST", f"{_path(sale_id)}/resume", url=url), as_json)
+
+
+@app.command
+def close(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """End a sale for good."""
+    _print_one(call("POST", f"{_path(sale_id)}/close", url=url), as_json)
+
+
+@app.command
+def add_stock(sale_id: str, units: int, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Put more units on sale."""
+    _print_one(call("PATCH", _path(sale_id), {"add_units": units}, url=url), as_json)
+
+
+def _path(sale_id: str) -> str:
+    return f"/v1/sales/{quote(sale_id, safe='')}"
+
+
+def _aware(instant: datetime | None) -> datetime | None:
+    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
+
+
+def _state(sale: dict[str, Any]) -> str:
+    return f"[{STATE_COLOURS[sale['state']]}]{sale['state']}[/]"
+
+
+def _price(sale: dict[str, Any]) -> str:
+    return f"{sale['price_cents'] / 100:.2f} {sale['currency']}" if sale["price_cents"] else "free"
+
+
+def _print_one(sale: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        _print_json(sale)
+        return
+    table = Table(box=None, show_header=False)
+    for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
+        if name not in ("price_cents", "currency", "server_time"):
+            table.add_row(f"[bold]{name}[/]", str(value))
+    Console().print(table)
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")

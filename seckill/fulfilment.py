@@ -1,0 +1,180 @@
+"""The worker: takes admissions from the streams and writes them to the ledger, many in one transaction."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from seckill.domain import Admission
+from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
+from seckill.failpoints import reached
+from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, repeat
+from seckill.numbers import OrderNumber
+from seckill.ports import Delivery, Ledger, Recorded, Transport
+from seckill.telemetry import (
+    ENTRIES_REFUSED,
+    ORDERS_RECORDED,
+    RECORD_BATCH,
+    RECORD_SECONDS,
+    SETTLE_MISMATCHES,
+    TAKEN_OVER,
+)
+
+log = structlog.get_logger()
+
+BATCH_MAX = 500
+READ_WAIT_S = 0.5
+TAKE_OVER_EVERY_S = 1.0
+# When told to stop, the worker goes on for so long as there is something to write, up to this.
+DRAIN_S_MAX = 10.0
+
+
+@dataclass(slots=True)
+class Result:
+    """What one batch came to. `refused` entries stay pending: they are neither lost nor in anybody's way."""
+
+    new: int = 0
+    repeated: int = 0
+    refused: int = 0
+    states: dict[OrderNumber, str] = field(default_factory=dict)
+    done: list[Delivery] = field(default_factory=list)
+
+
+class Worker:
+    def __init__(
+        self, transport: Transport, ledger: Ledger, stop: Stop, *, lanes: Sequence[int], claim_idle_s: float
+    ) -> None:
+        self._transport = transport
+        self._ledger = ledger
+        self._stop = stop
+        self._lanes = set(lanes)
+        self._claim_idle_s = claim_idle_s
+
+    async def prepare(self) -> None:
+        self._lanes |= await self._ledger.lanes_in_use()
+        await self._transport.prepare(sorted(self._lanes))
+
+    async def add_lanes(self) -> None:
+        """The settings may name fewer lanes than there were when an older round was made."""
+        if await self._ledger.lanes_in_use() - self._lanes:
+            await self.prepare()
+
+    async def read_and_record(self, wait_s: float = READ_WAIT_S) -> int:
+        """One reading. Returns how many entries it found."""
+        deliveries = await self._transport.read(BATCH_MAX, wait_s)
+        reached("worker.read.after")
+        await self._record_all(deliveries)
+        return len(deliveries)
+
+    async def take_over(self) -> int:
+        """What another worker took and did not finish in time, or what we could not finish ourselves."""
+        deliveries = await self._transport.take_over(self._claim_idle_s, BATCH_MAX)
+        if deliveries:
+            log.info("taken over", entries=len(deliveries))
+            TAKEN_OVER.inc(len(deliveries))
+        await self._record_all(deliveries)
+        return len(deliveries)
+
+    async def _record_all(self, deliveries: Sequence[Delivery]) -> None:
+        for start in range(0, len(deliveries), BATCH_MAX):
+            await self.record(deliveries[start : start + BATCH_MAX])
+
+    async def record(self, deliveries: Sequence[Delivery]) -> Result:
+        """Ledger first, then the stream, then whoever waits. Dying between any two repeats the rest, nothing more."""
+        result = Result()
+        readable = []
+        for delivery in deliveries:
+            if delivery.admission is None:
+                self._refuse(result, delivery, delivery.problem)
+            else:
+                readable.append((delivery, delivery.admission))
+        await self._write(readable, result)
+        reached("worker.commit.after")
+        if result.done:
+            settled = await self._transport.settle(result.done)
+            missed = len(result.done) - min(settled.acknowledged, settled.deleted)
+            if missed:  # a worker that was given up for dead has finished them as well: same rows, no harm
+                SETTLE_MISMATCHES.inc(missed)
+                log.info("settled by somebody else before", entries=missed)
+            reached("worker.settle.after")
+            await self._tell(result)
+        return result
+
+    async def _write(self, batch: Sequence[tuple[Delivery, Admission]], result: Result) -> None:
+        """One transaction. If the ledger refuses it, halves of it, until the one that is at fault stands alone."""
+        if not batch:
+            return
+        try:
+            recorded = await self._record_when_possible([admission for _, admission in batch])
+        except LedgerRefused as error:
+            if len(batch) == 1:
+                self._refuse(result, batch[0][0], str(error))
+                return
+            middle = len(batch) // 2
+            await self._write(batch[:middle], result)
+            await self._write(batch[middle:], result)
+            return
+        RECORD_BATCH.observe(len(batch))
+        self._note(recorded, result)
+        result.done += [delivery for delivery, _ in batch]
+
+    async def _record_when_possible(self, admissions: Sequence[Admission]) -> Recorded:
+        """A database that is away is nobody's fault: this batch waits for it and nothing else is read meanwhile."""
+        backoff_s = BACKOFF_S_MIN
+        while True:
+            try:
+                with RECORD_SECONDS.time():
+                    return await self._ledger.record(admissions)
+            except LedgerUnavailable as error:
+                log.warning("the ledger is away, waiting", orders=len(admissions), reason=str(error))
+                if await self._stop.wait(backoff_s):
+                    raise
+                backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
+
+    def _note(self, recorded: Recorded, result: Result) -> None:
+        result.new += recorded.new
+        result.repeated += recorded.repeated
+        result.states.update(recorded.states)
+        ORDERS_RECORDED.labels("new").inc(recorded.new)
+        ORDERS_RECORDED.labels("repeated").inc(recorded.repeated)
+
+    def _refuse(self, result: Result, delivery: Delivery, reason: str) -> None:
+        result.refused += 1
+        ENTRIES_REFUSED.inc()
+        log.error(
+            "an entry cannot be written; it stays in the stream",
+            lane=delivery.lane,
+            entry=delivery.entry_id,
+            reason=reason,
+        )
+
+    async def _tell(self, result: Result) -> None:
+        try:
+            await self._transport.publish_states(result.states)
+        except TransportUnavailable as error:  # whoever waits finds it in the ledger
+            log.warning("states not announced", orders=len(result.states), reason=str(error))
+
+
+async def run_worker(worker: Worker, stop: Stop) -> None:
+    """Reads until told to stop, looks for abandoned entries every second, then drains what is left."""
+    await repeat("worker start", worker.prepare, stop, once=True)
+    next_round_s = 0.0
+
+    async def step() -> None:
+        nonlocal next_round_s
+        if time.monotonic() >= next_round_s:
+            await worker.add_lanes()
+            while await worker.take_over() == BATCH_MAX and not stop.is_set():
+                pass
+            next_round_s = time.monotonic() + TAKE_OVER_EVERY_S
+        await worker.read_and_record()
+
+    await repeat("worker", step, stop)
+    try:
+        async with asyncio.timeout(DRAIN_S_MAX):
+            while await worker.read_and_record(wait_s=0):
+                pass
+    except (TimeoutError, SeckillError) as error:
+        log.warning("stopped with entries left in the stream, they wait for the next worker", reason=repr(error))

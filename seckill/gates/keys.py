@@ -1,0 +1,33 @@
+"""Every key that seckill uses in Valkey/Redis. No other module spells one.
+
+    seckill:{k}:round:R    hash    id, lane, epoch, revision, version, status, limit, begins_ms, ends_ms,
+                                   total, available, admitted, released
+    seckill:{k}:buyers:R   hash    user → the user's orders in this round, separated by blanks, each
+                                   seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over)
+    seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`
+    seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
+    seckill:states         channel order states as they are committed, for everyone who waits
+
+`{k}` is the lane. It is a hash tag: on a cluster, all keys of a lane are in one slot and one script may touch them all.
+"""
+
+from seckill.domain import RoundRef
+
+STATES_CHANNEL = "seckill:states"
+WORKERS_GROUP = "workers"
+
+
+def round_(ref: RoundRef) -> str:
+    return f"seckill:{{{ref.lane}}}:round:{ref.id}"
+
+
+def buyers(ref: RoundRef) -> str:
+    return f"seckill:{{{ref.lane}}}:buyers:{ref.id}"
+
+
+def orders(lane: int) -> str:
+    return f"seckill:{{{lane}}}:orders"
+
+
+def days(lane: int) -> str:
+    return f"seckill:{{{lane}}}:days"

@@ -1,0 +1,156 @@
+-- Decides a batch of claims for one round, in their order, in one atomic step.
+--
+-- KEYS  1 round (hash)   2 buyers (hash)   3 orders of the lane (stream)   4 days of the lane (hash)
+-- ARGV  1 backlog_max, then three for each claim: user, quantity, request id ('' if the buyer sent none)
+-- Reply {now_ms, version, available, outcome 1, holdings 1, outcome 2, holdings 2, …}
+--   available  '' if the round is not here
+--   outcome    invalid | not_ready | repeated | key_reused | limit_reached | not_started | ended | paused |
+--              overloaded | sold_out | admitted: the first that applies, in this order
+--   holdings   the order of a claim that was admitted, repeated or has its key reused, or the live orders of a buyer
+--              at the limit, as they stand in the buyers hash
+--
+-- Lua does not roll back. So everything that can refuse or fail comes before the first write: the reads below raise
+-- on a key of the wrong type, and the first write is the XADD, the only one that a full memory, a failing disk or
+-- missing replicas can still refuse. Once it went through, the server lets the script finish.
+
+local COUNTER_MAX = 16777215 -- 24 bits of the order number
+local QUANTITY_MAX = 1000
+local ORIGIN_S = 1577836800 -- 2020-01-01, the order number's zero
+local DAYS_KEPT = 40
+
+local time = redis.call('TIME')
+local now_s = tonumber(time[1])
+local now_ms = now_s * 1000 + math.floor(tonumber(time[2]) / 1000)
+local claims = (#ARGV - 1) / 3
+
+local round = redis.call('HMGET', KEYS[1], 'status', 'limit', 'begins_ms', 'ends_ms', 'available', 'admitted',
+                         'version', 'epoch', 'id', 'lane')
+local status = round[1]
+
+-- Digits only: tonumber alone would also take '1e3', '0x10' and ' 1 '.
+local function quantity_of(text)
+  if #text > 4 or not string.find(text, '^%d+$') then return nil end
+  local quantity = tonumber(text)
+  if quantity < 1 or quantity > QUANTITY_MAX then return nil end
+  return quantity
+end
+
+if not status or status == 'preparing' then
+  local reply = {now_ms, 0, ''}
+  for i = 1, claims do
+    reply[#reply + 1] = quantity_of(ARGV[3 * i]) and 'not_ready' or 'invalid'
+    reply[#reply + 1] = ''
+  end
+  return reply
+end
+
+local limit, begins_ms, ends_ms = tonumber(round[2]), tonumber(round[3]), tonumber(round[4])
+local available, admitted = tonumber(round[5]), tonumber(round[6])
+local backlog_max = tonumber(ARGV[1])
+local backlog = redis.call('XLEN', KEYS[3])
+-- Civil date from days since 1970, so that the day is the server's and not a client's.
+local function day_of(seconds)
+  local z = math.floor(seconds / 86400) + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local day = doy - math.floor((153 * mp + 2) / 5) + 1
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d%02d%02d', year, month, day)
+end
+local today = day_of(now_s)
+local counter = tonumber(redis.call('HGET', KEYS[4], today) or '0')
+if not counter then return redis.error_reply('WRONGTYPE the counter of today is not a number') end
+local first_of_the_day = counter == 0
+
+local users = {}
+for i = 1, claims do users[i] = ARGV[3 * i - 1] end
+local records = redis.call('HMGET', KEYS[2], unpack(users))
+local record_of = {} -- user → record, as it will be after this batch
+for i = 1, claims do record_of[users[i]] = records[i] or '' end
+
+-- Answers the questions about one buyer: a known request id? units and slots in use? which orders are live?
+local function look_up(record, request_id)
+  local units, taken, live, known = 0, {}, {}, nil
+  for order, quantity, slot, id, alive in string.gmatch(record, '(%d+:%d+:(%d+):(%d+):([^: ]*):([01]))') do
+    if request_id ~= '' and id == request_id then known = {order, tonumber(quantity)} end
+    if alive == '1' then
+      units = units + tonumber(quantity)
+      taken[tonumber(slot)] = true
+      live[#live + 1] = order
+    end
+  end
+  return units, taken, live, known
+end
+
+local function refusal(units, quantity)
+  if units + quantity > limit then return 'limit_reached' end
+  if now_ms < begins_ms then return 'not_started' end
+  if now_ms >= ends_ms or status == 'closed' then return 'ended' end
+  if status == 'paused' then return 'paused' end
+  if backlog >= backlog_max or counter >= COUNTER_MAX then return 'overloaded' end
+  if available < quantity then return 'sold_out' end
+  return nil
+end
+
+local answers = {}
+local function answer(outcome, holdings)
+  answers[#answers + 1] = outcome
+  answers[#answers + 1] = holdings
+end
+
+-- Decide, on copies of the numbers.
+local seconds = string.format('%d', now_s - ORIGIN_S)
+local winners = {}
+for i = 1, claims do
+  local user, quantity, request_id = users[i], quantity_of(ARGV[3 * i]), ARGV[3 * i + 1]
+  if not quantity then
+    answer('invalid', '')
+  else
+    local units, taken, live, known = look_up(record_of[user], request_id)
+    local refused = not known and refusal(units, quantity)
+    if known then
+      answer(known[2] == quantity and 'repeated' or 'key_reused', known[1])
+    elseif refused then
+      answer(refused, refused == 'limit_reached' and table.concat(live, ' ') or '')
+    else
+      local slot = 1
+      while taken[slot] do slot = slot + 1 end
+      counter, backlog = counter + 1, backlog + 1
+      available, admitted = available - quantity, admitted + quantity
+      local order = table.concat({seconds, counter, quantity, slot, request_id, 1}, ':')
+      record_of[user] = record_of[user] == '' and order or record_of[user] .. ' ' .. order
+      winners[#winners + 1] = {user = user, quantity = quantity, slot = slot, request_id = request_id, counter = counter}
+      answer('admitted', order)
+    end
+  end
+end
+
+-- Write.
+if #winners > 0 then
+  local head = string.format('{"v":1,"round":%s,"epoch":%s,"lane":%s,"seconds":%s,"at_ms":%.0f,',
+                             round[9], round[8], round[10], seconds, now_ms)
+  local buyers = {}
+  for _, w in ipairs(winners) do
+    redis.call('XADD', KEYS[3], '*', 'order', head .. string.format('"counter":%d,"quantity":%d,"slot":%d,"user":%s,"request":%s}',
+               w.counter, w.quantity, w.slot, cjson.encode(w.user), cjson.encode(w.request_id)))
+    buyers[#buyers + 1] = w.user
+    buyers[#buyers + 1] = record_of[w.user]
+  end
+  redis.call('HSET', KEYS[2], unpack(buyers))
+  redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted)
+  redis.call('HSET', KEYS[4], today, counter)
+  if first_of_the_day then
+    local oldest = day_of(now_s - DAYS_KEPT * 86400)
+    for _, day in ipairs(redis.call('HKEYS', KEYS[4])) do
+      if day < oldest then redis.call('HDEL', KEYS[4], day) end
+    end
+  end
+end
+
+local reply = {now_ms, tonumber(round[7]), available}
+for i = 1, #answers do reply[i + 3] = answers[i] end
+return reply

@@ -1,0 +1,65 @@
+"""What every database must offer to the ledger: the little that cannot be said in the same SQL everywhere."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+from sqlalchemy import ColumnElement, Executable, FromClause, Row, Select, Table
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.types import TypeEngine
+
+# Of any columns.
+AnyRow: TypeAlias = Row[*tuple[Any, ...]]
+AnySelect: TypeAlias = Select[*tuple[Any, ...]]
+
+
+class Verdict(StrEnum):
+    """What an error of the driver means to us."""
+
+    UNAVAILABLE = "unavailable"  # the same again may work later
+    REFUSED = "refused"  # the database looked at the data and said no
+    UNSUITABLE = "unsuitable"  # wrong password, no such database: somebody has to mend it
+
+
+class Rows(Protocol):
+    """Rows of values that a statement can select from. Its text is the same for any number of rows."""
+
+    @property
+    def table(self) -> FromClause: ...
+
+    def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
+        """The parameters to execute the statement with."""
+
+
+class Database(Protocol):
+    @property
+    def writers(self) -> AsyncEngine:
+        """`begin()` is one writing transaction, durable when it is left."""
+
+    @property
+    def readers(self) -> AsyncEngine:
+        """Every statement by itself sees all that was committed before it."""
+
+    @property
+    def now_ms(self) -> ColumnElement[int]:
+        """The database's clock, the same throughout a statement."""
+
+    def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> Rows: ...
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        """True where the column is in the list of integers that the parameter `name` brings, however many."""
+
+    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+        """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
+        of the new ones. Any other constraint that stands against a row is an error."""
+
+    def verdict(self, error: Exception) -> Verdict | None:
+        """None: unexpected, not to be explained away."""
+
+    async def is_new(self) -> bool:
+        """There is certainly nothing in it yet; asking does not create it."""
+
+    async def lock_for_migration(self, connection: AsyncConnection) -> None:
+        """From here to the end of the transaction nobody else migrates."""
+
+    async def close(self) -> None: ...

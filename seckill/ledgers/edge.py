@@ -1,0 +1,41 @@
+"""Where errors of drivers become errors of ours, and where waiting for a database ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, StartError
+from seckill.ledgers.database import Database, Verdict
+
+_MEANING: dict[Verdict, tuple[type[SeckillError], str]] = {
+    Verdict.UNAVAILABLE: (LedgerUnavailable, "The database is away or busy, try again: {}"),
+    Verdict.REFUSED: (LedgerRefused, "The database refuses the data: {}"),
+    Verdict.UNSUITABLE: (StartError, "The database cannot be used, check its address and rights: {}"),
+}
+
+
+@asynccontextmanager
+async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
+    """A frozen database neither answers nor hangs up, so all use of one is bounded in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except (TimeoutError, PoolTimeoutError) as error:
+        raise LedgerUnavailable(f"The database did not answer within {within_s:g} s, try again.") from error
+    except SeckillError:
+        raise
+    except Exception as error:
+        verdict = database.verdict(error)
+        if verdict is None:
+            raise
+        kind, sentence = _MEANING[verdict]
+        raise kind(sentence.format(_first_line(error))) from error
+
+
+def _first_line(error: Exception) -> str:
+    # SQLAlchemy's own text goes on with the statement and its parameters, which are buyers' data.
+    told = error.orig if isinstance(error, DBAPIError) else error
+    return (str(told) or type(told).__name__).splitlines()[0]

@@ -1,0 +1,148 @@
+"""What is particular to PostgreSQL."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import asyncpg
+from sqlalchemy import (
+    ARRAY,
+    URL,
+    BigInteger,
+    ColumnElement,
+    Executable,
+    Table,
+    any_,
+    bindparam,
+    column,
+    event,
+    func,
+    literal_column,
+    text,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.types import TypeEngine
+
+from seckill.ledgers.database import AnySelect, Verdict
+
+POOL_SIZE = 5
+CONNECT_WITHIN_S = 5.0
+
+_SERVER_SETTINGS = {
+    "application_name": "seckill",
+    "jit": "off",  # compiling costs more than any of our statements
+    "statement_timeout": "30s",
+    "lock_timeout": "10s",
+    # A worker that was stopped in the middle of a transaction must not hold up the others for ever.
+    "idle_in_transaction_session_timeout": "10s",
+}
+
+# Any number that nobody else takes for an advisory lock in this database.
+_MIGRATION_LOCK = 0x5EC_1C11
+
+# Classes and codes of SQLSTATE, https://www.postgresql.org/docs/current/errcodes-appendix.html
+_UNAVAILABLE = (
+    "08",  # connection
+    "25006",  # read only: a standby, or a primary that became one
+    "25P03",  # idle in transaction for too long
+    "40",  # deadlock, serialization failure
+    "53",  # disk full, out of memory, too many connections
+    "55006",  # object in use
+    "55P03",  # lock not available in time
+    "57",  # statement timeout, shutting down, starting up
+    "58",  # input/output error
+)
+_REFUSED = ("22", "23")
+_UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
+
+
+class _ArrayRows:
+    def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
+        self._names = [f"{name}_{column}" for column in columns]
+        arrays = [
+            bindparam(array, type_=ARRAY(type_)) for array, type_ in zip(self._names, columns.values(), strict=True)
+        ]
+        self.table = (
+            func.unnest(*arrays)
+            .table_valued(*[column(column_name, type_) for column_name, type_ in columns.items()])
+            .render_derived(name=name)
+        )
+
+    def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
+        return {name: [row[position] for row in rows] for position, name in enumerate(self._names)}
+
+
+class PostgresDatabase:
+    now_ms = literal_column("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)", BigInteger)
+
+    def __init__(self, url: URL) -> None:
+        # Given to asyncpg as it is, so that all that psql understands in an address is understood here.
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+        async def connect() -> Any:
+            return await _connect(address)
+
+        self.writers = create_async_engine(
+            "postgresql+asyncpg://",
+            async_creator=connect,
+            pool_size=POOL_SIZE,
+            max_overflow=0,
+            hide_parameters=True,
+        )
+        event.listen(self.writers.sync_engine, "checkout", _refuse_if_closed)
+        self.readers = self.writers.execution_options(isolation_level="AUTOCOMMIT")
+
+    def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _ArrayRows:
+        return _ArrayRows(name, columns)
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+
+    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+        missing = insert(table).from_select(source.selected_columns.keys(), source)
+        return missing.on_conflict_do_nothing(index_elements=[key]).returning(*[table.c[name] for name in returning])
+
+    def verdict(self, error: Exception) -> Verdict | None:
+        if isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+            return Verdict.UNAVAILABLE
+        told = error.orig if isinstance(error, DBAPIError) else error
+        if isinstance(told and told.__cause__, asyncpg.ClientConfigurationError):
+            return Verdict.UNSUITABLE
+        code = getattr(told, "sqlstate", None) or ""
+        if code.startswith(_UNAVAILABLE):
+            return Verdict.UNAVAILABLE
+        if code.startswith(_REFUSED):
+            return Verdict.REFUSED
+        return Verdict.UNSUITABLE if code.startswith(_UNSUITABLE) else None
+
+    async def is_new(self) -> bool:
+        return False
+
+    async def lock_for_migration(self, connection: AsyncConnection) -> None:
+        await connection.execute(text("SET LOCAL statement_timeout = 0"))
+        await connection.execute(text("SET LOCAL lock_timeout = '60s'"))
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+
+    async def close(self) -> None:
+        await self.writers.dispose()
+
+
+async def _connect(address: str) -> Any:
+    connection = await asyncpg.connect(address, timeout=CONNECT_WITHIN_S, server_settings=_SERVER_SETTINGS)
+    try:
+        # Whatever the server's default is, a commit must be on the disk when it returns. Stricter ones stay.
+        await connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+def _refuse_if_closed(connection: Any, record: object, proxy: object) -> None:
+    """The server may have closed it while it was idle. That is known without a question to the server; the
+    pool then takes another."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError

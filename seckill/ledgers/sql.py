@@ -1,0 +1,153 @@
+"""The ledger on any SQL database that has a module here."""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sqlalchemy import func, literal, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.domain import Admission, Order, OrderState, Round, Sale, SaleChange, SaleDraft
+from seckill.ledgers import catalogue
+from seckill.ledgers.database import AnyRow, Database
+from seckill.ledgers.edge import edge
+from seckill.ledgers.recording import Recording
+from seckill.ledgers.tables import ID_KEY, meta, orders, rounds, sales
+from seckill.numbers import OrderNumber
+from seckill.ports import Recorded
+
+WRITE_WITHIN_S = 15.0
+READ_WITHIN_S = 5.0
+PING_WITHIN_S = 2.0
+CLOSE_WITHIN_S = 10.0
+
+_ID_KEY_BYTES = 32
+
+
+class SqlLedger:
+    """Implements `seckill.ports.Ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._recording = Recording(database)
+        self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
+
+    async def create_sale(self, draft: SaleDraft, lane: int) -> Sale:
+        async with self._writing() as connection:
+            return await catalogue.create_sale(connection, self.database, draft, lane)
+
+    async def change_sale(self, sale_id: int, change: SaleChange) -> Sale | None:
+        async with self._writing() as connection:
+            return await catalogue.change_sale(connection, self.database, sale_id, change)
+
+    async def sale(self, sale_id: int) -> Sale | None:
+        async with self._reading() as connection:
+            found = await connection.execute(catalogue.select_sales().where(sales.c.id == sale_id))
+            row = found.one_or_none()
+        return None if row is None else catalogue.to_sale(row)
+
+    async def sales(self, changed_after: int = 0) -> list[Sale]:
+        async with self._reading() as connection:
+            found = await connection.execute(catalogue.select_sales().where(sales.c.changed > changed_after))
+            return [catalogue.to_sale(row) for row in found]
+
+    async def rounds_to_sync(self) -> list[Round]:
+        unknown_to_gate = or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
+        async with self._reading() as connection:
+            found = await connection.execute(select(rounds).where(unknown_to_gate).order_by(rounds.c.id))
+            return [catalogue.to_round(row) for row in found]
+
+    async def mark_opened(self, round_id: int, epoch: int) -> bool:
+        """True for the one call that opened it. False: it was opened before, or is of another epoch."""
+        async with self._writing() as connection:
+            marked = await connection.execute(
+                update(rounds)
+                .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.opened_ms.is_(None))
+                .values(opened_ms=self.database.now_ms)
+            )
+            return marked.rowcount == 1
+
+    async def mark_synced(self, round_id: int, revision: int) -> None:
+        async with self._writing() as connection:
+            await connection.execute(
+                update(rounds)
+                # A slow keeper must not take back what a quicker one has noted.
+                .where(rounds.c.id == round_id, rounds.c.synced_revision < revision)
+                .values(synced_revision=revision)
+            )
+
+    async def lanes_in_use(self) -> set[int]:
+        async with self._reading() as connection:
+            return set(await connection.scalars(select(rounds.c.lane).distinct()))
+
+    async def record(self, admissions: Sequence[Admission]) -> Recorded:
+        if not admissions:
+            return Recorded(new=0, repeated=0, states={})
+        async with self._writing() as connection:
+            return await self._recording.run(connection, admissions)
+
+    async def order(self, number: OrderNumber) -> Order | None:
+        found = await self.orders([number])
+        return found[0] if found else None
+
+    async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]:
+        async with self._reading() as connection:
+            found = await connection.execute(self._select_orders, {"numbers": [int(number) for number in numbers]})
+            return [_to_order(row) for row in found]
+
+    async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]:
+        """Newest first."""
+        wanted = select(orders).where(orders.c.user_id == user).order_by(orders.c.id.desc()).limit(count)
+        if before is not None:
+            wanted = wanted.where(orders.c.id < int(before))
+        async with self._reading() as connection:
+            return [_to_order(row) for row in await connection.execute(wanted)]
+
+    async def id_key(self) -> bytes:
+        key = await self._read_id_key()
+        if key is None:
+            made = select(literal(ID_KEY).label("name"), literal(secrets.token_hex(_ID_KEY_BYTES)).label("value"))
+            async with self._writing() as connection:
+                await connection.execute(self.database.insert_missing(meta, "name", made, returning=("name",)))
+            key = await self._read_id_key()
+        return bytes.fromhex(str(key))
+
+    async def _read_id_key(self) -> str | None:
+        async with self._reading() as connection:
+            found = await connection.scalars(select(meta.c.value).where(meta.c.name == ID_KEY))
+            return found.one_or_none()
+
+    async def ping(self) -> None:
+        async with edge(self.database, PING_WITHIN_S), self.database.readers.connect() as connection:
+            await connection.execute(select(func.max(1)))
+
+    async def close(self) -> None:
+        async with edge(self.database, CLOSE_WITHIN_S):
+            await self.database.close()
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[AsyncConnection]:
+        async with edge(self.database, WRITE_WITHIN_S), self.database.writers.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[AsyncConnection]:
+        async with edge(self.database, READ_WITHIN_S), self.database.readers.connect() as connection:
+            yield connection
+
+
+def _to_order(row: AnyRow) -> Order:
+    return Order(
+        number=OrderNumber.from_int(row.id),
+        sale_id=row.sale_id,
+        round_id=row.round_id,
+        user=row.user_id,
+        quantity=row.quantity,
+        state=OrderState(row.state),
+        price_cents=row.price_cents,
+        currency=row.currency,
+        created_ms=row.created_ms,
+        expires_ms=row.expires_ms,
+        paid_ms=row.paid_ms,
+        closed_ms=row.closed_ms,
+    )

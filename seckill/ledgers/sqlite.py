@@ -1,0 +1,154 @@
+"""What is particular to SQLite."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Executable,
+    Table,
+    Text,
+    TypeDecorator,
+    bindparam,
+    event,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.types import TypeEngine
+
+from seckill.errors import StartError
+from seckill.ledgers.database import AnySelect, Verdict
+from seckill.ledgers.writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
+
+# Our processes wait for each other at the lock file; SQLite's own wait is for somebody's shell.
+LOCK_WAIT_S = 10.0
+BUSY_WAIT_S = 5.0
+READERS = 4
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PROTOCOL,  # a race for the log's own locks
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,  # also: no file descriptors left
+}
+_REFUSED = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+_UNSUITABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+
+
+class _Json(TypeDecorator[object]):
+    """SQLite has no arrays: lists travel as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: object) -> str:
+        return msgspec.json.encode(value).decode()
+
+
+class _JsonRows:
+    def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
+        self._name = name
+        each = func.json_each(bindparam(name, type_=_Json)).table_valued("value")
+        self.table = select(
+            *[
+                func.json_extract(each.c.value, f"$[{position}]", type_=type_).label(column)
+                for position, (column, type_) in enumerate(columns.items())
+            ]
+        ).subquery(name)
+
+    def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
+        return {self._name: [tuple(row) for row in rows]}
+
+
+class SqliteDatabase:
+    now_ms = literal_column(
+        "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER))",
+        BigInteger,
+    )
+
+    def __init__(self, url: URL) -> None:
+        self.path = _path(url)
+        lock_path = self.path.with_name(self.path.name + ".writer")
+        self.writers = _engine(
+            self.path,
+            "rwc",
+            # A lock of its own for each connection, for one that was given up may still be at work when its
+            # successor begins.
+            lambda *args, **kwargs: WritingConnection(*args, lock=WriterLock(lock_path, LOCK_WAIT_S), **kwargs),
+            pool_size=1,
+        )
+        event.listen(self.writers.sync_engine, "begin", _begin)
+        self.readers = _engine(self.path, "rw", ReadingConnection, pool_size=READERS)
+
+    def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonRows:
+        return _JsonRows(name, columns)
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        each = func.json_each(bindparam(name, type_=_Json)).table_valued("value")
+        return column.in_(select(each.c.value))
+
+    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+        missing = insert(table).from_select(source.selected_columns.keys(), source)
+        return missing.on_conflict_do_nothing(index_elements=[key]).returning(*[table.c[name] for name in returning])
+
+    def verdict(self, error: Exception) -> Verdict | None:
+        told = error.orig if isinstance(error, DBAPIError) else error
+        code = getattr(told, "sqlite_errorcode", None)
+        if code is None:
+            return None
+        primary = code & 0xFF  # the rest says in more detail what happened
+        if primary in _UNAVAILABLE:
+            return Verdict.UNAVAILABLE
+        if primary in _REFUSED:
+            return Verdict.REFUSED
+        return Verdict.UNSUITABLE if primary in _UNSUITABLE else None
+
+    async def is_new(self) -> bool:
+        return not self.path.exists()
+
+    async def lock_for_migration(self, connection: AsyncConnection) -> None:
+        """Nothing to do: whoever writes is alone."""
+
+    async def close(self) -> None:
+        await self.readers.dispose()
+        await self.writers.dispose()
+
+
+def _path(url: URL) -> Path:
+    name = url.database or ":memory:"
+    if name == ":memory:" or name.startswith("file:") or url.query:
+        raise StartError(
+            "SQLite needs a plain file that several processes can open: write sqlite:///FOLDER/NAME.db "
+            "without anything after it."
+        )
+    path = Path(name).absolute()
+    if not path.parent.is_dir():
+        raise StartError(f"The folder {path.parent} for the SQLite database does not exist: create it first.")
+    return path
+
+
+def _engine(path: Path, mode: str, factory: Any, pool_size: int) -> AsyncEngine:
+    return create_async_engine(
+        URL.create("sqlite+aiosqlite", database=path.as_uri(), query={"mode": mode, "uri": "true"}),
+        connect_args={"factory": factory, "isolation_level": None, "timeout": BUSY_WAIT_S},
+        pool_size=pool_size,
+        max_overflow=0,
+        hide_parameters=True,  # they are buyers' data, and errors go to logs
+    )
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(BEGIN)

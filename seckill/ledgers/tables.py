@@ -1,0 +1,183 @@
+"""The tables. Times are milliseconds UTC by the database's clock, in columns that end in `_ms`.
+
+`migrations/` brings a database to this shape; a test compares the two.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+# SQLite counts up by itself, and stores a key without a second index, only where the type is called INTEGER.
+Key = BigInteger().with_variant(Integer, "sqlite")
+
+# Rows of `meta`.
+ID_KEY = "id_key"
+CATALOGUE = "catalogue"
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(255), nullable=False),
+)
+
+sales = Table(
+    "sales",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("title", String(255), nullable=False),
+    Column("price_cents", BigInteger, nullable=False),
+    Column("currency", String(3), nullable=False),
+    Column("pay_within_s", Integer, nullable=False),
+    Column("repeat", String(64)),
+    Column("timezone", String(64), nullable=False, server_default="UTC"),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),  # the catalogue's version at the last change
+    CheckConstraint("price_cents >= 0", name="price"),
+    Index(None, "changed"),
+    sqlite_autoincrement=True,
+)
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("sale_id", Key, ForeignKey("sales.id"), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("lane", Integer, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units of live orders
+    Column("limit_per_buyer", Integer, nullable=False),
+    Column("begins_ms", BigInteger, nullable=False),
+    Column("ends_ms", BigInteger, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("epoch", Integer, nullable=False, server_default=text("1")),
+    Column("revision", Integer, nullable=False, server_default=text("1")),
+    Column("synced_revision", Integer, nullable=False, server_default=text("0")),
+    Column("opened_ms", BigInteger),
+    CheckConstraint("sold >= 0 AND sold <= total", name="sold"),
+    CheckConstraint("total > 0", name="total"),
+    CheckConstraint("limit_per_buyer > 0", name="limit"),
+    CheckConstraint("ends_ms > begins_ms", name="window"),
+    UniqueConstraint("sale_id", "ordinal"),
+    UniqueConstraint("sale_id", "begins_ms"),
+    # The id of a round is part of the gate's keys, so it must not come back after a row was deleted.
+    sqlite_autoincrement=True,
+)
+
+orders = Table(
+    "orders",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # the order number
+    Column("round_id", Key, ForeignKey("rounds.id"), nullable=False),
+    Column("sale_id", Key, nullable=False),
+    Column("user_id", String(128), nullable=False),
+    Column("quantity", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    # The slot while the order is live, NULL when it is over. No two NULLs are equal, so a buyer has each slot
+    # of a round once at a time, and may buy again after an order is over.
+    Column("active_slot", Integer),
+    Column("slot", Integer, nullable=False),
+    Column("request_id", String(64), nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("price_cents", BigInteger, nullable=False),  # of the whole order
+    Column("currency", String(3), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),  # when the gate admitted it, by the gate's clock
+    Column("recorded_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger),
+    Column("paid_ms", BigInteger),
+    Column("closed_ms", BigInteger),
+    CheckConstraint("quantity > 0", name="quantity"),
+    UniqueConstraint("round_id", "user_id", "active_slot"),
+    Index(None, "user_id", "id"),
+    Index(None, "round_id", "state"),
+    Index(
+        "ix_orders_unpaid",
+        "expires_ms",
+        postgresql_where=text("state = 'unpaid'"),
+        sqlite_where=text("state = 'unpaid'"),
+    ),
+)
+
+order_events = Table(
+    "order_events",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("order_id", Key, nullable=False, index=True),
+    Column("from_state", String(16)),
+    Column("to_state", String(16), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("cause", String(64), nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("kind", String(32), nullable=False),
+    Column("order_id", Key, nullable=False),
+    Column("round_id", Key, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("done_ms", BigInteger),
+    UniqueConstraint("kind", "order_id"),  # a release can be decided once only
+    Index(
+        "ix_outbox_waiting",
+        "id",
+        postgresql_where=text("done_ms IS NULL"),
+        sqlite_where=text("done_ms IS NULL"),
+    ),
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("lane", Integer, nullable=False),
+    Column("entry_id", String(64), nullable=False),
+    Column("order_id", Key),
+    Column("reason", Text, nullable=False),
+    Column("history", Text, nullable=False),  # JSON
+    Column("payload", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    # Operators name a dead letter by its id.
+    sqlite_autoincrement=True,
+)
+
+payments = Table(
+    "payments",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("order_id", Key, nullable=False, index=True),
+    Column("provider", String(32), nullable=False),
+    Column("provider_ref", String(128), nullable=False),
+    Column("amount_cents", BigInteger, nullable=False),
+    Column("currency", String(3), nullable=False),
+    Column("kind", String(16), nullable=False),  # capture or refund
+    Column("created_ms", BigInteger, nullable=False),
+    CheckConstraint("kind IN ('capture', 'refund')", name="kind"),
+    UniqueConstraint("provider", "provider_ref"),
+)

@@ -1,0 +1,66 @@
+"""The frame around every background loop: one step after the other until told to stop."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from seckill.errors import SeckillError
+
+log = structlog.get_logger()
+
+# A failing loop tries again after this, doubled up to the maximum, with jitter so that nodes do not march in step.
+BACKOFF_S_MIN = 0.1
+BACKOFF_S_MAX = 2.0
+
+
+class Stop:
+    """Told once, seen by all loops of a process."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self, timeout_s: float | None = None) -> bool:
+        """True as soon as it is set, False when the time is over."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+async def repeat(
+    name: str, step: Callable[[], Awaitable[object]], stop: Stop, every_s: float = 0.0, *, once: bool = False
+) -> None:
+    """Runs `step` until `stop`, or until it has worked `once`. What a step raises is logged, and the loop goes on: a
+    loop that ends is an outage."""
+    backoff_s = BACKOFF_S_MIN
+    failing = False
+    while not stop.is_set():
+        try:
+            await step()
+        except Exception as error:
+            if not isinstance(error, SeckillError):
+                log.exception("a step of the loop failed", loop=name)
+            elif not failing:  # once for each outage, not once for each try
+                log.warning("the loop waits for something to come back", loop=name, reason=str(error))
+            failing = True
+            await stop.wait(backoff_s * random.uniform(0.5, 1.0))  # noqa: S311 (jitter, not a secret)
+            backoff_s = min(backoff_s * 2, BACKOFF_S_MAX)
+            continue
+        if failing:
+            log.info("the loop goes on", loop=name)
+        if once:
+            return
+        failing = False
+        backoff_s = BACKOFF_S_MIN
+        if every_s:
+            await stop.wait(every_s * random.uniform(0.9, 1.1))  # noqa: S311 (jitter, not a secret)

@@ -1,0 +1,39 @@
+"""What operators do to sales: the ledger first, then at once the gate."""
+
+from dataclasses import replace
+
+from seckill.domain import Sale, SaleChange, SaleDraft
+from seckill.errors import GateError, SeckillError
+from seckill.ports import Gate, Ledger
+from seckill.rounds import Sync, bring_to_gate
+
+
+class NotInForce(SeckillError):
+    """The change is stored, but the gate does not have it yet. The keeper passes it on as soon as it can."""
+
+    def __init__(self, sale: Sale) -> None:
+        super().__init__("It is stored and takes effect by itself as soon as the gate answers.")
+        self.sale = sale
+
+
+class OperatorDesk:
+    def __init__(self, ledger: Ledger, gate: Gate) -> None:
+        self._ledger = ledger
+        self._gate = gate
+
+    async def announce(self, draft: SaleDraft, lane: int) -> Sale:
+        return await self._put_in_force(await self._ledger.create_sale(draft, lane))
+
+    async def change(self, sale_id: int, change: SaleChange) -> Sale | None:
+        """None if there is no such sale. Raises NotPossible if its state does not allow it."""
+        sale = await self._ledger.change_sale(sale_id, change)
+        return None if sale is None else await self._put_in_force(sale)
+
+    async def _put_in_force(self, sale: Sale) -> Sale:
+        try:
+            sync = await bring_to_gate(sale.round, self._gate, self._ledger)
+        except GateError as error:
+            raise NotInForce(sale) from error
+        if sync is Sync.LOST:
+            raise NotInForce(sale)
+        return replace(sale, round=replace(sale.round, synced_revision=sale.round.revision))

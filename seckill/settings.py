@@ -1,0 +1,231 @@
+"""The fields of `Settings` are the one table from which reading, checks, `doctor` and the docs follow."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from seckill import setting_kinds as kinds
+from seckill.errors import SettingsError
+from seckill.secrecy import Secret as Secret  # part of what this module offers
+from seckill.secrecy import redact_url as redact_url
+
+PREFIX = "SECKILL_"
+
+Role = Literal["api", "worker", "keeper"]
+
+
+def _about(kind: kinds.Kind, sentence: str, unit: str = "") -> dict[str, Any]:
+    return {"kind": kind, "sentence": sentence, "unit": unit}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is not set is None, or an empty URL."""
+
+    redis_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("redis", "rediss", "unix", "memory"),
+            "Where Valkey or Redis is; when empty, `seckill up` starts one of its own.",
+        ),
+    )
+    database_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("sqlite", "postgresql", "mysql", "mariadb"),
+            "Where the ledger is; when empty, `seckill up` keeps it in SQLite in the data folder.",
+        ),
+    )
+    broker_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("amqp", "amqps"),
+            "RabbitMQ, to carry orders to the workers; when empty, the lane streams do.",
+        ),
+    )
+    data_dir: Path = field(
+        default=Path(".seckill"),
+        metadata=_about(Path, "Folder in which `seckill up` keeps its servers' data and its secrets."),
+    )
+    host: str = field(default="127.0.0.1", metadata=_about(str, "Address that the API listens on."))
+    port: int = field(
+        default=8000,
+        metadata=_about(kinds.whole(0, 65_535), "Port that the API listens on; 0 takes any free one."),
+    )
+    jwt_secret: Secret | None = field(
+        default=None,
+        metadata=_about(kinds.jwt_secret, "Secret that signs buyers' tokens (HS256).", "≥ 32 bytes"),
+    )
+    jwt_public_key: str | None = field(
+        default=None,
+        metadata=_about(
+            kinds.public_key,
+            "Instead of the secret: the public key (RSA, P-256 or Ed25519) of whoever signs buyers' tokens.",
+            "PEM or path",
+        ),
+    )
+    jwt_issuer: str | None = field(
+        default=None, metadata=_about(str, "When set, the `iss` that buyers' tokens must have.")
+    )
+    jwt_audience: str | None = field(
+        default=None, metadata=_about(str, "When set, the `aud` that buyers' tokens must have.")
+    )
+    admin_key: Secret | None = field(
+        default=None,
+        metadata=_about(kinds.admin_key, "Operators send it as their bearer token.", "≥ 16 characters"),
+    )
+    lanes: int = field(default=16, metadata=_about(kinds.whole(1, 256), "How many lanes new rounds are spread over."))
+    pay_within_s: int = field(
+        default=900,
+        metadata=_about(kinds.whole(1, 2_592_000), "Time to pay for an order when the sale does not say.", "seconds"),
+    )
+    retry_delays_s: tuple[float, ...] = field(
+        default=(5.0, 10.0, 30.0),
+        metadata=_about(
+            kinds.delays, "Waits before a failed order is tried again; then it is a dead letter.", "seconds"
+        ),
+    )
+    claim_idle_s: float = field(
+        default=5.0,
+        metadata=_about(kinds.decimal(0.1, 3600), "Silence after which a worker's entries go to another.", "seconds"),
+    )
+    backlog_max: int = field(
+        default=100_000,
+        metadata=_about(
+            kinds.whole(1, 100_000_000),
+            "Orders waiting in a lane at which more claims are refused as `overloaded`.",
+            "orders",
+        ),
+    )
+    durability: Literal["strict", "fast"] = field(
+        default="strict",
+        metadata=_about(
+            kinds.one_of("strict", "fast"),
+            "`strict`: an order is on disk before its answer; `fast`: within a second after it.",
+        ),
+    )
+    gate_timeout_s: float = field(
+        default=1.0,
+        metadata=_about(
+            kinds.decimal(0.01, 60), "Wait for the gate after which a claim's result is `unknown`.", "seconds"
+        ),
+    )
+    log_format: Literal["auto", "json", "console"] = field(
+        default="auto",
+        metadata=_about(
+            kinds.one_of("auto", "json", "console"),
+            "`json`, `console` for people, or `auto`: for people when there is a terminal.",
+        ),
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = field(
+        default="info",
+        metadata=_about(
+            kinds.one_of("debug", "info", "warning", "error"),
+            "The least important events that are logged: `debug`, `info`, `warning` or `error`.",
+        ),
+    )
+
+    def __repr__(self) -> str:
+        # URLs carry passwords, so the generated one would tell them.
+        return f"Settings({', '.join(f'{setting.name}={shown(setting, self)!r}' for setting in TABLE)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    default: str  # as it would be written in the environment; empty: not set
+    kind: kinds.Kind
+    sentence: str
+    unit: str
+
+    @property
+    def secret(self) -> bool:
+        return self.kind in kinds.SECRET
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+def _written(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case tuple():
+            return ",".join(map(_written, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+TABLE: tuple[Setting, ...] = tuple(
+    Setting(name=item.name, default=_written(item.default), **item.metadata) for item in fields(Settings)
+)
+_BY_VARIABLE = {setting.variable: setting for setting in TABLE}
+
+# Read where it is used: it makes processes die in tests and sets nothing.
+_NOT_SETTINGS = frozenset({"SECKILL_FAILPOINTS"})
+# What Kubernetes puts into every container near a Service called seckill or seckill-something.
+_SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_\w+)?$")
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Raises SettingsError with a sentence for everything that is wrong, not only for the first."""
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for setting in TABLE:
+        text = environ.get(setting.variable, "")
+        # An empty variable counts as not set, as in compose files.
+        if text.strip():
+            try:
+                values[setting.name] = setting.kind(text if setting.secret else text.strip())
+            except ValueError as error:
+                problems.append(f"{setting.variable} {error}.")
+    problems += [_unknown(name) for name, value in sorted(environ.items()) if _is_unknown(name, value)]
+    if "jwt_secret" in values and "jwt_public_key" in values:
+        problems.append("Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY, not both.")
+    if "jwt_secret" in values and values["jwt_secret"] == values.get("admin_key"):
+        problems.append("Set SECKILL_ADMIN_KEY to something else than SECKILL_JWT_SECRET.")
+    if problems:
+        raise SettingsError(problems)
+    return Settings(**values)
+
+
+def _is_unknown(name: str, value: str) -> bool:
+    if not name.startswith(PREFIX) or name in _BY_VARIABLE or name in _NOT_SETTINGS:
+        return False
+    return not _SERVICE_LINK.search(name) and not value.startswith(("tcp://", "udp://"))
+
+
+def _unknown(name: str) -> str:
+    # Without the prefix, which all have in common and which would make everything look similar.
+    names = [setting.variable.removeprefix(PREFIX) for setting in TABLE]
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), names, n=1)
+    return f"{name} is not a setting: " + (f"did you mean {PREFIX}{close[0]}?" if close else "remove it.")
+
+
+def require_production(settings: Settings, role: Role) -> None:
+    """What `seckill up` makes for itself has to be set when a role runs on its own."""
+    problems = [
+        f"Set {PREFIX}{name.upper()}: `seckill {role}` starts no servers of its own."
+        for name in ("redis_url", "database_url")
+        if not getattr(settings, name)
+    ]
+    if role == "api" and settings.admin_key is None:
+        problems.append("Set SECKILL_ADMIN_KEY: operators are known by it.")
+    if role == "api" and settings.jwt_secret is None and settings.jwt_public_key is None:
+        problems.append("Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY: buyers' tokens are checked with it.")
+    if problems:
+        raise SettingsError(problems)
+
+
+def shown(setting: Setting, settings: Settings) -> str:
+    """A setting's value as people may see it."""
+    value = getattr(settings, setting.name)
+    return "***" if setting.secret and value is not None else redact_url(_written(value))

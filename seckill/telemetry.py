@@ -1,0 +1,31 @@
+"""Every metric, named in one place. With several processes, PROMETHEUS_MULTIPROC_DIR makes them one picture."""
+
+import os
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+_BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+
+CLAIMS = Counter("seckill_claims", "Claims answered, by outcome", ["outcome"])
+LOCAL_REFUSALS = Counter("seckill_local_refusals", "Claims refused without asking the gate", ["outcome"])
+ADMIT_BATCH = Histogram("seckill_admit_batch_size", "Claims that shared one call to the gate", buckets=_BATCHES)
+ADMIT_SECONDS = Histogram("seckill_admit_seconds", "Duration of a call to the gate", buckets=_SECONDS)
+ORDERS_RECORDED = Counter("seckill_orders_recorded", "Orders committed in the ledger", ["kind"])
+RECORD_BATCH = Histogram("seckill_record_batch_size", "Orders written in one transaction", buckets=_BATCHES)
+RECORD_SECONDS = Histogram("seckill_record_seconds", "Duration of a batch's transaction", buckets=_SECONDS)
+TAKEN_OVER = Counter("seckill_entries_taken_over", "Stream entries taken over from a consumer that went silent")
+ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the ledger refused or that cannot be read")
+SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
+BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
+ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
+
+
+def exposition() -> bytes:
+    """The metrics of all processes that share the folder, or of this one."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

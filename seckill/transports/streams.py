@@ -1,0 +1,204 @@
+"""The order streams of the lanes, read by a consumer group."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from itertools import chain
+from typing import Any
+
+import msgspec
+from redis import exceptions
+
+from seckill.domain import Admission
+from seckill.errors import TransportUnavailable
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.numbers import OrderNumber
+from seckill.ports import Delivery, Settled
+
+# A read may wait this much longer than it asked the server to, before the server counts as gone.
+GRACE_S = 5.0
+_RETIRE = (files("seckill.transports") / "lua" / "retire_consumer.lua").read_text()
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """What `admit.lua` writes. Strict: a field too many means that somebody else's version wrote it."""
+
+    v: int
+    round: int
+    epoch: int
+    lane: int
+    seconds: int
+    at_ms: int
+    counter: int
+    quantity: int
+    slot: int
+    user: str
+    request: str
+
+
+_decoder = msgspec.json.Decoder(_Entry)
+_VERSION = 1
+
+
+def parse(lane: int, entry_id: bytes, fields: Mapping[bytes, bytes] | None) -> Delivery:
+    name = entry_id.decode()
+    try:
+        entry = _decoder.decode((fields or {})[b"order"])
+    except (KeyError, msgspec.MsgspecError) as error:
+        return Delivery(lane, name, None, f"the entry cannot be read: {error}")
+    if entry.v != _VERSION or entry.lane != lane:
+        return Delivery(
+            lane, name, None, f"version {entry.v}, lane {entry.lane}: not an entry of this version and lane"
+        )
+    admission = Admission(
+        number=OrderNumber(entry.seconds, entry.lane, entry.counter),
+        round_id=entry.round,
+        epoch=entry.epoch,
+        user=entry.user,
+        quantity=entry.quantity,
+        slot=entry.slot,
+        request_id=entry.request,
+        admitted_ms=entry.at_ms,
+    )
+    return Delivery(lane, name, admission)
+
+
+class StreamTransport:
+    def __init__(self, url: str) -> None:
+        self._client = connect(url)
+        # Nobody else ever has this name, so what is pending under it is either ours or a dead worker's.
+        self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._lanes: list[int] = []
+
+    async def prepare(self, lanes: Sequence[int]) -> None:
+        for lane in lanes:
+            with _translated():
+                try:
+                    # From 0, never from $: what was admitted before the first worker came must not be passed over.
+                    await self._client.xgroup_create(keys.orders(lane), keys.WORKERS_GROUP, id="0", mkstream=True)
+                except exceptions.ResponseError as error:
+                    if not str(error).startswith("BUSYGROUP"):
+                        raise
+        self._lanes = list(lanes)
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        streams: dict[Any, Any] = {keys.orders(lane): ">" for lane in self._lanes}
+        with _translated():
+            async with asyncio.timeout(wait_s + GRACE_S):
+                try:
+                    reply = await self._client.xreadgroup(
+                        keys.WORKERS_GROUP,
+                        self.consumer,
+                        streams,
+                        count=count,
+                        block=max(1, int(wait_s * 1000)),
+                    )
+                except exceptions.ResponseError as error:
+                    if not _group_is_gone(error):
+                        raise
+                    await self.prepare(self._lanes)  # lost with its stream or destroyed: make it again, from 0
+                    return []
+        return self._deliveries(reply)
+
+    def _deliveries(self, reply: Any) -> list[Delivery]:
+        lanes = {keys.orders(lane).encode(): lane for lane in self._lanes}
+        # RESP3 answers a map of lists of portions, RESP2 a list of pairs.
+        pairs = [(key, list(chain(*portions))) for key, portions in reply.items()] if isinstance(reply, dict) else reply
+        return [parse(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
+
+    async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        taken: list[Delivery] = []
+        for lane in self._lanes:
+            if len(taken) >= count:
+                break
+            with _translated():
+                async with asyncio.timeout(GRACE_S):
+                    try:
+                        _, entries, _deleted = await self._client.xautoclaim(
+                            keys.orders(lane),
+                            keys.WORKERS_GROUP,
+                            self.consumer,
+                            min_idle_time=int(idle_s * 1000),
+                            count=count - len(taken),
+                        )
+                    except exceptions.ResponseError as error:
+                        if not _group_is_gone(error):
+                            raise
+                        await self.prepare(self._lanes)
+                        return taken
+            taken += [parse(lane, entry_id, fields) for entry_id, fields in entries]
+        return taken
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
+        by_lane: dict[int, list[str]] = {}
+        for delivery in deliveries:
+            by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
+        acknowledged = deleted = 0
+        for lane, ids in by_lane.items():
+            with _translated():
+                async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=True) as pipeline:
+                    pipeline.xack(keys.orders(lane), keys.WORKERS_GROUP, *ids)
+                    pipeline.xdel(keys.orders(lane), *ids)
+                    counts = await pipeline.execute()
+            acknowledged += counts[0]
+            deleted += counts[1]
+        return Settled(acknowledged, deleted)
+
+    async def backlog(self) -> int:
+        with _translated():
+            async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=False) as pipeline:
+                for lane in self._lanes:
+                    pipeline.xlen(keys.orders(lane))
+                return sum(await pipeline.execute())
+
+    async def retire_consumers(self, idle_s: float) -> int:
+        retired = 0
+        for lane in self._lanes:
+            with _translated():
+                async with asyncio.timeout(GRACE_S):
+                    retired += int(
+                        await self._client.eval(
+                            _RETIRE,
+                            1,
+                            keys.orders(lane),
+                            keys.WORKERS_GROUP,
+                            int(idle_s * 1000),
+                            self.consumer,
+                        )
+                    )
+        return retired
+
+    async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
+        message = msgspec.json.encode({str(int(number)): state for number, state in states.items()})
+        with _translated():
+            async with asyncio.timeout(GRACE_S):
+                await self._client.publish(keys.STATES_CHANNEL, message)
+
+    async def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]:
+        with _translated():
+            async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                await pubsub.subscribe(keys.STATES_CHANNEL)
+                async for message in pubsub.listen():
+                    states = msgspec.json.decode(message["data"], type=dict[str, str])
+                    yield {OrderNumber.from_int(int(number)): state for number, state in states.items()}
+
+    async def close(self) -> None:
+        await self._client.aclose()
+        await self._client.connection_pool.disconnect()
+
+
+@contextmanager
+def _translated() -> Any:
+    try:
+        yield
+    except (exceptions.RedisError, TimeoutError, OSError) as error:
+        raise TransportUnavailable(f"The order streams cannot be reached: {error!r}.") from error
+
+
+def _group_is_gone(error: exceptions.ResponseError) -> bool:
+    return str(error).startswith(("NOGROUP", "UNBLOCKED"))

@@ -1,0 +1,168 @@
+"""The ASGI application: the claim route first, then the framework with everything else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount
+from starlette.routing import Route as StarletteRoute
+from starlette.staticfiles import StaticFiles
+
+from seckill.admission import AdmissionDesk
+from seckill.buyer_orders import BuyerOrders
+from seckill.catalogue import Catalogue
+from seckill.errors import GateError, LedgerError
+from seckill.loops import Stop, repeat
+from seckill.operator_desk import NotInForce, OperatorDesk
+from seckill.settings import Settings
+from seckill.web.auth import AdminKey, Buyers
+from seckill.web.claim import ClaimRoute
+from seckill.web.context import Context, context
+from seckill.web.openapi import document
+from seckill.web.problems import Problem, not_found
+from seckill.web.routes import ROUTES
+from seckill.web.sales import view as sale_view
+from seckill.wiring import Engine
+
+log = structlog.get_logger()
+
+STATIC = str(files("seckill.web") / "static")
+SALES_EVERY_S = 0.5
+PULSES_EVERY_S = 0.2
+LOOK_UP_EVERY_S = 1.0
+# Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Api:
+    """One API process: the handlers, and the loops that keep its knowledge fresh."""
+
+    def __init__(self, settings: Settings, engine: Engine) -> None:
+        catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+        self.context = Context(
+            settings=settings,
+            engine=engine,
+            catalogue=catalogue,
+            desk=AdmissionDesk(engine.gate, catalogue),
+            operator_desk=OperatorDesk(engine.ledger, engine.gate),
+            orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
+            buyers=Buyers(settings),
+            admin_key=AdminKey(settings.admin_key),
+        )
+        ctx = self.context
+        self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.sale_ids, engine.order_ids)
+        self._rest = _framework(ctx)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        sale_id = ClaimRoute.sale_in(scope)
+        if sale_id is not None:
+            await self._claims(sale_id, scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        ctx = self.context
+        stop = Stop()
+
+        async def pulses() -> None:
+            ctx.desk.forget(await ctx.catalogue.refresh_pulses())
+
+        async def listen() -> None:
+            await ctx.orders.listen(ctx.engine.transport)
+
+        loops = [
+            asyncio.create_task(loop)
+            for loop in (
+                repeat("sales", ctx.catalogue.refresh_sales, stop, SALES_EVERY_S),
+                repeat("pulses", pulses, stop, PULSES_EVERY_S),
+                repeat("states", listen, stop),
+                repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
+            )
+        ]
+        try:
+            yield
+        finally:
+            stop.set()
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+
+
+def _framework(ctx: Context) -> Starlette:
+    openapi = msgspec.json.encode(document())
+
+    async def show_openapi(_: Request) -> Response:
+        return Response(openapi, media_type="application/json", headers={"Cache-Control": "public, max-age=60"})
+
+    async def docs(_: Request) -> Response:
+        return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
+
+    routes: list[BaseRoute] = [
+        StarletteRoute(route.path, route.handler, methods=[route.method]) for route in ROUTES if route.handler
+    ]
+    routes += [
+        StarletteRoute("/openapi.json", show_openapi),
+        StarletteRoute("/docs", docs),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    app = Starlette(
+        routes=routes,
+        exception_handlers={
+            Problem: _problem,
+            HTTPException: _http_exception,
+            GateError: _unavailable,
+            LedgerError: _unavailable,
+            NotInForce: _not_in_force,
+            Exception: _internal,
+        },
+    )
+    app.state.context = ctx
+    return app
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _http_exception(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        problem = Problem(405, "method_not_allowed", "This address does not answer that method.")
+        response = problem.response()
+        response.headers.update(error.headers or {})
+        return response
+    return not_found().response()
+
+
+async def _unavailable(_: Request, error: Exception) -> Response:
+    log.warning("a request could not be answered", reason=str(error))
+    return Problem(503, "not_ready", "A part of the system does not answer now; please try again.").response()
+
+
+async def _not_in_force(request: Request, error: Exception) -> Response:
+    assert isinstance(error, NotInForce)
+    ctx = context(request)
+    ctx.catalogue.put(error.sale)
+    return Problem(503, "not_ready", str(error), sale=sale_view(ctx, error.sale)).response()
+
+
+async def _internal(request: Request, error: Exception) -> Response:
+    log.error("a request failed", method=request.method, path=request.url.path, exc_info=error)
+    return Problem(500, "internal", "Something went wrong on our side; it was logged.").response()

@@ -1,0 +1,57 @@
+"""Reading a request's body: bounded, then strictly into a schema."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from seckill.web.problems import Problem, invalid
+
+BODY_BYTES_MAX = 64 * 1024
+# JSON nested deeper than this is an attack, not an order; the parser would stop at the stack's end only.
+DEPTH_MAX = 32
+
+T = TypeVar("T")
+
+
+async def read_body(receive: Callable[[], Awaitable[Any]]) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "bad_request", "The request broke off.")
+        body += message.get("body", b"")
+        if len(body) > BODY_BYTES_MAX:
+            raise Problem(413, "too_large", f"A body may have {BODY_BYTES_MAX // 1024} KiB at most.")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """An empty body is an empty object: all fields at their defaults."""
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
+        raise Problem(400, "bad_request", "The body is nested too deeply.")
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise invalid(*_field_and_message(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Problem(400, "bad_request", "The body is not valid JSON.") from None
+
+
+def _depth(body: bytes) -> int:
+    depth = deepest = 0
+    for bracket in re.findall(rb"[\[{\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _field_and_message(text: str) -> tuple[str, str]:
+    """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
+    message, _, path = text.partition(" - at `$")
+    if path:
+        return path.strip("`").lstrip(".") or "body", message
+    named = re.search(r"field `([^`]*)`", message)
+    return (named.group(1) if named else "body"), message

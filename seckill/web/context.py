@@ -1,0 +1,54 @@
+"""What the handlers of one API process share."""
+
+import time
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from seckill.admission import AdmissionDesk
+from seckill.buyer_orders import BuyerOrders
+from seckill.catalogue import Catalogue
+from seckill.operator_desk import OperatorDesk
+from seckill.outcomes import Outcome
+from seckill.settings import Settings
+from seckill.web.auth import AdminKey, Buyers, Unauthenticated, bearer
+from seckill.web.problems import Problem
+from seckill.wiring import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    settings: Settings
+    engine: Engine
+    catalogue: Catalogue
+    desk: AdmissionDesk
+    operator_desk: OperatorDesk
+    orders: BuyerOrders
+    buyers: Buyers
+    admin_key: AdminKey
+
+    def require_buyer(self, request: Request) -> str:
+        return authenticate(self.buyers, request.headers.get("authorization", "").encode("latin-1"))
+
+    def require_operator(self, request: Request) -> None:
+        token = bearer(request.headers.get("authorization", "").encode("latin-1"))
+        if token is None:
+            raise Problem.of(Outcome.UNAUTHENTICATED, "This needs the admin key: Authorization: Bearer <admin key>.")
+        if not self.admin_key.matches(token):
+            raise Problem(403, "forbidden", "This needs the admin key.")
+
+
+def context(request: Request) -> Context:
+    return cast(Context, request.app.state.context)
+
+
+def authenticate(buyers: Buyers, header: bytes | None) -> str:
+    """The buyer's id. Nothing of what was sent comes back in the refusal."""
+    token = bearer(header)
+    if token is None:
+        raise Problem.of(Outcome.UNAUTHENTICATED, "Sign in first: Authorization: Bearer <token>.")
+    try:
+        return buyers.verify(token, time.time()).user
+    except Unauthenticated as error:
+        raise Problem.of(Outcome.UNAUTHENTICATED, error.reason) from None

@@ -1,0 +1,119 @@
+"""Every route, with what the OpenAPI document says about it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seckill.web import health, orders, sales, schemas
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    method: str
+    path: str
+    summary: str
+    handler: Handler | None  # None: answered before the framework, see claim.py
+    who: str = "all"  # all | buyer | operator
+    status: int = 200
+    answer: type[msgspec.Struct] | None = None
+    body: type[msgspec.Struct] | None = None
+    query: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    problems: tuple[int, ...] = ()
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/sales",
+        summary="Announce a sale",
+        handler=sales.create_sale,
+        who="operator",
+        status=201,
+        body=schemas.NewSale,
+        answer=schemas.Sale,
+        problems=(400, 422, 503),
+    ),
+    Route(method="GET", path="/v1/sales", summary="All sales", handler=sales.list_sales, answer=schemas.Sales),
+    Route(
+        method="GET",
+        path="/v1/sales/{sale_id}",
+        summary="One sale",
+        handler=sales.show_sale,
+        answer=schemas.Sale,
+        problems=(404,),
+    ),
+    Route(
+        method="PATCH",
+        path="/v1/sales/{sale_id}",
+        summary="Add units, move the window, change title or limit",
+        handler=sales.change_sale,
+        who="operator",
+        body=schemas.SalePatch,
+        answer=schemas.Sale,
+        problems=(400, 404, 409, 422, 503),
+    ),
+    *(
+        Route(
+            method="POST",
+            path=f"/v1/sales/{{sale_id}}/{verb}",
+            summary=summary,
+            handler=handler,
+            who="operator",
+            answer=schemas.Sale,
+            problems=(404, 409, 503),
+        )
+        for verb, summary, handler in (
+            ("pause", "Stop selling for now", sales.pause_sale),
+            ("resume", "Sell on", sales.resume_sale),
+            ("close", "End the sale for good", sales.close_sale),
+        )
+    ),
+    Route(
+        method="POST",
+        path="/v1/sales/{sale_id}/orders",
+        summary="Buy: queues an order, or says why not",
+        handler=None,
+        who="buyer",
+        status=202,
+        body=schemas.NewOrder,
+        answer=schemas.OrderAccepted,
+        headers=(("Idempotency-Key", "Repeat with the same key to get the same order, never a second one"),),
+        problems=(400, 404, 409, 410, 413, 422, 429, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/orders/{order_id}",
+        summary="One order of the buyer",
+        handler=orders.show_order,
+        who="buyer",
+        answer=schemas.Order,
+        query=(
+            ("wait", "Seconds to wait, at most 30, until the state is no longer the one seen"),
+            ("seen", "The state the buyer knows; `queued` if left out"),
+        ),
+        problems=(404, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/orders",
+        summary="The buyer's orders, newest first",
+        handler=orders.list_orders,
+        who="buyer",
+        answer=schemas.Orders,
+        query=(
+            ("cursor", "`next` of the page before"),
+            ("limit", "Orders on a page, 1 to 100, 20 if left out"),
+        ),
+        problems=(422, 503),
+    ),
+    Route(method="GET", path="/healthz", summary="Alive", handler=health.healthz),
+    Route(method="GET", path="/readyz", summary="Ready to sell", handler=health.readyz, problems=(503,)),
+    Route(method="GET", path="/version", summary="Version", handler=health.version),
+    Route(method="GET", path="/metrics", summary="Figures for Prometheus", handler=health.metrics),
+)

@@ -1,0 +1,103 @@
+"""What goes in and out over HTTP. The OpenAPI document is made from these."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from seckill.domain import QUANTITY_MAX, UNITS_MAX
+
+Title = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]
+Limit = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
+Instant = Annotated[datetime, Meta(tz=True)]
+
+
+class NewOrder(msgspec.Struct, forbid_unknown_fields=True):
+    quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)] = 1
+
+
+class OrderAccepted(msgspec.Struct):
+    order_id: str
+    state: str
+    sale_id: str
+    round: str
+    quantity: int
+
+
+class Order(msgspec.Struct, kw_only=True):
+    order_id: str
+    sale_id: str
+    round: str
+    quantity: int
+    state: str
+    price_cents: int
+    currency: str
+    created_at: str
+    pay_before: str | None = None
+    paid_at: str | None = None
+    closed_at: str | None = None
+
+
+class Orders(msgspec.Struct):
+    orders: list[Order]
+    next: str | None  # give it as `cursor` to see older ones
+
+
+class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    title: Title
+    units: Units
+    begins_at: Instant
+    ends_at: Instant
+    limit_per_buyer: Limit = 1
+    price_cents: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 0
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")] = "CNY"
+    repeat: str | None = None
+    timezone: str = "UTC"
+    pay_within_s: Annotated[int, Meta(ge=1, le=30 * 86400)] | None = None
+
+
+class SalePatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    title: Title | None = None
+    add_units: Annotated[int, Meta(ge=1, le=UNITS_MAX)] | None = None
+    begins_at: Instant | None = None
+    ends_at: Instant | None = None
+    limit_per_buyer: Limit | None = None
+
+
+class Sale(msgspec.Struct, kw_only=True):
+    id: str
+    title: str
+    units: int
+    limit_per_buyer: int
+    price_cents: int
+    currency: str
+    begins_at: str
+    ends_at: str
+    pay_within_s: int
+    state: str
+    round: str
+    server_time: str
+
+
+class Sales(msgspec.Struct):
+    sales: list[Sale]
+    server_time: str
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+
+
+def to_ms(instant: datetime) -> int:
+    return int(instant.timestamp() * 1000)
+
+
+def rfc3339(ms: int) -> str:
+    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,76 @@
+"""Running the API on a socket."""
+
+import asyncio
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+
+from seckill.errors import StartError
+from seckill.loops import Stop
+from seckill.settings import Settings
+from seckill.web.app import Api
+from seckill.web.guard import GuardedProtocol
+from seckill.wiring import open_engine
+
+BACKLOG = 4096  # connections that the kernel keeps for us while everybody arrives at once
+KEEP_ALIVE_S = 15
+# Long polls and slow readers get this long to finish when the process is told to stop.
+DRAIN_S_MAX = 10
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Without SO_REUSEPORT: a port that somebody listens on is an error, not a port to share."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise StartError(
+            f"Cannot listen on {host}:{port} ({error.strerror}): stop what uses it, or choose another with --port."
+        ) from error
+    listener.listen(BACKLOG)
+    return listener
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals are the command's business; uvicorn would raise them again after it has drained."""
+        yield
+
+
+async def serve(settings: Settings, listener: socket.socket, stop: Stop) -> None:
+    """Answers until told to stop, then finishes what it has begun."""
+    async with open_engine(settings) as engine:
+        api = Api(settings, engine)
+        config = uvicorn.Config(
+            api,
+            http=GuardedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=DRAIN_S_MAX,
+        )
+        server = _Server(config)
+        async with api.running():
+            await _until(server, listener, stop)
+
+
+async def _until(server: uvicorn.Server, listener: socket.socket, stop: Stop) -> None:
+    async def watch() -> None:
+        await stop.wait()
+        server.should_exit = True
+
+    watching = asyncio.create_task(watch())
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        watching.cancel()

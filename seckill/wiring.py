@@ -1,0 +1,51 @@
+"""Chooses the adapters. The only module that imports them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from seckill.errors import StartError
+from seckill.gates.redis import RedisGate
+from seckill.ledgers import open_ledger
+from seckill.ledgers.migrating import pending
+from seckill.numbers import PublicIds
+from seckill.ports import Gate, Ledger, Transport
+from seckill.settings import Settings
+from seckill.transports.streams import StreamTransport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    gate: Gate
+    transport: Transport
+    ledger: Ledger
+    sale_ids: PublicIds
+    order_ids: PublicIds
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """Connects, and refuses at once what could not keep the promises."""
+    if settings.broker_url:
+        raise StartError(
+            "SECKILL_BROKER_URL is set, but orders travel by the lane streams only so far: leave it empty."
+        )
+    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
+    transport = StreamTransport(settings.redis_url)
+    ledger = open_ledger(settings.database_url)
+    try:
+        await gate.check(settings.durability)
+        if await pending(settings.database_url):
+            raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
+        key = await ledger.id_key()
+        yield Engine(
+            gate=gate,
+            transport=transport,
+            ledger=ledger,
+            sale_ids=PublicIds(key, "sale"),
+            order_ids=PublicIds(key, "order"),
+        )
+    finally:
+        await ledger.close()
+        await transport.close()
+        await gate.close()

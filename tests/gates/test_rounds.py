@@ -1,0 +1,91 @@
+"""Opening a round once, and changing its rules."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seckill.domain import Claim, RoundStatus
+from seckill.errors import GateUnavailable
+from seckill.gates import keys
+from seckill.gates.redis import RedisGate
+from seckill.outcomes import Outcome
+from seckill.ports import Opening, Update
+from tests.gates.conftest import OpenedRound
+from tests.making import make_round
+
+
+async def test_a_second_opening_changes_nothing(gate: RedisGate, client: Any, opened: OpenedRound) -> None:
+    """A restart in the middle of a sale must not put sold units on sale again."""
+    round_ = await opened(make_round(total=5))
+    await gate.admit(round_.ref, [Claim("ann", 1)])
+    before = await client.hgetall(keys.round_(round_.ref))
+    assert await gate.open_round(round_) is Opening.EXISTS
+    assert await gate.open_round(replace(round_, total=99)) is Opening.EXISTS
+    assert await gate.open_round(replace(round_, epoch=2)) is Opening.OTHER_EPOCH
+    assert await client.hgetall(keys.round_(round_.ref)) == before
+
+
+async def test_buyers_without_their_round_are_not_sold_to_again(
+    gate: RedisGate, client: Any, opened: OpenedRound
+) -> None:
+    round_ = await opened(make_round())
+    await gate.admit(round_.ref, [Claim("ann", 1)])
+    await client.delete(keys.round_(round_.ref))
+    assert await gate.open_round(round_) is Opening.REMNANT
+    assert await client.exists(keys.round_(round_.ref)) == 0
+
+
+async def test_an_update_applies_once_and_never_backwards(gate: RedisGate, opened: OpenedRound) -> None:
+    first = await opened(make_round(total=5))
+    third = replace(first, revision=3, total=8, status=RoundStatus.PAUSED)
+    second = replace(first, revision=2, total=7)
+    assert await gate.update_round(third) is Update.APPLIED
+    assert await gate.update_round(third) is Update.CURRENT
+    assert await gate.update_round(second) is Update.CURRENT
+    view = await gate.inspect(first.ref)
+    assert view is not None
+    assert (view.total, view.available, view.status, view.revision) == (8, 8, "paused", 3)
+
+
+async def test_units_are_added_to_what_is_left(gate: RedisGate, opened: OpenedRound) -> None:
+    round_ = await opened(make_round(total=1))
+    assert (await gate.admit(round_.ref, [Claim("ann", 1), Claim("bob", 1)])).answers[1].outcome is Outcome.SOLD_OUT
+    before = await gate.inspect(round_.ref)
+    await gate.update_round(replace(round_, revision=2, total=2))
+    after = await gate.inspect(round_.ref)
+    assert before is not None
+    assert after is not None
+    assert after.version > before.version, "a node that saw 'sold out' must be able to tell that it is over"
+    assert (await gate.admit(round_.ref, [Claim("bob", 1)])).answers[0].outcome is Outcome.ADMITTED
+
+
+async def test_units_are_never_taken_away(gate: RedisGate, client: Any, opened: OpenedRound) -> None:
+    round_ = await opened(make_round(total=5))
+    before = await client.hgetall(keys.round_(round_.ref))
+    with pytest.raises(GateUnavailable):
+        await gate.update_round(replace(round_, revision=2, total=4))
+    assert await client.hgetall(keys.round_(round_.ref)) == before
+
+
+async def test_an_update_of_what_is_not_there_creates_nothing(
+    gate: RedisGate, client: Any, opened: OpenedRound
+) -> None:
+    assert await gate.update_round(make_round()) is Update.MISSING
+    assert await client.keys("*") == []
+    round_ = await opened(make_round())
+    assert await gate.update_round(replace(round_, epoch=2, revision=9)) is Update.OTHER_EPOCH
+
+
+async def test_pulses_and_buyers(gate: RedisGate, opened: OpenedRound) -> None:
+    round_ = await opened(make_round(id=1, total=3000))
+    created = make_round(id=2)
+    await gate.open_round(created)
+    for batch in range(5):
+        await gate.admit(round_.ref, [Claim(f"u{batch}-{i}", 1) for i in range(500)])
+    now_ms, (pulse, preparing, missing) = await gate.pulses([round_.ref, created.ref, make_round(id=9).ref])
+    assert pulse is not None
+    assert (pulse.available, preparing, missing) == (500, None, None)
+    assert abs(now_ms - (await gate.pulses([]))[0]) < 5000
+    users = [user async for portion in gate.buyers(round_.ref) for user in portion]
+    assert len(set(users)) == 2500

@@ -1,0 +1,28 @@
+"""Things that tests need often, with defaults for everything that a test does not care about."""
+
+import time
+from typing import Any
+
+from seckill.domain import Round, RoundStatus
+
+HOUR_MS = 3_600_000
+
+
+def make_round(**changes: Any) -> Round:
+    now_ms = int(time.time() * 1000)
+    facts: dict[str, Any] = {
+        "id": 1,
+        "sale_id": 1,
+        "ordinal": 1,
+        "lane": 3,
+        "total": 10,
+        "limit_per_buyer": 1,
+        "begins_ms": now_ms - HOUR_MS,
+        "ends_ms": now_ms + HOUR_MS,
+        "status": RoundStatus.OPEN,
+        "epoch": 1,
+        "revision": 1,
+        "synced_revision": 0,
+        "opened_ms": None,
+    }
+    return Round(**(facts | changes))

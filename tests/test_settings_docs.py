@@ -1,0 +1,34 @@
+"""`docs/settings.md` says what the table of settings says: nothing missing, nothing made up."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seckill.settings import TABLE, Setting
+
+TEXT = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def documented() -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for line in TEXT.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if re.fullmatch(r"`SECKILL_\w+`", cells[0]):
+            assert cells[0] not in rows, f"{cells[0]} stands in the table twice"
+            rows[cells[0].strip("`")] = cells[1:]
+    return rows
+
+
+@pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.variable)
+def test_the_row_of_a_setting(setting: Setting) -> None:
+    default = f"`{setting.default}`" if setting.default else "–"
+    assert documented()[setting.variable] == [default, setting.unit or "–", setting.sentence]
+
+
+def test_the_order_is_that_of_the_table_and_nothing_is_unknown() -> None:
+    assert list(documented()) == [setting.variable for setting in TABLE]
+
+
+def test_the_text_names_no_unknown_variable() -> None:
+    assert set(re.findall(r"SECKILL_[A-Z_]+[A-Z]", TEXT)) <= {setting.variable for setting in TABLE}

@@ -1,0 +1,223 @@
+"""Attacks S1-S7 on buyers' tokens."""
+
+import base64
+import math
+import socket
+from typing import Any, NoReturn
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from seckill.errors import SettingsError
+from seckill.settings import Settings
+from seckill.web.auth import Buyer, Buyers
+from tests.web.tokens import (
+    CLAIMS,
+    DAY_S,
+    KEYS,
+    NOW,
+    RSA_KEY,
+    SECRET,
+    by_hand,
+    part,
+    pem,
+    refused,
+    shared,
+    signed,
+)
+
+
+def test_a_good_token_names_its_buyer() -> None:
+    assert shared().verify(signed(), NOW) == Buyer(user="ann", expires_s=NOW + 600)
+
+
+@pytest.mark.parametrize("algorithm", KEYS)
+def test_a_public_key_pins_its_algorithm(algorithm: str) -> None:
+    buyers = Buyers(Settings(jwt_public_key=pem(KEYS[algorithm])))
+    assert buyers.verify(jwt.encode(CLAIMS, KEYS[algorithm], algorithm), NOW).user == "ann"
+    for other in KEYS.keys() - {algorithm}:
+        refused(buyers, jwt.encode(CLAIMS, KEYS[other], other))
+
+
+def test_another_algorithm_of_the_same_key_is_refused() -> None:
+    buyers = Buyers(Settings(jwt_public_key=pem(RSA_KEY)))
+    for algorithm in ("RS384", "RS512", "PS256"):
+        assert "algorithm" in refused(buyers, jwt.encode(CLAIMS, RSA_KEY, algorithm))
+
+
+def test_keys_that_are_not_accepted() -> None:
+    weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    for key in (weak, ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP256K1())):
+        with pytest.raises(SettingsError, match="must be an RSA key"):
+            Buyers(Settings(jwt_public_key=pem(key)))
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Buyers(Settings(jwt_public_key="-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"))
+    with pytest.raises(SettingsError, match="SECKILL_JWT_SECRET or"):
+        Buyers(Settings())
+
+
+# S1: no signature is no token.
+@pytest.mark.parametrize("alg", ["none", "None", "NONE", "nOnE", "HS256", "", None, 5, ["HS256"], {}])
+@pytest.mark.parametrize("signature", ["", "e30"])
+def test_s1_an_unsigned_token_is_refused(alg: object, signature: str) -> None:
+    token = f"{part({'alg': alg, 'typ': 'JWT'})}.{part(CLAIMS)}.{signature}"
+    for buyers in (shared(), Buyers(Settings(jwt_public_key=pem(RSA_KEY)))):
+        refused(buyers, token)
+
+
+# S2: the public key is no secret, whatever the token says about its algorithm.
+@pytest.mark.parametrize("algorithm", KEYS)
+def test_s2_a_public_key_used_as_a_secret_is_refused(algorithm: str) -> None:
+    public = pem(KEYS[algorithm])
+    buyers = Buyers(Settings(jwt_public_key=public))
+    for key in (public, public.strip(), public.replace("\n", "\\n")):
+        assert "algorithm" in refused(buyers, by_hand({}, CLAIMS, key.encode()))
+
+
+def test_s2_the_hand_made_token_would_pass_with_the_real_secret() -> None:
+    assert shared().verify(by_hand({}, CLAIMS, SECRET.encode()), NOW).user == "ann"
+
+
+# S3: nothing in the header is opened, fetched or used.
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"kid": "../../dev/null"},
+        {"kid": "' OR 1=1 --"},
+        {"kid": "http://127.0.0.1:1/key"},
+        {"jku": "http://127.0.0.1:1/keys"},
+        {"x5u": "http://127.0.0.1:1/cert"},
+        {"jwk": {"kty": "oct", "k": "AAAA"}},
+    ],
+)
+def test_s3_headers_that_point_somewhere_change_nothing(
+    headers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def touched(*_args: object, **_more: object) -> NoReturn:
+        raise AssertionError("a token made us open something")
+
+    buyers = shared()
+    with monkeypatch.context() as closed:
+        closed.setattr(socket, "socket", touched)
+        closed.setattr("builtins.open", touched)
+        assert buyers.verify(signed(headers=headers), NOW).user == "ann"
+        refused(buyers, jwt.encode(CLAIMS, "x" * 32, "HS256", headers=headers))
+
+
+def test_s3_the_key_in_the_header_does_not_sign() -> None:
+    own = {"kty": "oct", "k": base64.urlsafe_b64encode(b"x" * 32).rstrip(b"=").decode()}
+    refused(shared(), jwt.encode(CLAIMS, "x" * 32, "HS256", headers={"jwk": own}))
+
+
+@pytest.mark.parametrize("crit", [["exp"], ["b64"], [], "exp", ["unheard-of"]])
+def test_s3_a_demanded_extension_is_refused(crit: object) -> None:
+    refused(shared(), by_hand({"crit": crit, "exp": 1}, CLAIMS))
+
+
+# S4: times.
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ({"sub": "ann"}, "lacks a claim"),
+        ({"exp": NOW + 600}, "lacks a claim"),
+        ({"sub": "ann", "exp": None}, "lacks a claim"),
+        ({**CLAIMS, "exp": NOW - 30}, "expired"),
+        ({**CLAIMS, "exp": -(10**30)}, "exp is not a time"),
+        ({**CLAIMS, "exp": 253_402_300_799}, "more than 31 days"),
+        ({**CLAIMS, "exp": NOW + 31 * DAY_S + 31}, "more than 31 days"),
+        ({**CLAIMS, "exp": 10**400}, "exp is not a time"),
+        ({**CLAIMS, "exp": math.inf}, "exp is not a time"),
+        ({**CLAIMS, "exp": math.nan}, "exp is not a time"),
+        ({**CLAIMS, "exp": "1800000600"}, "exp is not a time"),
+        ({**CLAIMS, "exp": True}, "exp is not a time"),
+        ({**CLAIMS, "nbf": NOW + 31}, "not valid yet"),
+        ({**CLAIMS, "iat": NOW + 31}, "not valid yet"),
+        ({**CLAIMS, "nbf": "now"}, "nbf is not a time"),
+        ({**CLAIMS, "iat": None}, "iat is not a time"),
+    ],
+)
+def test_s4_times_that_are_not_accepted(claims: dict[str, Any], reason: str) -> None:
+    assert reason in refused(shared(), signed(claims))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": NOW - 29},
+        {"exp": NOW + 31 * DAY_S},
+        {"exp": NOW + 600.5},
+        {"nbf": NOW + 29},
+        {"iat": NOW + 29},
+        {"nbf": NOW - DAY_S, "iat": NOW - DAY_S},
+    ],
+)
+def test_s4_times_at_the_edge_that_are_accepted(claims: dict[str, Any]) -> None:
+    assert shared().verify(signed(**claims), NOW).user == "ann"
+
+
+# S4: whose token, and for whom.
+@pytest.mark.parametrize(
+    ("claims", "good"),
+    [
+        ({"iss": "https://shop.example", "aud": "seckill"}, True),
+        ({"iss": "https://shop.example", "aud": ["other", "seckill"]}, True),
+        ({"iss": "https://shop.example"}, False),
+        ({"aud": "seckill"}, False),
+        ({"iss": "https://shop.exampl", "aud": "seckill"}, False),
+        ({"iss": "https://shop.example.evil", "aud": "seckill"}, False),
+        ({"iss": "HTTPS://SHOP.EXAMPLE", "aud": "seckill"}, False),
+        ({"iss": ["https://shop.example"], "aud": "seckill"}, False),
+        ({"iss": "https://shop.example", "aud": "seckil"}, False),
+        ({"iss": "https://shop.example", "aud": []}, False),
+        ({"iss": "https://shop.example", "aud": 7}, False),
+    ],
+)
+def test_s4_issuer_and_audience(claims: dict[str, Any], good: bool) -> None:
+    buyers = shared(jwt_issuer="https://shop.example", jwt_audience="seckill")
+    token = by_hand({}, {**CLAIMS, **claims})
+    if good:
+        assert buyers.verify(token, NOW).user == "ann"
+    else:
+        refused(buyers, token)
+
+
+def test_s4_a_token_for_somebody_else_is_refused_when_no_audience_is_set() -> None:
+    assert "audience" in refused(shared(), signed(aud="another-service"))
+
+
+# S6: one person is one buyer.
+@pytest.mark.parametrize(
+    "user",
+    [
+        "7",
+        "0",
+        "ann",
+        "Ann",
+        "a" * 128,
+        "auth0|5f7c8e",
+        "ann+tag@shop.example",
+        "tenant:1/ann",
+        "urn:user:7",
+        "x0=~_.-",
+    ],
+)
+def test_s6_users_that_are_accepted(user: str) -> None:
+    assert shared().verify(signed(sub=user), NOW).user == user
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "07", "000", " 7", "7 ", "７", "+7", "-7", ".7", 7, 7.0, True, None, ["7"], {"id": 7}, "", "a" * 129,
+        "a" * 3000, "a\r\nb", "a\n", "a\x00", "{x}", "a{b}", "a*", "а", "ann\u200b", "ann\u0301", "a b",
+        "a,b", "a;b", 'a"b', "a\\b",
+    ],
+)  # fmt: skip
+def test_s6_users_that_are_refused(user: object) -> None:
+    refused(shared(), signed(sub=user) if user is not None else signed({"exp": NOW + 60, "sub": None}))
+
+
+def test_s6_case_counts() -> None:
+    buyers = shared()
+    assert buyers.verify(signed(sub="ann"), NOW).user != buyers.verify(signed(sub="Ann"), NOW).user
