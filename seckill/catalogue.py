@@ -34,6 +34,7 @@ class Catalogue:
         self._sale_of_round: dict[int, int] = {}
         self._version = 0
         self._pulses: dict[int, Pulse] = {}
+        self._without_pulse: Sequence[Round] = ()
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
 
     async def refresh_sales(self) -> None:
@@ -49,12 +50,21 @@ class Catalogue:
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
         """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
-        refs = [round_.ref for round_ in self.watched()]
-        before = self._monotonic()
-        now_ms, pulses = await self._gate.pulses(refs)
-        self._gate_ms = (now_ms, before)
-        self._pulses = {ref.id: pulse for ref, pulse in zip(refs, pulses, strict=True) if pulse is not None}
+        if self._gate_ms is None:
+            await self._read_pulses([])  # which rounds are on is for the gate's clock to say
+        return await self._read_pulses(self.watched())
+
+    async def _read_pulses(self, rounds: Sequence[Round]) -> dict[int, Pulse]:
+        before_s = self._monotonic()
+        now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
+        self._gate_ms = (now_ms, before_s)
+        self._pulses = {round_.id: pulse for round_, pulse in zip(rounds, pulses, strict=True) if pulse is not None}
+        self._without_pulse = [round_ for round_ in rounds if round_.id not in self._pulses]
         return self._pulses
+
+    def without_pulse(self) -> Sequence[Round]:
+        """Rounds that should be in the gate and were not, when we last looked."""
+        return self._without_pulse
 
     def watched(self) -> list[Round]:
         if self._gate_ms is None:

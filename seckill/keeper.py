@@ -34,12 +34,12 @@ class Keeper:
     async def look_for_losses(self) -> set[int]:
         """Rounds that were opened and that the gate no longer has."""
         await self._catalogue.refresh_sales()
-        pulses = await self._catalogue.refresh_pulses()
-        lost = {
-            round_.id
-            for round_ in self._catalogue.watched()
-            if round_.id not in pulses and round_.opened_ms is not None
-        }
+        await self._catalogue.refresh_pulses()
+        lost = set()
+        for round_ in self._catalogue.without_pulse():
+            sale = await self._ledger.sale(round_.sale_id)  # the newest word: it may not have been opened yet
+            if sale is not None and sale.round.id == round_.id and sale.round.synced_revision > 0:
+                lost.add(round_.id)
         for round_id in sorted(lost - self._lost):
             log.error("the gate has lost a round: it refuses with not_ready", round=round_id)
         self._lost = lost

@@ -42,7 +42,7 @@ def connect(url: str) -> Redis:
         )
     except ValueError as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): use redis://host:port/0.") from error
-    return Redis(connection_pool=pool)
+    return Redis.from_pool(pool)
 
 
 class Script:
@@ -210,7 +210,6 @@ class RedisGate:
 
     async def close(self) -> None:
         await self._client.aclose()
-        await self._client.connection_pool.disconnect()
 
 
 async def _pipeline(connection: Any, commands: Sequence[tuple[object, ...]]) -> list[Any]:

@@ -4,7 +4,7 @@ Before 3.51.3, SQLite can corrupt a database in WAL mode when two connections wr
 moment (https://sqlite.org/wal.html#walresetbug), and the standard library often brings an older one. API,
 worker and keeper all write. So every writing transaction holds an exclusive lock on a file beside the
 database, from before its BEGIN until after its COMMIT, because the automatic checkpoint runs inside of
-COMMIT. Readers never write and never checkpoint. (Closing the last connection checkpoints as well, but only if
+COMMIT. Readers never write and never checkpoint. (Closing the last connection checkpoints too, but only if
 SQLite can lock out every other connection.)
 
 The lock is taken and given back in the thread that runs the connection's statements, one after another. So it

@@ -189,7 +189,6 @@ class StreamTransport:
 
     async def close(self) -> None:
         await self._client.aclose()
-        await self._client.connection_pool.disconnect()
 
 
 @contextmanager

@@ -11,69 +11,15 @@ Nothing is timed between request and response, so long polls, event streams and 
 
 import asyncio
 import enum
-import json
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from seckill.web.limits import BAD_REQUEST, HEADERS_TOO_LARGE, TIMEOUT, TOO_LARGE, URI_TOO_LONG, Limits, Refusal
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    target_bytes_max: int = 8 * 1024
-    headers_bytes_max: int = 16 * 1024
-    headers_max: int = 100
-    body_bytes_max: int = 64 * 1024
-    head_within_s: float = 10.0
-    body_within_s: float = 10.0
-    # How long a client may leave its response unread.
-    unread_within_s: float = 30.0
-    # How long an error answer waits for the client to stop sending: closing at once would reset the connection,
-    # and the client would lose the answer.
-    linger_s: float = 2.0
-    # A few kilobytes can hold thousands of requests, each of which becomes an object that waits.
-    pipelined_max: int = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    status: int
-    code: str
-    detail: str
-
-    def answer(self, default_headers: list[tuple[bytes, bytes]]) -> bytes:
-        title = STATUS_LINE[self.status].split(b" ", 2)[2].strip().decode()
-        problem = {
-            "type": "about:blank",
-            "title": title,
-            "status": self.status,
-            "code": self.code,
-            "detail": self.detail,
-        }
-        body = json.dumps(problem).encode()
-        headers = [
-            *default_headers,
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"),
-            (b"connection", b"close"),
-        ]
-        return b"".join([STATUS_LINE[self.status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n", body])
-
-
-BAD_REQUEST = Refusal(400, "bad_request", "This is not a valid HTTP/1.1 request.")
-TIMEOUT = Refusal(408, "timeout", "The request took too long to arrive.")
-TOO_LARGE = Refusal(413, "too_large", "The body of the request is too large.")
-URI_TOO_LONG = Refusal(414, "uri_too_long", "The address of the request is too long.")
-HEADERS_TOO_LARGE = Refusal(431, "headers_too_large", "The headers of the request are too many or too large.")
-
-
-class _Refused(Exception):
-    """Ends the parsing of a request; the parser passes it on as the cause of its own error."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        self.refusal = refusal
+# Bytes on the wire for each byte of a chunked body: enough for small chunks, not for endless extensions of them.
+_FRAMING_FACTOR = 4
 
 
 class _Phase(enum.Enum):
@@ -88,28 +34,35 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        limits = self.limits
-        # No deadline is nearer than this when it is set, so the timer never has to be moved forward.
-        self._tick_s = min(limits.head_within_s, limits.body_within_s, limits.unread_within_s)
         self._timer: asyncio.TimerHandle | None = None
-        self._phase = _Phase.WAITING
+        # No deadline is nearer than this when it is set, so setting one does not have to touch the timer.
+        self._tick_s = min(self.limits.head_within_s, self.limits.body_within_s, self.limits.unread_within_s)
         self._read_by: float | None = None
         self._write_by: float | None = None
-        self._headers_seen = 0
+        self._phase = _Phase.WAITING
+        self._refusal = BAD_REQUEST
+        # Of the request that is arriving.
+        self._ordinal = 0
+        self._header_count = 0
         self._header_bytes = 0
         self._body_bytes = 0
         self._raw_bytes = 0
 
-    # The connection
+    # The connection and its timer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._read_by = self.loop.time() + self.limits.head_within_s
-        self._timer = self.loop.call_later(self._tick_s, self._tick)
+        self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
+        self._disarm()
         super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        # From here on the connection belongs to another protocol, and that one is told when it is lost.
+        self._disarm()
+        super().handle_websocket_upgrade()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -119,12 +72,13 @@ class GuardedProtocol(HttpToolsProtocol):
         super().resume_writing()
         self._write_by = None
 
-    def handle_websocket_upgrade(self) -> None:
-        # From here on the connection belongs to another protocol, which is told when it is lost.
-        self._stop_timer()
-        super().handle_websocket_upgrade()
+    def _arm(self) -> None:
+        self._disarm()
+        now = self.loop.time()
+        deadlines = [at for at in (self._read_by, self._write_by) if at is not None]
+        self._timer = self.loop.call_later(max(0, min([now + self._tick_s, *deadlines]) - now), self._tick)
 
-    def _stop_timer(self) -> None:
+    def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -132,15 +86,151 @@ class GuardedProtocol(HttpToolsProtocol):
     def _tick(self) -> None:
         now = self.loop.time()
         if self._write_by is None and self.transport.is_closing():
-            # Closing waits until everything is written, and so for ever when the client does not read.
+            # Closing waits until everything is written, which is for ever when the client does not read.
             self._write_by = now + self.limits.unread_within_s
         if self._write_by is not None and now >= self._write_by:
             self.transport.abort()
+        elif self._read_by is not None and now >= self._read_by:
+            self._overdue(now)
+        self._arm()
+
+    def _overdue(self, now: float) -> None:
+        if self._phase is _Phase.WAITING:
+            self.transport.close()
+            self._read_by = None
+        elif self._phase is _Phase.OVER:
+            self.transport.abort()
+            self._read_by = None
+        elif self.flow.read_paused or self.pipeline:
+            # An earlier request is not answered yet, and its buyer shall have the answer. This one can wait with it.
+            self._read_by = now + self._tick_s
+        else:
+            self._refuse(TIMEOUT)
+
+    # What arrives
+
+    def data_received(self, data: bytes) -> None:
+        if self._phase is _Phase.OVER:
             return
-        if self._read_by is not None and now >= self._read_by:
-            if self.flow.read_paused:
-                # It is we who do not read, until the response to an earlier request is done.
-                self._read_by = now + self.limits.body_within_s
-            else:
-                self._overdue()
-        ...
+        self._unset_keepalive_if_required()
+        ordinal = self._ordinal
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Another upgrade than to a WebSocket is not done, and the request was taken as a plain one.
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+        except httptools.HttpParserError:
+            self._refuse(self._refusal)
+            return
+        if ordinal == self._ordinal:
+            self._count_raw(len(data))
+
+    def _count_raw(self, size: int) -> None:
+        """Bounds what the parser keeps or skips without telling: half a header, the framing of chunks, line ends."""
+        limits = self.limits
+        self._raw_bytes += size
+        if self._phase is _Phase.HEAD and self._raw_bytes > limits.target_bytes_max + limits.headers_bytes_max:
+            self._refuse(HEADERS_TOO_LARGE)
+        elif self._phase is _Phase.BODY and self._raw_bytes > _FRAMING_FACTOR * limits.body_bytes_max:
+            self._refuse(TOO_LARGE)
+        elif self._phase is _Phase.WAITING and self._read_by is None and not self._answering():
+            self._read_by = self.loop.time() + limits.head_within_s
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._phase = _Phase.HEAD
+        self._read_by = self.loop.time() + self.limits.head_within_s
+        self._ordinal += 1
+        self._header_count = self._header_bytes = self._body_bytes = self._raw_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        if len(self.url) + len(url) > self.limits.target_bytes_max:
+            self._stop_parsing(URI_TOO_LONG)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_count += 1
+        self._header_bytes += len(name) + len(value) + len(b": \r\n")
+        limits = self.limits
+        if self._header_count > limits.headers_max or self._header_bytes > limits.headers_bytes_max:
+            self._stop_parsing(HEADERS_TOO_LARGE)
+        # A trailer comes when the application already has the headers; it must not get among them.
+        if self._phase is _Phase.HEAD:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._check_head()
+        super().on_headers_complete()
+        self._phase = _Phase.BODY
+        self._read_by = self.loop.time() + self.limits.body_within_s
+
+    def _check_head(self) -> None:
+        version = self.parser.get_http_version()
+        values: dict[bytes, list[bytes]] = {b"host": [], b"content-length": [], b"transfer-encoding": []}
+        for name, value in self.headers:
+            if name in values:
+                values[name].append(value)
+        hosts, lengths, encodings = values.values()
+        # Two ways of telling where a body ends are how one request is smuggled inside another.
+        framed = len(lengths) + len(encodings)
+        if (
+            version not in ("1.0", "1.1")
+            or len(hosts) > 1
+            or (version == "1.1" and not hosts)
+            or framed > 1
+            or (encodings and (version == "1.0" or encodings[0].lower() != b"chunked"))
+            # The parser takes what follows an upgrade as the new protocol, not as a body.
+            or (framed and self.parser.should_upgrade())
+            or len(self.pipeline) >= self.limits.pipelined_max
+        ):
+            self._stop_parsing(BAD_REQUEST)
+        if lengths and int(lengths[0]) > self.limits.body_bytes_max:
+            self._stop_parsing(TOO_LARGE)
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > self.limits.body_bytes_max:
+            self._stop_parsing(TOO_LARGE)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._phase = _Phase.WAITING
+        self._read_by = None
+
+    # Refusing
+
+    def _stop_parsing(self, refusal: Refusal) -> NoReturn:
+        self._refusal = refusal
+        raise ValueError(refusal.code)  # the parser stops and raises an error of its own
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answers where that is still possible, and takes nothing more from the connection."""
+        self.logger.debug("Refused a request from %s: %s", self.client, refusal.code)
+        in_body = self._phase is _Phase.BODY
+        self._phase = _Phase.OVER
+        self._read_by = None
+        if in_body and (self.cycle.response_started or self.pipeline):
+            self.transport.close()
+            return
+        if in_body:
+            # The application has the request already: it is told that the client is gone.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        elif self._answering():
+            # Earlier requests on this connection were good: they get their responses, then it is closed.
+            self.cycle.keep_alive = False
+            return
+        self.transport.write(refusal.answer(self.server_state.default_headers))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.flow.resume_reading()
+            self._read_by = self.loop.time() + self.limits.linger_s
+            self._arm()
+        else:
+            self.transport.close()

@@ -20,7 +20,6 @@ async def client(redis_url: str) -> AsyncIterator[object]:
     client = connect(redis_url)
     yield client
     await client.aclose()
-    await client.connection_pool.disconnect()
 
 
 @pytest.fixture

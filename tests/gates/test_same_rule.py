@@ -99,7 +99,6 @@ async def _replay(
     finally:
         await gate.close()
         await client.aclose()
-        await client.connection_pool.disconnect()
 
 
 def _state(round_: Round) -> RoundState:

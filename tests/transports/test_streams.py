@@ -32,7 +32,6 @@ async def client(redis_url: str) -> AsyncIterator[Any]:
     client = connect(redis_url)
     yield client
     await client.aclose()
-    await client.connection_pool.disconnect()
 
 
 @pytest.fixture

@@ -1,0 +1,113 @@
+"""One API node in this process, on a real Valkey and a real SQLite, with a worker that runs when told to."""
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from seckill.fulfilment import Worker
+from seckill.ledgers.migrating import migrate
+from seckill.loops import Stop
+from seckill.settings import Secret, Settings
+from seckill.web.app import Api
+from seckill.web.auth import mint_buyer_token
+from seckill.wiring import Engine, open_engine
+
+ADMIN_KEY = "an-admin-key-for-tests-only"
+JWT_SECRET = Secret("0123456789abcdef0123456789abcdef-of-tests")
+
+
+def token(user: str) -> str:
+    return mint_buyer_token(JWT_SECRET, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+
+
+def buyer(user: str, key: str | None = None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token(user)}"} | ({} if key is None else {"Idempotency-Key": key})
+
+
+OPERATOR = {"Authorization": f"Bearer {ADMIN_KEY}"}
+
+
+def sale_body(**changes: Any) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    facts: dict[str, Any] = {
+        "title": "Phone",
+        "units": 3,
+        "price_cents": 9900,
+        "begins_at": (now - timedelta(hours=1)).isoformat(),
+        "ends_at": (now + timedelta(hours=1)).isoformat(),
+    }
+    return facts | changes
+
+
+@dataclass
+class Node:
+    """What a test does with one API node."""
+
+    http: httpx2.AsyncClient
+    api: Api
+    engine: Engine
+    worker: Worker
+
+    async def create(self, **changes: Any) -> dict[str, Any]:
+        response = await self.http.post("/v1/sales", json=sale_body(**changes), headers=OPERATOR)
+        assert response.status_code == 201, response.text
+        created: dict[str, Any] = response.json()
+        return created
+
+    async def buy(self, sale: dict[str, Any], user: str, key: str | None = None, **body: Any) -> httpx2.Response:
+        return await self.http.post(f"/v1/sales/{sale['id']}/orders", json=body, headers=buyer(user, key))
+
+    async def work(self) -> None:
+        while await self.worker.read_and_record(wait_s=0):
+            pass
+
+    async def refresh(self) -> None:
+        """What the node's loops do several times a second."""
+        ctx = self.api.context
+        await ctx.catalogue.refresh_sales()
+        ctx.desk.forget(await ctx.catalogue.refresh_pulses())
+
+
+@pytest.fixture
+def settings(redis_url: str, tmp_path: Path) -> Settings:
+    return Settings(
+        redis_url=redis_url,
+        database_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+        jwt_secret=JWT_SECRET,
+        admin_key=Secret(ADMIN_KEY),
+        durability="fast",
+        gate_timeout_s=5,
+        backlog_max=1000,
+        lanes=4,
+    )
+
+
+@pytest.fixture
+async def engine(settings: Settings) -> AsyncIterator[Engine]:
+    await migrate(settings.database_url)
+    async with open_engine(settings) as engine:
+        yield engine
+
+
+async def make_node(settings: Settings, engine: Engine) -> Node:
+    """Without its loops: tests call `refresh`, so that nothing depends on when a loop happens to run."""
+    api = Api(settings, engine)
+    http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
+    worker = Worker(engine.transport, engine.ledger, Stop(), lanes=range(settings.lanes), claim_idle_s=0.0)
+    await worker.prepare()
+    node = Node(http, api, engine, worker)
+    await node.refresh()
+    return node
+
+
+@pytest.fixture
+async def node(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
+    node = await make_node(settings, engine)
+    yield node
+    await node.http.aclose()

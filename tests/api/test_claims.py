@@ -1,0 +1,256 @@
+"""`POST /v1/sales/{id}/orders`, answer by answer."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.settings import Settings
+from seckill.wiring import Engine
+from tests.api.conftest import OPERATOR, Node, buyer, make_node, token
+
+
+async def test_an_accepted_claim_is_queued_then_written(node: Node) -> None:
+    """F17, F19: 202 means queued; one id everywhere."""
+    sale = await node.create()
+    response = await node.buy(sale, "ann")
+    assert response.status_code == 202
+    order = response.json()
+    assert order == {
+        "order_id": order["order_id"],
+        "state": "queued",
+        "sale_id": sale["id"],
+        "round": sale["round"],
+        "quantity": 1,
+    }
+    assert response.headers["location"] == f"/v1/orders/{order['order_id']}"
+    url = response.headers["location"]
+    assert (await node.http.get(url, headers=buyer("ann"))).json()["state"] == "queued"
+    await node.work()
+    shown = (await node.http.get(url, headers=buyer("ann"))).json()
+    assert (shown["state"], shown["price_cents"], shown["order_id"]) == ("unpaid", 9900, order["order_id"])
+    assert shown["pay_before"] > shown["created_at"]
+
+
+async def test_a_free_order_needs_no_payment(node: Node) -> None:
+    sale = await node.create(price_cents=0)
+    order = (await node.buy(sale, "ann")).json()
+    await node.work()
+    shown = (await node.http.get(f"/v1/orders/{order['order_id']}", headers=buyer("ann"))).json()
+    assert (shown["state"], shown["pay_before"]) == ("paid", None)
+
+
+@pytest.mark.parametrize("quantity", [0, -1, 1.5, "1", True, 2**53, [1], None, {}, 1001])
+async def test_a_bad_quantity_is_invalid(node: Node, quantity: Any) -> None:
+    sale = await node.create(limit_per_buyer=1000, units=5000)
+    response = await node.buy(sale, "ann", quantity=quantity)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid")
+    assert response.json()["errors"][0]["field"] == "quantity"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"not json", 400),
+        (b"{", 400),
+        (b'{"quantity":NaN}', 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 20_000, 400),
+        (b'{"quantity":' + b"[" * 20_000, 400),
+        (b'{"a":"' + b"x" * 70_000 + b'"}', 413),
+        (b'{"quantity":1,"user_id":"eve"}', 422),
+        (b'{"quantity":1,"price_cents":1}', 422),
+        (b'{"quantity":1e999}', 422),
+        (b"[]", 422),
+        (b"3", 422),
+        (b"null", 422),
+        (b"", 202),
+        (b"{}", 202),
+        (b'{"quantity":1}', 202),
+    ],
+)
+async def test_bodies(node: Node, body: bytes, status: int) -> None:
+    """S9, S21."""
+    sale = await node.create()
+    response = await node.http.post(f"/v1/sales/{sale['id']}/orders", content=body, headers=buyer("ann"))
+    assert response.status_code in ((status,) if status != 422 else (400, 422)), response.text
+    if status != 202:
+        assert response.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "sale_id", ["a:b", "{1}", "%0d%0aX", "x" * 10_000, "*", "..%2f..", "1", "%00", "0000000000000", "ZZZZZZZZZZZZZ"]
+)
+async def test_odd_sale_ids_are_unknown_and_make_no_key(node: Node, redis_url: str, sale_id: str) -> None:
+    """S24."""
+    client = connect(redis_url)
+    before = await client.keys("*")
+    response = await node.http.post(f"/v1/sales/{sale_id}/orders", headers=buyer("ann"))
+    assert response.status_code in (404, 422)
+    assert sorted(await client.keys("*")) == sorted(before)
+    await client.aclose()
+
+
+async def test_the_order_of_refusals(node: Node) -> None:
+    """401 before 404 before 422 before anything of the gate's."""
+    sale = await node.create(units=1)
+    orders = f"/v1/sales/{sale['id']}/orders"
+    await node.buy(sale, "ann")
+    bad = {"quantity": 0}
+    assert (await node.http.post("/v1/sales/nothing/orders", json=bad)).json()["code"] == "unauthenticated"
+    unknown = await node.http.post("/v1/sales/nothing/orders", json=bad, headers=buyer("bob"))
+    assert unknown.json()["code"] == "unknown_sale"
+    assert (await node.http.post(orders, json=bad, headers=buyer("bob"))).json()["code"] == "invalid"
+    assert (await node.http.post(orders, json={}, headers=buyer("bob"))).json()["code"] == "sold_out"
+    assert (await node.http.post(orders, json={}, headers=buyer("ann"))).json()["code"] == "limit_reached"
+
+
+async def test_without_a_token(node: Node) -> None:
+    sale = await node.create()
+    url = f"/v1/sales/{sale['id']}/orders"
+    for headers in ({}, {"Authorization": "Basic x"}, {"Authorization": "Bearer x.y.z"}):
+        response = await node.http.post(url, headers=headers)
+        assert (response.status_code, response.json()["code"]) == (401, "unauthenticated")
+        assert response.headers["www-authenticate"].startswith("Bearer")
+    assert (await node.http.post(f"{url}?token={token('ann')}")).status_code == 401
+
+
+async def test_the_same_key_gives_the_same_order(node: Node, settings: Settings, engine: Engine) -> None:
+    """F8, F9: after the answer was lost, after the sell-out, with its state by then, on another node."""
+    sale = await node.create(units=1)
+    first = await node.buy(sale, "ann", key="k-1")
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+    again = await node.buy(sale, "ann", key="k-1")
+    assert (again.status_code, again.json()) == (202, first.json())
+    await node.work()
+    other = await make_node(settings, engine)
+    for where in (node, other):
+        repeated = await where.buy(sale, "ann", key="k-1")
+        assert repeated.status_code == 202
+        assert repeated.json() == first.json() | {"state": "unpaid"}
+        without = await where.buy(sale, "ann")
+        assert (without.status_code, without.json()["code"]) == (409, "limit_reached")
+        assert without.json()["order_ids"] == [first.json()["order_id"]]
+    await other.http.aclose()
+
+
+async def test_a_key_with_another_body_is_refused(node: Node) -> None:
+    sale = await node.create(limit_per_buyer=2)
+    assert (await node.buy(sale, "ann", key="k")).status_code == 202
+    response = await node.buy(sale, "ann", key="k", quantity=2)
+    assert (response.status_code, response.json()["code"]) == (422, "key_reused")
+
+
+async def test_a_refusal_is_not_remembered(node: Node) -> None:
+    sale = await node.create(units=1)
+    await node.buy(sale, "ann")
+    assert (await node.buy(sale, "bob", key="k")).json()["code"] == "sold_out"
+    await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
+    await node.refresh()
+    assert (await node.buy(sale, "bob", key="k")).status_code == 202
+
+
+@pytest.mark.parametrize("key", ["x" * 256, "schlüssel", "tab\there"])
+async def test_bad_keys(node: Node, key: str) -> None:
+    """S12."""
+    sale = await node.create()
+    headers = buyer("ann")
+    raw = [*headers.items(), (b"Idempotency-Key", key.encode())]
+    response = await node.http.post(f"/v1/sales/{sale['id']}/orders", headers=raw)  # type: ignore[arg-type]
+    assert response.status_code == 422
+
+
+async def test_fifty_presses_of_one_buyer_are_one_order(node: Node) -> None:
+    """F27, F49."""
+    sale = await node.create(units=100)
+    responses = await asyncio.gather(*(node.buy(sale, "ann", key="same") for _ in range(50)))
+    assert {response.status_code for response in responses} == {202}
+    assert len({response.json()["order_id"] for response in responses}) == 1
+    view = await node.engine.gate.inspect((await node.engine.ledger.sales())[0].round.ref)
+    assert view is not None
+    assert view.admitted == 1
+
+
+async def test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_order(node: Node) -> None:
+    sale = await node.create(units=2)
+    won = {user: (await node.buy(sale, user, key="k")).json() for user in ("ann", "bob")}
+    assert (await node.buy(sale, "loser-0")).json()["code"] == "sold_out"
+    round_id = int(sale["round"])
+    while not node.api.context.desk.is_flagged(round_id):
+        await asyncio.sleep(0)
+    await node.refresh()
+    asked: list[Any] = []
+    gate = node.engine.gate
+    original = gate.admit
+
+    async def counting(ref: Any, claims: Any) -> Any:
+        asked.extend(claims)
+        return await original(ref, claims)
+
+    gate.admit = counting  # type: ignore[method-assign]
+    for i in range(200):
+        response = await node.buy(sale, f"stranger-{i}")
+        assert (response.status_code, response.json()["code"]) == (409, "sold_out")
+    assert len(asked) < 10, "only those whom the filter takes for winners go to the gate"
+    for user, order in won.items():
+        assert (await node.buy(sale, user, key="k")).json()["order_id"] == order["order_id"]
+        assert (await node.buy(sale, user)).json()["order_ids"] == [order["order_id"]]
+    await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
+    await node.refresh()
+    assert not node.api.context.desk.is_flagged(round_id)
+    assert (await node.buy(sale, "loser-0")).status_code == 202
+    gate.admit = original  # type: ignore[method-assign]
+
+
+async def test_a_flag_of_an_older_version_is_never_raised(node: Node) -> None:
+    """F46: the reading is overtaken by units that come back."""
+    sale = await node.create(units=1)
+    await node.buy(sale, "ann")
+    desk = node.api.context.desk
+    ref = (await node.engine.ledger.sales())[0].round.ref
+    view = await node.engine.gate.inspect(ref)
+    assert view is not None
+    await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
+    desk._flagging[ref.id] = asyncio.create_task(desk._raise_flag(ref, view.version))
+    await desk._flagging[ref.id]
+    assert not desk.is_flagged(ref.id)
+
+
+async def test_a_gate_that_forgot_everything_is_not_sold_out(node: Node, redis_url: str) -> None:
+    """F3: FLUSHALL in the middle of a sale: 503, never 409, and nothing is sold again."""
+    sale = await node.create(units=5)
+    assert (await node.buy(sale, "ann")).status_code == 202
+    await node.work()
+    client = connect(redis_url)
+    await client.flushall()
+    for _ in range(3):
+        response = await node.buy(sale, "bob")
+        assert (response.status_code, response.json()["code"]) == (503, "not_ready")
+        assert response.headers["retry-after"]
+        await node.refresh()
+    for round_ in await node.engine.ledger.rounds_to_sync():
+        pytest.fail(f"round {round_.id} would be filled again")
+    assert await client.exists(keys.round_((await node.engine.ledger.sales())[0].round.ref)) == 0
+    await client.aclose()
+
+
+async def test_the_backlog_cap(node: Node, settings: Settings, redis_url: str) -> None:
+    """F12: refused before anything is deducted; goes on when the worker is back."""
+    from seckill.wiring import open_engine
+
+    async with open_engine(replace(settings, backlog_max=2)) as engine:
+        tight = await make_node(settings, engine)
+        sale = await tight.create(units=10)
+        codes = [(await tight.buy(sale, f"u{i}")).status_code for i in range(4)]
+        assert codes == [202, 202, 503, 503]
+        refused = await tight.buy(sale, "u9")
+        assert (refused.json()["code"], refused.headers["retry-after"]) == ("overloaded", "1")
+        view = await engine.gate.inspect((await engine.ledger.sales())[0].round.ref)
+        assert view is not None
+        assert view.available == 8
+        await tight.work()
+        assert (await tight.buy(sale, "u9")).status_code == 202
+        await tight.http.aclose()

@@ -1,0 +1,141 @@
+"""A buyer's own orders over HTTP."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from seckill.wiring import Engine
+from tests.api.conftest import Node, buyer
+
+
+async def test_somebody_elses_order_is_as_unknown_as_none(node: Node) -> None:
+    """S8: queued and written, the same status and the same body."""
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    url = f"/v1/orders/{order['order_id']}"
+    for _ in range(2):
+        theirs = await node.http.get(url, headers=buyer("eve"))
+        nobodys = await node.http.get("/v1/orders/0123456789ABC", headers=buyer("eve"))
+        assert (theirs.status_code, nobodys.status_code) == (404, 404)
+        assert theirs.content == nobodys.content
+        assert (await node.http.get(url)).status_code == 401
+        await node.work()
+
+
+async def test_waiting_ends_when_the_order_is_written(node: Node) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    url = f"/v1/orders/{order['order_id']}"
+    listening = asyncio.create_task(node.api.context.orders.listen(node.engine.transport))
+    waiting = asyncio.create_task(node.http.get(f"{url}?wait=20", headers=buyer("ann")))
+    await asyncio.wait([waiting], timeout=0.2)
+    assert not waiting.done()
+    await node.work()
+    assert (await waiting).json()["state"] == "unpaid"
+    listening.cancel()
+
+
+async def test_waiting_ends_also_when_the_announcement_was_missed(node: Node) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=20", headers=buyer("ann")))
+    await asyncio.wait([waiting], timeout=0.2)
+    await node.work()
+    await asyncio.wait([waiting], timeout=0.2)
+    assert not waiting.done(), "nobody has told it yet"
+    assert await node.api.context.orders.look_up_waiting() == 1
+    assert (await waiting).json()["state"] == "unpaid"
+
+
+async def test_waiting_has_an_end(node: Node) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    url = f"/v1/orders/{order['order_id']}"
+    assert (await node.http.get(f"{url}?wait=0.1", headers=buyer("ann"))).json()["state"] == "queued"
+    await node.work()
+    assert (await node.http.get(f"{url}?wait=20&seen=queued", headers=buyer("ann"))).json()["state"] == "unpaid"
+    assert (await node.http.get(f"{url}?wait=0.1&seen=unpaid", headers=buyer("ann"))).json()["state"] == "unpaid"
+    assert node.api.context.orders._waiting == {}
+
+
+@pytest.mark.parametrize("query", ["wait=-1", "wait=31", "wait=x", "wait=nan", "wait=1&seen=happy"])
+async def test_bad_waits(node: Node, query: str) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    response = await node.http.get(f"/v1/orders/{order['order_id']}?{query}", headers=buyer("ann"))
+    assert (response.status_code, response.json()["code"]) == (422, "invalid")
+
+
+async def test_own_orders_newest_first_in_pages(node: Node) -> None:
+    mine = []
+    for i in range(5):
+        sale = await node.create(title=f"Sale {i}")
+        mine.append((await node.buy(sale, "ann")).json()["order_id"])
+        await node.buy(sale, "bob")
+        await node.work()
+    found: list[str] = []
+    cursor = ""
+    while True:
+        page: dict[str, Any] = (await node.http.get(f"/v1/orders?limit=2{cursor}", headers=buyer("ann"))).json()
+        found += [order["order_id"] for order in page["orders"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert sorted(found) == sorted(mine)
+    numbers = [node.engine.order_ids.decode(order_id) for order_id in found]
+    assert numbers == sorted(numbers, key=lambda number: -(number or 0))
+
+
+async def test_queued_orders_are_listed_too(node: Node) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    listed = (await node.http.get("/v1/orders", headers=buyer("ann"))).json()
+    assert [(o["order_id"], o["state"]) for o in listed["orders"]] == [(order["order_id"], "queued")]
+    await node.work()
+    listed = (await node.http.get("/v1/orders", headers=buyer("ann"))).json()
+    assert [(o["order_id"], o["state"]) for o in listed["orders"]] == [(order["order_id"], "unpaid")]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "limit=99999999999", "cursor=x"])
+async def test_bad_pages(node: Node, query: str) -> None:
+    response = await node.http.get(f"/v1/orders?{query}", headers=buyer("ann"))
+    assert response.status_code == 422
+
+
+async def test_health(node: Node, engine: Engine) -> None:
+    assert (await node.http.get("/healthz")).json() == {"status": "ok"}
+    assert (await node.http.get("/readyz")).json() == {"status": "ready", "gate": "ok", "ledger": "ok"}
+    assert (await node.http.get("/version")).json()["name"] == "seckill"
+    assert "seckill_admit_batch_size" in (await node.http.get("/metrics")).text
+
+
+async def test_unknown_addresses_and_methods(node: Node) -> None:
+    for method, url, status in [("GET", "/nothing", 404), ("DELETE", "/v1/sales", 405), ("GET", "/static/nope", 404)]:
+        response = await node.http.request(method, url)
+        assert (response.status_code, response.headers["content-type"]) == (status, "application/problem+json")
+
+
+async def test_the_docs_work_offline(node: Node) -> None:
+    page = await node.http.get("/docs")
+    assert page.status_code == 200
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    import re
+
+    links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert links
+    for link in links:
+        assert not link.startswith(("http:", "https:", "//")), "nothing from other hosts"
+        assert (await node.http.get(link)).status_code == 200
+
+
+async def test_the_openapi_document_knows_every_route(node: Node) -> None:
+    document = (await node.http.get("/openapi.json")).json()
+    served = {
+        (route.path, method)
+        for route in node.api._rest.routes
+        for method in getattr(route, "methods", None) or ()
+        if method != "HEAD" and getattr(route, "path", "") not in ("/openapi.json", "/docs")
+    } | {("/v1/sales/{sale_id}/orders", "POST")}
+    documented = {(path, verb.upper()) for path, verbs in document["paths"].items() for verb in verbs}
+    assert documented == served

@@ -1,0 +1,253 @@
+"""Sales over HTTP."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from seckill.settings import Settings
+from seckill.wiring import Engine
+from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
+
+
+async def test_a_sale_is_created_and_shown(node: Node) -> None:
+    response = await node.http.post("/v1/sales", json=sale_body(units=7, limit_per_buyer=2), headers=OPERATOR)
+    assert response.status_code == 201
+    sale = response.json()
+    assert response.headers["location"] == f"/v1/sales/{sale['id']}"
+    assert (sale["units"], sale["limit_per_buyer"], sale["price_cents"], sale["currency"]) == (7, 2, 9900, "CNY")
+    assert (sale["state"], sale["pay_within_s"]) == ("open", 900)
+    assert isinstance(sale["id"], str)
+    assert isinstance(sale["round"], str)
+    assert sale["begins_at"].endswith("Z")
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    assert shown | {"server_time": ""} == sale | {"server_time": ""}
+    assert [listed["id"] for listed in (await node.http.get("/v1/sales")).json()["sales"]] == [sale["id"]]
+
+
+async def test_a_sale_can_be_bought_as_soon_as_it_is_created(node: Node) -> None:
+    """F4: what is preloaded is what is read."""
+    assert (await node.buy(await node.create(), "ann")).status_code == 202
+
+
+async def test_another_node_knows_a_sale_at_once(node: Node, settings: Settings, engine: Engine) -> None:
+    other = await make_node(settings, engine)
+    sale = await node.create()
+    assert (await other.http.get(f"/v1/sales/{sale['id']}")).status_code == 200
+    assert (await other.buy(sale, "ann")).status_code == 202
+    await other.http.aclose()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"units": 0}, "units"),
+        ({"units": -5}, "units"),
+        ({"units": 1.5}, "units"),
+        ({"units": "10"}, "units"),
+        ({"units": True}, "units"),
+        ({"units": 2**53}, "units"),
+        ({"title": ""}, "title"),
+        ({"title": "x" * 201}, "title"),
+        ({"title": "two\nlines"}, "title"),
+        ({"limit_per_buyer": 0}, "limit_per_buyer"),
+        ({"price_cents": -1}, "price_cents"),
+        ({"currency": "yuan"}, "currency"),
+        ({"begins_at": "tomorrow"}, "begins_at"),
+        ({"begins_at": "2026-11-15T10:00:00"}, "begins_at"),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
+        ({"begins_at": "2020-01-01T00:00:00Z", "ends_at": "2020-01-02T00:00:00Z"}, "ends_at"),
+        ({"pay_within_s": 0}, "pay_within_s"),
+        ({"timezone": "Mars/Olympus"}, "timezone"),
+        ({"timezone": "../../etc/passwd"}, "timezone"),
+        ({"repeat": "daily"}, "repeat"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+async def test_bad_fields_are_named(node: Node, change: dict[str, Any], field: str) -> None:
+    response = await node.http.post("/v1/sales", json=sale_body(**change), headers=OPERATOR)
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["code"] == "invalid"
+    assert problem["errors"][0]["field"] == field
+    assert (await node.http.get("/v1/sales")).json()["sales"] == []
+
+
+@pytest.mark.parametrize("missing", ["title", "units", "begins_at", "ends_at"])
+async def test_missing_fields_are_named(node: Node, missing: str) -> None:
+    body = {name: value for name, value in sale_body().items() if name != missing}
+    response = await node.http.post("/v1/sales", json=body, headers=OPERATOR)
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, missing)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/sales"),
+        ("PATCH", "/v1/sales/{id}"),
+        ("POST", "/v1/sales/{id}/pause"),
+        ("POST", "/v1/sales/{id}/resume"),
+        ("POST", "/v1/sales/{id}/close"),
+    ],
+)
+async def test_only_operators_may_act(node: Node, method: str, path: str) -> None:
+    """S10."""
+    sale = await node.create()
+    url = path.format(id=sale["id"])
+    assert (await node.http.request(method, url, json={})).status_code == 401
+    assert (await node.http.request(method, url, json={}, headers=buyer("ann"))).status_code == 403
+    wrong = {"Authorization": "Bearer an-admin-key-for-tests-onlY"}
+    assert (await node.http.request(method, url, json={}, headers=wrong)).status_code in (401, 403)
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    assert shown["state"] == "open"
+
+
+async def test_the_admin_key_is_no_buyer(node: Node) -> None:
+    sale = await node.create()
+    response = await node.http.post(f"/v1/sales/{sale['id']}/orders", headers=OPERATOR)
+    assert response.status_code == 401
+
+
+async def test_pause_resume_close(node: Node) -> None:
+    sale = await node.create()
+    url = f"/v1/sales/{sale['id']}"
+    assert (await node.http.post(f"{url}/pause", headers=OPERATOR)).json()["state"] == "paused"
+    assert (await node.buy(sale, "ann")).json()["code"] == "paused"
+    assert (await node.http.post(f"{url}/resume", headers=OPERATOR)).json()["state"] == "open"
+    assert (await node.buy(sale, "ann")).status_code == 202
+    assert (await node.http.post(f"{url}/close", headers=OPERATOR)).json()["state"] == "ended"
+    assert (await node.buy(sale, "bob")).status_code == 410
+    refused = await node.http.post(f"{url}/resume", headers=OPERATOR)
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_possible")
+    assert (await node.http.post(f"{url}/close", headers=OPERATOR)).status_code == 200
+
+
+async def test_units_are_added_during_the_sale(node: Node) -> None:
+    sale = await node.create(units=1)
+    assert (await node.buy(sale, "ann")).status_code == 202
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+    changed = await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
+    assert changed.json()["units"] == 2
+    await node.refresh()
+    assert (await node.buy(sale, "bob")).status_code == 202
+    assert (await node.buy(sale, "cid")).json()["code"] == "sold_out"
+
+
+async def test_title_limit_and_window_can_be_changed(node: Node) -> None:
+    sale = await node.create(limit_per_buyer=1)
+    later = (datetime.now(UTC) + timedelta(hours=5)).isoformat(timespec="milliseconds")
+    patch = {"title": "Better phone", "limit_per_buyer": 2, "ends_at": later}
+    changed = (await node.http.patch(f"/v1/sales/{sale['id']}", json=patch, headers=OPERATOR)).json()
+    assert (changed["title"], changed["limit_per_buyer"]) == ("Better phone", 2)
+    assert datetime.fromisoformat(changed["ends_at"]) == datetime.fromisoformat(later)
+    assert (await node.buy(sale, "ann", quantity=2)).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("patch", "status"),
+    [
+        ({"add_units": 0}, 422),
+        ({"add_units": -1}, 422),
+        ({"units": 5}, 422),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, 409),
+        ({"begins_at": "2030-01-01T00:00:00Z"}, 409),
+        ({"state": "open"}, 422),
+    ],
+)
+async def test_bad_changes_change_nothing(node: Node, patch: dict[str, Any], status: int) -> None:
+    sale = await node.create()
+    response = await node.http.patch(f"/v1/sales/{sale['id']}", json=patch, headers=OPERATOR)
+    assert response.status_code == status, response.text
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    assert shown | {"server_time": ""} == sale | {"server_time": ""}
+
+
+async def test_a_sale_that_did_not_change_is_not_sent_again(node: Node) -> None:
+    sale = await node.create(units=1)
+    for url in (f"/v1/sales/{sale['id']}", "/v1/sales"):
+        first = await node.http.get(url)
+        assert "max-age" in first.headers["cache-control"]
+        again = await node.http.get(url, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    first = await node.http.get(f"/v1/sales/{sale['id']}")
+    await node.buy(sale, "ann")
+    await node.refresh()
+    changed = await node.http.get(f"/v1/sales/{sale['id']}", headers={"If-None-Match": first.headers["etag"]})
+    assert (changed.status_code, changed.json()["state"]) == (200, "sold_out")
+
+
+async def test_the_states_of_a_sale(node: Node) -> None:
+    now = datetime.now(UTC)
+    scheduled = await node.create(
+        begins_at=(now + timedelta(hours=1)).isoformat(), ends_at=(now + timedelta(hours=2)).isoformat()
+    )
+    assert scheduled["state"] == "scheduled"
+    response = await node.buy(scheduled, "ann")
+    assert (response.status_code, response.json()["code"]) == (409, "not_started")
+    assert response.json()["begins_at"] == scheduled["begins_at"]
+
+
+async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F71, M20: ten thousand random ids, not one question asked, not one key made."""
+    calls: list[str] = []
+
+    class Counting:
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            calls.append(name)
+            return getattr(self._inner, name)
+
+    context = node.api.context
+    monkeypatch.setattr(context.catalogue, "_ledger", Counting(node.engine.ledger))
+    monkeypatch.setattr(context.catalogue, "_gate", Counting(node.engine.gate))
+    monkeypatch.setattr(context.desk, "_gate", Counting(node.engine.gate))
+    import random
+
+    chance = random.Random(5)
+    headers = buyer("ann")
+    alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    for _ in range(10_000):
+        sale_id = "".join(chance.choices(alphabet, k=13))
+        response = await node.http.post(f"/v1/sales/{sale_id}/orders", headers=headers)
+        assert response.status_code == 404
+    assert response.json()["code"] == "unknown_sale"
+    assert (await node.http.get(f"/v1/sales/{sale_id}")).status_code == 404
+    assert calls == []
+    control = await node.create()
+    await node.buy(control, "ann")
+    assert "admit" in calls, "the counting works"
+
+
+async def test_a_change_is_stored_when_the_gate_is_away(node: Node, settings: Settings, engine: Engine) -> None:
+    """F44: it is in the ledger, and the keeper passes it on."""
+    from seckill.gates.redis import RedisGate
+
+    nowhere = RedisGate("unix:///nowhere/at.all", timeout_s=0.5, backlog_max=1)
+    cut_off = await make_node_with_gate(settings, engine, nowhere)
+    response = await cut_off.http.post("/v1/sales", json=sale_body(), headers=OPERATOR)
+    assert response.status_code == 503
+    assert response.headers["retry-after"]
+    stored = response.json()["sale"]
+    await node.refresh()
+    assert (await node.buy(stored, "ann")).json()["code"] == "not_ready"
+    (round_,) = await engine.ledger.rounds_to_sync()
+    from seckill.rounds import bring_to_gate
+
+    await bring_to_gate(round_, engine.gate, engine.ledger)
+    assert (await node.buy(stored, "ann")).status_code == 202
+    await cut_off.http.aclose()
+    await nowhere.close()
+
+
+async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> Node:
+    from seckill.web.app import Api
+
+    api = Api(settings, replace(engine, gate=gate))
+    import httpx2
+
+    http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
+    return Node(http, api, engine, None)  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""The database's own guards, tried with SQL that no code of ours would write."""
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from seckill.ledgers import SqlLedger
+from tests.ledgers.looking import order_rows, rows, write
+from tests.ledgers.making import admission, draft
+
+COLUMNS = "sale_id, ordinal, lane, total, limit_per_buyer, begins_ms, ends_ms, status"
+
+
+@pytest.fixture
+async def full(ledger: SqlLedger) -> SqlLedger:
+    """Two units, both sold: to ann in slot 1, and to bob."""
+    sale = await ledger.create_sale(draft(units=2), lane=0)
+    await ledger.record([admission(sale.round, 1, user="ann"), admission(sale.round, 2, user="bob")])
+    return ledger
+
+
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        pytest.param("UPDATE rounds SET sold = 3", id="more sold than there is"),
+        pytest.param("UPDATE rounds SET sold = -1", id="less than nothing sold"),
+        pytest.param("UPDATE rounds SET total = 1", id="a total below what is sold"),
+        pytest.param("UPDATE rounds SET ends_ms = begins_ms", id="no time between beginning and end"),
+        pytest.param("UPDATE rounds SET sold = 0, total = 0", id="nothing to sell"),
+        pytest.param("UPDATE rounds SET limit_per_buyer = 0", id="nobody may buy"),
+        pytest.param(
+            f"INSERT INTO rounds ({COLUMNS}) SELECT sale_id, ordinal, lane, 1, 1, 1, 2, status FROM rounds",
+            id="two rounds of one ordinal",
+        ),
+        pytest.param(
+            f"INSERT INTO rounds ({COLUMNS}) SELECT sale_id, 2, lane, 1, 1, begins_ms, ends_ms, status FROM rounds",
+            id="two rounds of a sale that begin together",
+        ),
+        pytest.param(f"INSERT INTO rounds ({COLUMNS}) VALUES (999, 1, 0, 1, 1, 1, 2, 'open')", id="a round of no sale"),
+        pytest.param("UPDATE orders SET quantity = 0", id="an order of nothing"),
+        pytest.param("UPDATE orders SET round_id = 999", id="an order of no round"),
+        pytest.param("UPDATE orders SET user_id = 'ann'", id="one slot for two orders of a buyer"),
+        pytest.param("UPDATE orders SET id = 1", id="one number for two orders"),
+        pytest.param("DELETE FROM rounds", id="a round goes, its orders stay"),
+        pytest.param("UPDATE orders SET state = NULL", id="an order in no state"),
+        pytest.param(
+            "INSERT INTO outbox (kind, order_id, round_id, epoch, payload, created_ms) "
+            "SELECT 'release', 1, round_id, 1, '', 1 FROM orders",
+            id="a release decided twice",
+        ),
+        pytest.param(
+            "INSERT INTO payments (order_id, provider, provider_ref, amount_cents, currency, kind, created_ms) "
+            "SELECT id, 'sandbox', 'r1', 1, 'CNY', 'capture', 1 FROM orders",
+            id="one payment for two orders",
+        ),
+        pytest.param(
+            "INSERT INTO payments (order_id, provider, provider_ref, amount_cents, currency, kind, created_ms) "
+            "VALUES (1, 'sandbox', 'r1', 1, 'CNY', 'gift', 1)",
+            id="a payment of no kind",
+        ),
+    ],
+)
+async def test_forbidden(full: SqlLedger, forbidden: str) -> None:
+    before = await order_rows(full)
+    with pytest.raises(IntegrityError):
+        await write(full, forbidden)
+    assert await order_rows(full) == before
+
+
+async def test_orders_that_are_over_share_a_slot(full: SqlLedger) -> None:
+    await write(full, "UPDATE orders SET active_slot = NULL")
+    await write(full, "UPDATE orders SET user_id = 'ann'")
+
+
+async def test_the_id_of_a_round_never_comes_back(ledger: SqlLedger) -> None:
+    first = await ledger.create_sale(draft(), lane=0)
+    await write(ledger, "DELETE FROM rounds")
+    await write(ledger, "DELETE FROM sales")
+    second = await ledger.create_sale(draft(), lane=0)
+    assert second.round.id > first.round.id
+    assert second.id > first.id
+
+
+async def test_the_sweep_for_expired_orders_has_an_index_of_unpaid_ones_only(full: SqlLedger) -> None:
+    from sqlalchemy import text
+
+    catalogue = (
+        "SELECT sql FROM sqlite_master"
+        if "sqlite" in full.database.readers.dialect.name
+        else ("SELECT indexdef FROM pg_indexes")
+    )
+    definitions = [str(row[0]) for row in await rows(full, text(catalogue))]
+    [unpaid] = [definition for definition in definitions if "ix_orders_unpaid" in definition]
+    assert "'unpaid'" in unpaid

@@ -1,0 +1,148 @@
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from seckill.errors import LedgerUnavailable, StartError
+from seckill.ledgers.database import Database
+from seckill.ledgers.migrating import migrate, pending
+from seckill.ledgers.opening import open_database
+from seckill.ledgers.tables import CATALOGUE, metadata
+from tests.fixtures.postgres import PostgresServer
+
+# Everything that is not in `metadata` but in the database, as the database itself writes it down.
+SHAPE = {
+    "sqlite": "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",
+    "postgresql": """
+        SELECT 'column ' || table_name || '.' || column_name,
+               concat_ws(' ', data_type, character_maximum_length, is_nullable, column_default)
+          FROM information_schema.columns WHERE table_schema = 'public'
+        UNION ALL
+        SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
+        UNION ALL
+        SELECT 'constraint ' || conname, pg_get_constraintdef(oid)
+          FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    """,
+}
+
+
+@pytest.fixture
+async def database(empty_url: str) -> AsyncIterator[Database]:
+    opened = open_database(empty_url)
+    yield opened
+    await opened.close()
+
+
+async def sync(database: Database, work: Callable[[Connection], Any]) -> Any:
+    async with database.writers.begin() as connection:
+        return await connection.run_sync(work)
+
+
+def differences(connection: Connection) -> list[Any]:
+    context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+    return list(compare_metadata(context, metadata))
+
+
+def shape(connection: Connection) -> dict[str, str]:
+    found = connection.execute(text(SHAPE[connection.dialect.name]))
+    return {name: " ".join(definition.split()) for name, definition in found if "alembic_version" not in name}
+
+
+async def test_a_fresh_database_is_pending_until_it_is_migrated(empty_url: str) -> None:
+    assert await pending(empty_url)
+    await migrate(empty_url)
+    assert not await pending(empty_url)
+    await migrate(empty_url)
+    assert not await pending(empty_url)
+
+
+async def test_asking_does_not_create_the_database(tmp_path: Path) -> None:
+    assert await pending(f"sqlite:///{tmp_path}/not-there.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_migrations_lead_to_the_tables(empty_url: str, database: Database) -> None:
+    await migrate(empty_url)
+    assert await sync(database, differences) == []
+
+
+async def test_the_comparison_would_notice(empty_url: str, database: Database) -> None:
+    await migrate(empty_url)
+    await sync(database, lambda connection: connection.execute(text("ALTER TABLE sales DROP COLUMN title")))
+    await sync(database, lambda connection: connection.execute(text("DROP INDEX ix_orders_unpaid")))
+    assert {difference[0] for difference in await sync(database, differences)} == {"add_column", "add_index"}
+
+
+async def test_migrations_lead_to_the_same_checks_defaults_and_partial_indexes(
+    empty_url: str, database: Database
+) -> None:
+    """Alembic's comparison passes over these, so the databases' own descriptions are compared."""
+    await migrate(empty_url)
+    migrated = await sync(database, shape)
+    await sync(database, lambda connection: connection.execute(text("DROP TABLE alembic_version")))
+    await sync(database, metadata.drop_all)
+    assert await sync(database, shape) == {}
+    await sync(database, metadata.create_all)
+    assert migrated == await sync(database, shape)
+    assert len(migrated) > 20
+
+
+async def test_several_processes_migrate_at_once(empty_url: str, database: Database) -> None:
+    await asyncio.gather(*[migrate(empty_url) for _ in range(6)])
+    assert await sync(database, differences) == []
+    async with database.readers.connect() as connection:
+        found = await connection.execute(text("SELECT name, value FROM meta"))
+        assert [tuple(row) for row in found] == [(CATALOGUE, "0")]
+
+
+async def test_a_migration_that_fails_leaves_nothing(empty_url: str, database: Database) -> None:
+    await sync(database, lambda connection: connection.execute(text("CREATE TABLE payments (id INTEGER)")))
+    with pytest.raises(Exception, match="payments"):
+        await migrate(empty_url)
+    assert {name for name in await sync(database, shape) if "sales" in name} == set()
+    assert await pending(empty_url)
+
+
+async def test_a_database_of_a_newer_version(empty_url: str, database: Database) -> None:
+    """Nodes of the old version go on beside the new one, but must not try to migrate."""
+    await migrate(empty_url)
+    newer = text("UPDATE alembic_version SET version_num = '9999'")
+    await sync(database, lambda connection: connection.execute(newer))
+    assert not await pending(empty_url)
+    with pytest.raises(StartError, match="newer version"):
+        await migrate(empty_url)
+
+
+async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "poem.db"
+    path.write_text("Shall I compare thee to a summer's day?\n" * 100)
+    for attempt in (migrate, pending):
+        with pytest.raises(StartError, match="not a database"):
+            await attempt(f"sqlite:///{path}")
+
+
+async def test_a_server_that_is_not_there() -> None:
+    for attempt in (migrate, pending):
+        with pytest.raises(LedgerUnavailable):
+            await attempt("postgresql://nobody:secret@127.0.0.1:1/nothing")
+
+
+async def test_logins_and_names_that_are_wrong(postgres_server: PostgresServer) -> None:
+    right = postgres_server.url("postgres")
+    for wrong in (right.replace("seckill:", "seckill:x"), right.replace("seckill:", "mallory:"), f"{right}x"):
+        with pytest.raises(StartError, match="check its address and rights") as refused:
+            await pending(wrong)
+        assert wrong not in str(refused.value)
+
+
+async def test_sqlite_is_set_up_to_keep_what_it_committed(tmp_path: Path) -> None:
+    await migrate(f"sqlite:///{tmp_path}/x.db")
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()

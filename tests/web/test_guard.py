@@ -1,0 +1,227 @@
+"""S20-S22, S32: slow, large and malformed requests, and clients that do not read."""
+
+import time
+
+import pytest
+
+from seckill.web.guard import GuardedProtocol
+from seckill.web.limits import Limits
+from tests.web.guarded import (
+    CHUNKED,
+    GET,
+    HEAD,
+    LOOPS,
+    POST,
+    SHORT,
+    Guarded,
+    eventually,
+    is_empty_afterwards,
+    on_each_loop,
+)
+
+server = pytest.fixture(scope="module", params=LOOPS)(on_each_loop)
+nothing_stays = pytest.fixture(autouse=True)(is_empty_afterwards)
+
+
+def test_the_limits_in_use() -> None:
+    assert GuardedProtocol.limits == Limits(
+        target_bytes_max=8192,
+        headers_bytes_max=16384,
+        headers_max=100,
+        body_bytes_max=65536,
+        head_within_s=10,
+        body_within_s=10,
+        unread_within_s=30,
+    )
+
+
+# Slow ones are cut.
+
+
+def test_s20_slow_headers(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(HEAD)
+        took_s = client.drip(b"X-Slow: " + b"x" * 1000)
+        assert 0.5 * SHORT.head_within_s < took_s < SHORT.head_within_s + 1
+        assert client.response().problem["code"] == "timeout"
+        assert client.is_closed()
+        assert server.is_serving()
+
+
+def test_s20_a_slow_second_request(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET)
+        assert client.response().status == 200
+        client.drip(HEAD + b"X-Slow: " + b"x" * 1000)
+        assert client.response().status == 408
+
+
+def test_s20_a_slow_body(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(POST + b"Content-Length: 1000\r\n\r\n")
+        took_s = client.drip(b"x" * 1000)
+        assert 0.5 * SHORT.body_within_s < took_s < SHORT.body_within_s + 1
+        assert client.response().problem["code"] == "timeout"
+        assert client.is_closed()
+        eventually(lambda: "/echo" in server.app.gone)  # the application does not wait for the rest
+
+
+def test_s20_a_slow_chunked_body(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(CHUNKED + b"3e8\r\n")
+        client.drip(b"x" * 1000)
+        assert client.response().status == 408
+
+
+def test_s20_a_slow_body_after_the_answer(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(POST.replace(b"echo", b"early") + b"Content-Length: 1000\r\n\r\n")
+        assert client.response().status == 401
+        assert client.drip(b"x" * 1000) < SHORT.body_within_s + 1
+        assert client.is_closed()
+
+
+def test_s20_connections_that_send_nothing(server: Guarded) -> None:
+    began = time.monotonic()
+    clients = [server.connect() for _ in range(50)]
+    assert server.is_serving()
+    for client in clients:
+        with client:
+            assert client.is_closed()
+    assert time.monotonic() - began < SHORT.head_within_s + 1
+
+
+@pytest.mark.parametrize("before", [b"", GET])
+def test_s20_line_ends_keep_no_connection_open(server: Guarded, before: bytes) -> None:
+    with server.connect() as client:
+        if before:
+            client.send(before)
+            assert client.response().status == 200
+        assert client.drip(b"\r\n" * 1000) < SHORT.head_within_s + 1
+        assert client.is_closed()
+
+
+# Those that do not read are cut.
+
+
+def test_s32_a_client_that_never_reads_a_stream(server: Guarded) -> None:
+    server.app.gone.clear()
+    with server.connect() as client:
+        began = time.monotonic()
+        client.send(GET.replace(b"hello", b"flood"))
+        eventually(lambda: server.connections == 1)
+        eventually(lambda: server.connections == 0)
+        assert time.monotonic() - began > SHORT.unread_within_s * 0.9
+        eventually(lambda: server.app.gone == ["/flood"])
+        assert server.is_serving()
+
+
+def test_s32_a_client_that_never_reads_the_last_page(server: Guarded) -> None:
+    """Less than what pauses writing, so only the closing connection shows that nobody reads."""
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"page"))
+        eventually(lambda: server.connections == 1)
+        eventually(lambda: server.connections == 0)
+
+
+def test_s32_a_client_that_never_reads_and_sends_on(server: Guarded) -> None:
+    with server.connect() as client:
+        assert client.sends_until_cut(GET)
+
+
+# Large and malformed ones are refused.
+
+REFUSED: dict[str, tuple[bytes, int, str]] = {
+    "long url": (b"GET /" + b"x" * 1000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "uri_too_long"),
+    "endless url": (b"GET /" + b"x" * 100_000, 414, "uri_too_long"),
+    "large header": (HEAD + b"X-Large: " + b"x" * 2000 + b"\r\n\r\n", 431, "headers_too_large"),
+    "endless header": (HEAD + b"X-Large: " + b"x" * 400_000, 431, "headers_too_large"),
+    "endless header name": (HEAD + b"x" * 400_000, 431, "headers_too_large"),
+    "large headers": (HEAD + b"".join(b"X-%d: %s\r\n" % (n, b"x" * 150) for n in range(15)), 431, "headers_too_large"),
+    "many headers": (HEAD + b"X: y\r\n" * 30 + b"\r\n", 431, "headers_too_large"),
+    "large length": (POST + b"Content-Length: 5001\r\n\r\n", 413, "too_large"),
+    "huge length": (POST + b"Content-Length: 18446744073709551615\r\n\r\n", 413, "too_large"),
+    "length beyond counting": (POST + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\n", 400, "bad_request"),
+    "large and continue": (POST + b"Expect: 100-continue\r\nContent-Length: 5001\r\n\r\n", 413, "too_large"),
+    "large chunked": (CHUNKED + b"2710\r\n" + b"x" * 10_000, 413, "too_large"),
+    "endless chunks": (CHUNKED + b"1f4\r\n%s\r\n" % (b"x" * 500) * 1000, 413, "too_large"),
+    "endless extension": (CHUNKED + b"1;" + b"x" * 600_000, 413, "too_large"),
+    "endless trailer": (CHUNKED + b"0\r\nX: " + b"x" * 600_000, 413, "too_large"),
+    "many trailers": (CHUNKED + b"0\r\n" + b"X: y\r\n" * 30, 431, "headers_too_large"),
+    "length and encoding": (
+        POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+        "bad_request",
+    ),
+    "encoding and length": (
+        POST + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+        400,
+        "bad_request",
+    ),
+    "two lengths": (POST + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400, "bad_request"),
+    "listed lengths": (POST + b"Content-Length: 3, 3\r\n\r\nabc", 400, "bad_request"),
+    "negative length": (POST + b"Content-Length: -3\r\n\r\nabc", 400, "bad_request"),
+    "other encoding": (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400, "bad_request"),
+    "odd encoding": (POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400, "bad_request"),
+    "chunks in 1.0": (CHUNKED.replace(b"1.1", b"1.0") + b"0\r\n\r\n", 400, "bad_request"),
+    "bad chunk": (CHUNKED + b"xyz\r\n", 400, "bad_request"),
+    "no host": (b"GET / HTTP/1.1\r\n\r\n", 400, "bad_request"),
+    "two hosts": (HEAD + b"Host: b\r\n\r\n", 400, "bad_request"),
+    "http 0.9": (b"GET /hello\r\n\r\n", 400, "bad_request"),
+    "http 0.9 named": (b"GET /hello HTTP/0.9\r\n\r\n", 400, "bad_request"),
+    "http 2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "bad_request"),
+    "http 2.0": (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 400, "bad_request"),
+    "bare line feeds": (b"GET /hello HTTP/1.1\nHost: a\n\n", 400, "bad_request"),
+    "folded header": (HEAD + b"X: y\r\n z\r\n\r\n", 400, "bad_request"),
+    "space before colon": (HEAD + b"Content-Length : 3\r\n\r\nabc", 400, "bad_request"),
+    "zero in header": (HEAD + b"X: a\x00b\r\n\r\n", 400, "bad_request"),
+    "target not ascii": (b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad_request"),
+    "connect": (b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad_request"),
+    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "bad_request"),
+    "upgrade with body": (
+        POST + b"Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nabc",
+        400,
+        "bad_request",
+    ),
+}
+
+
+@pytest.mark.parametrize(("request_", "status", "code"), REFUSED.values(), ids=REFUSED.keys())
+def test_s21_s22_refused(server: Guarded, request_: bytes, status: int, code: str) -> None:
+    with server.connect() as client:
+        try:
+            client.send(request_)
+        except ConnectionError:
+            pytest.fail("the connection was reset before the answer could be read")
+        response = client.response()
+        assert (response.status, response.problem["code"]) == (status, code)
+        assert client.is_closed()
+
+
+def test_the_answer_to_a_large_body_arrives_although_it_is_still_being_sent(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(POST + b"Content-Length: 1000000\r\n\r\n")
+        client.send(b"x" * 1_000_000)
+        assert client.response().problem["code"] == "too_large"
+
+
+def test_who_sends_on_after_a_refusal_is_cut(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(b"nonsense\r\n\r\n")
+        assert client.response().status == 400
+        assert client.sends_until_cut(b"x" * 1000)
+
+
+def test_a_good_request_before_a_bad_one_is_answered(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"slow") + b"nonsense\r\n\r\n" + b"x" * 1000)
+        assert client.response().status == 200
+        assert client.is_closed()
+
+
+def test_requests_beyond_what_may_wait_are_not_taken(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET * 200)
+        for _ in range(SHORT.pipelined_max + 1):
+            assert client.response().status == 200
+        assert client.is_closed()

@@ -1,0 +1,146 @@
+"""Good requests are served as ever, and responses take the time they need."""
+
+import time
+
+import pytest
+
+from tests.web.guarded import (
+    CHUNKED,
+    GET,
+    HEAD,
+    KEEP_ALIVE_S,
+    LONGER_S,
+    LOOPS,
+    POST,
+    Guarded,
+    is_empty_afterwards,
+    on_each_loop,
+)
+
+server = pytest.fixture(scope="module", params=LOOPS)(on_each_loop)
+nothing_stays = pytest.fixture(autouse=True)(is_empty_afterwards)
+
+
+def test_keep_alive(server: Guarded) -> None:
+    with server.connect() as client:
+        for _ in range(3):
+            client.send(GET)
+            assert client.response().status == 200
+        began = time.monotonic()
+        assert client.is_closed()
+        assert KEEP_ALIVE_S * 0.9 < time.monotonic() - began < KEEP_ALIVE_S + 1
+
+
+def test_a_connection_may_live_longer_than_any_deadline(server: Guarded) -> None:
+    with server.connect() as client:
+        end = time.monotonic() + LONGER_S
+        while time.monotonic() < end:
+            client.send(GET)
+            assert client.response().status == 200
+
+
+def test_pipelining(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(b"".join(GET.replace(b"hello", b"%d" % number) for number in range(4)))
+        assert [b'"/%d"' % number in client.response().body for number in range(4)] == [True] * 4
+
+
+def test_a_request_in_small_pieces(server: Guarded) -> None:
+    with server.connect() as client:
+        for byte in POST + b"Content-Length: 3\r\n\r\nabc":
+            client.send(bytes([byte]))
+        assert b'"body": 3' in client.response().body
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        POST + b"Content-Length: 5000\r\n\r\n" + b"x" * 5000,
+        CHUNKED + b"9c4\r\n" + b"x" * 2500 + b"\r\n9c4\r\n" + b"x" * 2500 + b"\r\n0\r\n\r\n",
+    ],
+    ids=["length", "chunked"],
+)
+def test_the_largest_body(server: Guarded, request_: bytes) -> None:
+    with server.connect() as client:
+        client.send(request_)
+        assert b'"body": 5000' in client.response().body
+
+
+def test_the_largest_head(server: Guarded) -> None:
+    with server.connect() as client:
+        path = b"/" + b"x" * 999
+        headers = b"".join(b"X-%02d: %s\r\n" % (number, b"y" * 90) for number in range(19))
+        client.send(b"GET " + path + b" HTTP/1.1\r\nHost: a\r\n" + headers + b"\r\n")
+        assert client.response().status == 200
+
+
+def test_a_continue_is_sent_when_the_body_is_welcome(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(POST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert client.file.readline() == b"HTTP/1.1 100 Continue\r\n"
+        assert client.file.readline() == b"\r\n"
+        client.send(b"abc")
+        assert client.response().status == 200
+
+
+def test_http_1_0_without_host(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(b"GET /hello HTTP/1.0\r\n\r\n")
+        assert client.response().status == 200
+        assert client.is_closed()
+
+
+def test_another_upgrade_is_answered_as_a_plain_request(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(HEAD + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n")
+        assert client.response().status == 200
+
+
+def test_trailers_do_not_reach_the_application(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(CHUNKED + b"3\r\nabc\r\n0\r\nAuthorization: Bearer x\r\nX-Other: y\r\n\r\n")
+        assert b'"trailers": 0' in client.response().body
+
+
+def test_a_long_poll_outlives_the_deadlines(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"slow"))
+        assert client.response().status == 200
+
+
+def test_an_event_stream_outlives_the_deadlines(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"events"))
+        assert client.response().body == b"onetwothree"
+
+
+def test_a_websocket_outlives_the_deadlines(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        assert client.file.readline() == b"HTTP/1.1 101 Switching Protocols\r\n"
+        assert client.file.readline() == b"\r\n"
+        client.socket.settimeout(LONGER_S)
+        with pytest.raises(TimeoutError):
+            client.socket.recv(1)  # nothing comes, and the end of the connection neither
+        client.send(b"still there?")
+        assert client.socket.recv(100) == b"still there?"
+
+
+def test_half_a_request_behind_a_long_poll_is_not_cut(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"slow") + POST + b"Content-Length: 3\r\n\r\na")
+        assert client.response().status == 200
+        client.send(b"bc")
+        assert b'"body": 3' in client.response().body
+
+
+def test_a_slow_reader_that_does_read_is_served(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"page"))
+        began = time.monotonic()
+        read = 0
+        while part := client.file.read(400):
+            read += len(part)
+            time.sleep(0.01)
+        assert read > 50_000
+        assert time.monotonic() - began > LONGER_S
