@@ -4,7 +4,7 @@ uvicorn waits for ever for the rest of a request and keeps whatever arrives. Her
 at each of its ticks the connection is compared with its deadlines:
 
     reading   from the first byte (or the connection) to the end of the head, then to the end of the body
-    writing   while the client does not read what was written for it
+    writing   while the client does not take what was written for it
 
 Nothing is timed between request and response, so long polls, event streams and WebSockets last as long as they like.
 """
@@ -39,6 +39,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._tick_s = min(self.limits.head_within_s, self.limits.body_within_s, self.limits.unread_within_s)
         self._read_by: float | None = None
         self._write_by: float | None = None
+        self._unread_bytes = 0  # when that deadline was set
         self._phase = _Phase.WAITING
         self._refusal = BAD_REQUEST
         # Of the request that is arriving.
@@ -66,7 +67,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._write_by = self.loop.time() + self.limits.unread_within_s
+        self._expect_reader()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -83,23 +84,27 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
+    def _expect_reader(self) -> None:
+        self._write_by = self.loop.time() + self.limits.unread_within_s
+        self._unread_bytes = self.transport.get_write_buffer_size()
+
     def _tick(self) -> None:
         now = self.loop.time()
         if self._write_by is None and self.transport.is_closing():
             # Closing waits until everything is written, which is for ever when the client does not read.
-            self._write_by = now + self.limits.unread_within_s
-        if self._write_by is not None and now >= self._write_by:
-            self.transport.abort()
+            self._expect_reader()
+        elif self._write_by is not None and now >= self._write_by:
+            taken_bytes = self._unread_bytes - self.transport.get_write_buffer_size()
+            if taken_bytes < self.limits.taken_bytes_min:
+                self.transport.abort()
+            self._expect_reader()
         elif self._read_by is not None and now >= self._read_by:
             self._overdue(now)
         self._arm()
 
     def _overdue(self, now: float) -> None:
-        if self._phase is _Phase.WAITING:
-            self.transport.close()
-            self._read_by = None
-        elif self._phase is _Phase.OVER:
-            self.transport.abort()
+        if self._phase in (_Phase.WAITING, _Phase.OVER):
+            self.transport.abort()  # there is nothing left to be written
             self._read_by = None
         elif self.flow.read_paused or self.pipeline:
             # An earlier request is not answered yet, and its buyer shall have the answer. This one can wait with it.
@@ -199,6 +204,12 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._phase = _Phase.WAITING
         self._read_by = None
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._phase is _Phase.BODY and self._answering():
+            # It is this request's turn only now.
+            self._read_by = self.loop.time() + self.limits.body_within_s
 
     # Refusing
 

@@ -14,8 +14,10 @@ class Limits:
     body_bytes_max: int = 64 * 1024
     head_within_s: float = 10.0
     body_within_s: float = 10.0
-    # How long a client may leave its response unread.
+    # When a response waits for its client, the client must take this much of it in this time. It is half a kilobyte a
+    # second: less than the worst phone connection, and too much for one who only wants to keep us waiting.
     unread_within_s: float = 30.0
+    taken_bytes_min: int = 16 * 1024
     # How long an error answer waits for the client to stop sending: closing at once would reset the connection,
     # and the client would lose the answer.
     linger_s: float = 2.0

@@ -1,5 +1,6 @@
 """Looking into the ledger's tables directly, past the code under test."""
 
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Executable, func, select, text
@@ -38,6 +39,10 @@ async def write(ledger: SqlLedger, statement: str | Executable, **parameters: An
     wanted = text(statement) if isinstance(statement, str) else statement
     async with ledger.database.writers.begin() as connection:
         await connection.execute(wanted, parameters)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 async def now_ms(ledger: SqlLedger) -> int:

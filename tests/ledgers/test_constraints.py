@@ -1,6 +1,7 @@
 """The database's own guards, tried with SQL that no code of ours would write."""
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from seckill.ledgers import SqlLedger
@@ -81,8 +82,6 @@ async def test_the_id_of_a_round_never_comes_back(ledger: SqlLedger) -> None:
 
 
 async def test_the_sweep_for_expired_orders_has_an_index_of_unpaid_ones_only(full: SqlLedger) -> None:
-    from sqlalchemy import text
-
     catalogue = (
         "SELECT sql FROM sqlite_master"
         if "sqlite" in full.database.readers.dialect.name

@@ -1,9 +1,11 @@
+import shutil
 from pathlib import Path
 
 import pytest
 
 from seckill.errors import StartError
 from seckill.ledgers import open_ledger
+from tests.ledgers.looking import names
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+aiosqlite"])
@@ -32,18 +34,13 @@ async def test_a_path_relative_to_where_we_are(
 
 
 async def test_a_path_with_everything_in_it(tmp_path: Path, sqlite_template: Path) -> None:
-    folder = tmp_path / "a b%20c#d?e"
+    folder = tmp_path / "a b%20c#d&e=f"
     folder.mkdir()
-    # A question mark begins the parameters of an address, so it has to be written in another way.
-    (folder / "x y.db").write_bytes(sqlite_template.read_bytes())
-    with pytest.raises(StartError, match="plain file"):
-        open_ledger(f"sqlite:///{folder}/x y.db")
-    other = tmp_path / "a b%20c#d"
-    folder.rename(other)
-    ledger = open_ledger(f"sqlite:///{other}/x y.db")
+    shutil.copy(sqlite_template, folder / "x y.db")
+    ledger = open_ledger(f"sqlite:///{folder}/x y.db")
     assert len(await ledger.id_key()) == 32
     await ledger.close()
-    assert {path.name for path in other.iterdir()} == {"x y.db", "x y.db.writer"}
+    assert names(folder) == {"x y.db", "x y.db.writer"}
 
 
 @pytest.mark.parametrize(

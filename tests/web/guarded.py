@@ -24,6 +24,7 @@ SHORT = Limits(
     head_within_s=0.4,
     body_within_s=0.4,
     unread_within_s=0.5,
+    taken_bytes_min=2000,
     linger_s=0.3,
     pipelined_max=4,
 )
@@ -36,6 +37,7 @@ POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 PATIENCE_S = 10.0
+SLACK_S = 4.0  # what a busy machine may add to a deadline
 
 
 class ShortProtocol(GuardedProtocol):
@@ -124,11 +126,9 @@ class Guarded:
         return Client(self.port)
 
     def is_serving(self) -> bool:
-        """A new client gets its answer at once."""
         with self.connect() as client:
-            began = time.monotonic()
-            client.send(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
-            return client.response().status == 200 and time.monotonic() - began < 0.3
+            client.send(GET)
+            return client.response().status == 200
 
 
 @contextlib.contextmanager

@@ -64,10 +64,10 @@ def _create_catalogue() -> None:
         sa.CheckConstraint("total > 0", name=op.f("ck_rounds_total")),
         sa.CheckConstraint("limit_per_buyer > 0", name=op.f("ck_rounds_limit")),
         sa.CheckConstraint("ends_ms > begins_ms", name=op.f("ck_rounds_window")),
-        sa.ForeignKeyConstraint(["sale_id"], ["sales.id"], name="fk_rounds_sale_id"),
         sa.PrimaryKeyConstraint("id", name="pk_rounds"),
         sa.UniqueConstraint("sale_id", "ordinal", name="uq_rounds_sale_id_ordinal"),
         sa.UniqueConstraint("sale_id", "begins_ms", name="uq_rounds_sale_id_begins_ms"),
+        sa.ForeignKeyConstraint(["sale_id"], ["sales.id"], name="fk_rounds_sale_id"),
         sqlite_autoincrement=True,
     )
 
@@ -93,9 +93,9 @@ def _create_orders() -> None:
         sa.Column("paid_ms", sa.BigInteger),
         sa.Column("closed_ms", sa.BigInteger),
         sa.CheckConstraint("quantity > 0", name=op.f("ck_orders_quantity")),
-        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_orders_round_id"),
         sa.PrimaryKeyConstraint("id", name="pk_orders"),
         sa.UniqueConstraint("round_id", "user_id", "active_slot", name="uq_orders_round_id_user_id_active_slot"),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_orders_round_id"),
     )
     op.create_index("ix_orders_user_id_id", "orders", ["user_id", "id"])
     op.create_index("ix_orders_round_id_state", "orders", ["round_id", "state"])

@@ -1,0 +1,54 @@
+"""What must hold when everything has come to rest."""
+
+import asyncio
+import time
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from seckill.domain import Sale
+from seckill.ports import GateView
+from seckill.wiring import Engine
+
+
+async def until_drained(engine: Engine, within_s: float = 60.0) -> None:
+    await engine.transport.prepare(sorted(await engine.ledger.lanes_in_use()))
+    deadline_s = time.monotonic() + within_s
+    while await engine.transport.backlog():
+        assert time.monotonic() < deadline_s, "the streams did not drain"
+        await asyncio.sleep(0.05)
+
+
+async def rows(database_url: str, sql: str) -> list[Any]:
+    url = database_url.replace("sqlite:", "sqlite+aiosqlite:").replace("postgresql:", "postgresql+asyncpg:")
+    database = create_async_engine(url)
+    try:
+        async with database.connect() as connection:
+            return list((await connection.execute(text(sql))).all())
+    finally:
+        await database.dispose()
+
+
+async def check_conservation(engine: Engine, sale: Sale, database_url: str, accepted: dict[str, str]) -> GateView:
+    """design: T = a + (N − P) + UNPAID + PAID, with nothing in flight; every 202 is a row, none twice."""
+    view = await engine.gate.inspect(sale.round.ref)
+    assert view is not None
+    orders = await rows(
+        database_url,
+        f"SELECT id, user_id, quantity, state FROM orders WHERE round_id = {sale.round.id} ORDER BY id",
+    )
+    units = sum(order.quantity for order in orders)
+    ((sold,),) = await rows(database_url, f"SELECT sold FROM rounds WHERE id = {sale.round.id}")
+    assert view.available == view.total - view.admitted + view.released
+    assert 0 <= view.available <= view.total
+    assert view.admitted == units == sold <= view.total
+    per_buyer: dict[str, int] = {}
+    for order in orders:
+        per_buyer[order.user_id] = per_buyer.get(order.user_id, 0) + order.quantity
+    assert max(per_buyer.values(), default=0) <= view.limit_per_buyer
+    by_id = {engine.order_ids.encode(order.id): order.user_id for order in orders}
+    assert len(by_id) == len(orders)
+    for user, order_id in accepted.items():
+        assert by_id.get(order_id) == user, f"{user} was promised {order_id}"
+    return view

@@ -1,0 +1,165 @@
+"""`seckill up` as a user runs it: real processes, which tests may kill."""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from seckill.embedded.data_folder import read_secrets
+from seckill.embedded.valkey import EmbeddedValkey
+from seckill.settings import Secret, Settings
+from seckill.web.auth import mint_buyer_token
+from seckill.wiring import Engine, open_engine
+
+READY_WITHIN_S = 60.0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class Stack:
+    """Everything on one data folder. `start` and `kill` may be called again and again."""
+
+    def __init__(self, folder: Path, *, api: int = 2, database_url: str = "", settings: Mapping[str, str] = {}) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "up.log"
+        self._api = api
+        self._database_url = database_url
+        self._settings = dict(settings)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self, **settings: str) -> None:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
+        environ |= {"SECKILL_DATABASE_URL": self._database_url, **self._settings, **settings}
+        command = [sys.executable, "-m", "seckill", "up", "--port", str(self.port), "--api", str(self._api)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--data", str(self.data)], env=environ, stdout=log, stderr=log, start_new_session=True
+            )
+        await self.until_ready()
+
+    async def until_ready(self, within_s: float = READY_WITHIN_S) -> None:
+        deadline_s = time.monotonic() + within_s
+        async with httpx2.AsyncClient() as http:
+            while True:
+                with contextlib.suppress(httpx2.HTTPError):
+                    if (await http.get(f"{self.url}/readyz", timeout=2)).status_code == 200:
+                        return
+                assert self.process.poll() is None, f"seckill up ended: {self.log.read_text()[-2000:]}"
+                assert time.monotonic() < deadline_s, f"not ready: {self.log.read_text()[-2000:]}"
+                await asyncio.sleep(0.05)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def pids(self, role: str) -> list[int]:
+        """The processes of a role: `api`, `worker`, `keeper` or `valkey`."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        found = []
+        for pid in map(int, children):
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                is_server = b"-server" in command[0]
+                if (role == "valkey" and is_server) or (not is_server and role.encode() in command[:4]):
+                    found.append(pid)
+        return found
+
+    def kill(self, role: str) -> bool:
+        """kill -9 one process of the role; False if there is none at this moment."""
+        pids = self.pids(role)
+        if pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(random.choice(pids), signal.SIGKILL)
+        return bool(pids)
+
+    def kill_everything(self) -> None:
+        """kill -9 of the parent: all its children go with it."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, within_s: float = 60.0) -> int:
+        """Ctrl-C, and the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        return self.process.wait(within_s)
+
+    def logged(self, text: str) -> int:
+        return self.log.read_text(errors="replace").count(text)
+
+    @property
+    def settings(self) -> Settings:
+        secrets = read_secrets(self.data)
+        assert secrets is not None
+        return Settings(
+            redis_url=EmbeddedValkey(self.data, durability="strict").url,
+            database_url=self._database_url or f"sqlite:///{self.data / 'ledger.db'}",
+            jwt_secret=Secret(secrets.jwt_secret),
+            admin_key=Secret(secrets.admin_key),
+        )
+
+    def engine(self) -> contextlib.AbstractAsyncContextManager[Engine]:
+        return open_engine(self.settings)
+
+    def token(self, user: str) -> str:
+        secret = self.settings.jwt_secret
+        assert secret is not None
+        return mint_buyer_token(secret, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+
+    async def create_sale(self, **facts: Any) -> dict[str, Any]:
+        body = {
+            "title": "Phone",
+            "units": 100,
+            "price_cents": 9900,
+            "begins_at": "2020-01-01T00:00:00Z",
+            "ends_at": "2100-01-01T00:00:00Z",
+        }
+        key = self.settings.admin_key
+        assert key is not None
+        async with httpx2.AsyncClient() as http:
+            response = await http.post(
+                f"{self.url}/v1/sales",
+                json=body | facts,
+                headers={"Authorization": f"Bearer {key.reveal()}"},
+                timeout=30,
+            )
+        assert response.status_code == 201, response.text
+        created: dict[str, Any] = json.loads(response.content)
+        return created
+
+    def metric(self, text: str, name: str) -> float:
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
+@contextlib.asynccontextmanager
+async def running(stack: Stack, **settings: str) -> AsyncIterator[Stack]:
+    await stack.start(**settings)
+    try:
+        yield stack
+    finally:
+        if stack.process.poll() is None:
+            stack.process.terminate()
+            try:
+                stack.process.wait(30)
+            except subprocess.TimeoutExpired:
+                stack.kill_everything()
