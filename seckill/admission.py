@@ -10,6 +10,7 @@ from seckill.batching import Batcher
 from seckill.catalogue import Catalogue
 from seckill.domain import Answer, Claim, RoundRef, Sale
 from seckill.errors import GateError
+from seckill.failpoints import reached
 from seckill.outcomes import Outcome
 from seckill.ports import Gate, GateReply, Pulse
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS
@@ -65,7 +66,9 @@ class AdmissionDesk:
         if batcher is None:
 
             async def call(claims: Sequence[Claim]) -> GateReply:
+                reached("api.admit.before")
                 reply = await self._gate.admit(ref, claims)
+                reached("api.admit.after")
                 self._consider_flag(ref, reply)
                 return reply
 

@@ -16,8 +16,8 @@ NAMES = frozenset(
     {
         "api.admit.before",
         "api.admit.after",
+        "ledger.record.inside",
         "worker.read.after",
-        "worker.record.inside",
         "worker.commit.after",
         "worker.settle.after",
     }

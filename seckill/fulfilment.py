@@ -64,7 +64,8 @@ class Worker:
     async def read_and_record(self, wait_s: float = READ_WAIT_S) -> int:
         """One reading. Returns how many entries it found."""
         deliveries = await self._transport.read(BATCH_MAX, wait_s)
-        reached("worker.read.after")
+        if deliveries:
+            reached("worker.read.after")
         await self._record_all(deliveries)
         return len(deliveries)
 
@@ -91,8 +92,8 @@ class Worker:
             else:
                 readable.append((delivery, delivery.admission))
         await self._write(readable, result)
-        reached("worker.commit.after")
         if result.done:
+            reached("worker.commit.after")
             settled = await self._transport.settle(result.done)
             missed = len(result.done) - min(settled.acknowledged, settled.deleted)
             if missed:  # a worker that was given up for dead has finished them as well: same rows, no harm

@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, OrderState
 from seckill.errors import LedgerRefused
+from seckill.failpoints import reached
 from seckill.ledgers.database import AnyRow, AnySelect, Database, Rows
 from seckill.ledgers.tables import order_events, orders, rounds, sales
 from seckill.numbers import OrderNumber
@@ -73,6 +74,7 @@ class Recording:
             await connection.execute(self._insert_events, self._written.bind(written))
             # Last, because whoever writes orders of a round waits for its row, from here to the commit.
             await self._count(connection, [wanted[row.id] for row in written])
+        reached("ledger.record.inside")
         return Recorded(
             new=len(written),
             repeated=len(admissions) - len(written),

@@ -42,6 +42,7 @@ class Stack:
         self._database_url = database_url
         self._settings = dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
+        self._secret: Secret | None = None
 
     async def start(self, **settings: str) -> None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
@@ -122,9 +123,10 @@ class Stack:
         return open_engine(self.settings)
 
     def token(self, user: str) -> str:
-        secret = self.settings.jwt_secret
-        assert secret is not None
-        return mint_buyer_token(secret, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+        if self._secret is None:
+            self._secret = self.settings.jwt_secret
+        assert self._secret is not None
+        return mint_buyer_token(self._secret, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
 
     async def create_sale(self, **facts: Any) -> dict[str, Any]:
         body = {

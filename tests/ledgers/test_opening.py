@@ -1,5 +1,6 @@
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -34,10 +35,10 @@ async def test_a_path_relative_to_where_we_are(
 
 
 async def test_a_path_with_everything_in_it(tmp_path: Path, sqlite_template: Path) -> None:
-    folder = tmp_path / "a b%20c#d&e=f"
+    folder = tmp_path / "a b%20c#d?e=f"
     folder.mkdir()
     shutil.copy(sqlite_template, folder / "x y.db")
-    ledger = open_ledger(f"sqlite:///{folder}/x y.db")
+    ledger = open_ledger(f"sqlite:///{quote(str(folder))}/x y.db")
     assert len(await ledger.id_key()) == 32
     await ledger.close()
     assert names(folder) == {"x y.db", "x y.db.writer"}

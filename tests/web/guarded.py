@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, cast
 
 import pytest
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from seckill.web.guard import GuardedProtocol
 from seckill.web.limits import Limits
@@ -30,6 +31,7 @@ SHORT = Limits(
 )
 LONGER_S = 1.2  # than any of the deadlines above
 KEEP_ALIVE_S = 1
+LOOPS = ["asyncio", "uvloop"]
 
 GET = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 HEAD = b"GET /hello HTTP/1.1\r\nHost: a\r\n"
@@ -45,7 +47,7 @@ class ShortProtocol(GuardedProtocol):
 
 
 class EchoWebSocket(asyncio.Protocol):
-    """Stands for a WebSocket library: it gets the request again, answers 101, then echoes."""
+    """Stands for a WebSocket library: gets the request again, answers 101, then echoes."""
 
     def __init__(self, **_more: Any) -> None:
         self.upgraded = False
@@ -132,14 +134,14 @@ class Guarded:
 
 
 @contextlib.contextmanager
-def running(loop: Literal["asyncio", "uvloop"]) -> Iterator[Guarded]:
+def running(loop: Literal["asyncio", "uvloop"], protocol: type[HttpToolsProtocol] = ShortProtocol) -> Iterator[Guarded]:
     app = App()
     listener = socket.create_server(("127.0.0.1", 0))
     # Accepted connections inherit it: what a client does not read soon waits in the server, not in the kernel.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     config = uvicorn.Config(
         app,
-        http=ShortProtocol,
+        http=protocol,
         ws=EchoWebSocket,
         loop=loop,
         lifespan="off",
@@ -147,7 +149,7 @@ def running(loop: Literal["asyncio", "uvloop"]) -> Iterator[Guarded]:
         timeout_keep_alive=KEEP_ALIVE_S,
     )
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
         eventually(lambda: server.started)
@@ -167,9 +169,6 @@ def is_empty_afterwards(server: Guarded) -> Iterator[None]:
     """S32: whatever a client does, its connection is gone when it is."""
     yield
     eventually(lambda: server.connections == 0)
-
-
-LOOPS = ["asyncio", "uvloop"]
 
 
 @dataclass(frozen=True)

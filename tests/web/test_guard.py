@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from seckill.web.guard import GuardedProtocol
 from seckill.web.limits import Limits
@@ -18,6 +19,7 @@ from tests.web.guarded import (
     eventually,
     is_empty_afterwards,
     on_each_loop,
+    running,
 )
 
 server = pytest.fixture(scope="module", params=LOOPS)(on_each_loop)
@@ -38,6 +40,16 @@ def test_the_limits_in_use() -> None:
 
 
 # Slow ones are cut.
+
+
+def test_the_control_without_the_guard_a_slow_client_is_waited_for() -> None:
+    """If this fails, uvicorn has learned it, and the tests below prove nothing about the guard."""
+    with running("asyncio", HttpToolsProtocol) as server, server.connect() as client:
+        client.send(HEAD)
+        with pytest.raises(AssertionError, match="the server took it all"):
+            client.drip(b"X-Slow: " + b"x" * 60)
+        client.send(b"\r\n\r\n")
+        assert client.response().status == 200
 
 
 def test_s20_slow_headers(server: Guarded) -> None:

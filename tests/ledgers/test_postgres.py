@@ -1,0 +1,207 @@
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+from sqlalchemy import event, text
+
+from seckill.errors import LedgerRefused, LedgerUnavailable
+from seckill.ledgers import SqlLedger, open_ledger, postgres, sql
+from seckill.ledgers.edge import edge
+from seckill.ledgers.migrating import migrate
+from tests.fixtures.postgres import PostgresServer, running_postgres
+from tests.ledgers.looking import counts, rows, write
+from tests.ledgers.making import admission, draft
+
+# What SQLAlchemy gives a connection to close in good order, before it is cut off.
+CLOSE_S = 2.0
+
+
+@pytest.fixture
+async def ledger(postgres_database: str) -> AsyncIterator[SqlLedger]:
+    opened = open_ledger(postgres_database)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """To be frozen, without harm to others."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+async def impatient(own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqlLedger]:
+    monkeypatch.setattr(sql, "WRITE_WITHIN_S", 1.0)
+    monkeypatch.setattr(sql, "READ_WITHIN_S", 1.0)
+    monkeypatch.setattr(sql, "PING_WITHIN_S", 0.5)
+    url = own_server.url("postgres")
+    await migrate(url)
+    opened = open_ledger(url)
+    yield opened
+    await opened.close()
+
+
+async def test_settings_of_the_connections(ledger: SqlLedger) -> None:
+    for setting, value in {
+        "application_name": "seckill",
+        "jit": "off",
+        "statement_timeout": "30s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",
+        "synchronous_commit": "on",
+    }.items():
+        assert [(value,)] == await rows(ledger, text(f"SHOW {setting}"))
+
+
+@pytest.mark.parametrize(("default", "used"), [("off", "on"), ("remote_apply", "remote_apply")])
+async def test_commits_are_on_the_disk_whatever_the_default(
+    ledger: SqlLedger, postgres_database: str, default: str, used: str
+) -> None:
+    name = postgres_database.rsplit("/", 1)[1]
+    await write(ledger, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
+    later = open_ledger(postgres_database)
+    assert [(used,)] == await rows(later, text("SHOW synchronous_commit"))
+    await later.close()
+
+
+async def test_a_frozen_server_is_given_up_in_time_and_works_afterwards(
+    impatient: SqlLedger, own_server: PostgresServer
+) -> None:
+    sale = await impatient.create_sale(draft(), lane=0)
+    one = admission(sale.round, 1)
+    with own_server.frozen():
+        for attempt in (impatient.record([one]), impatient.sales(), impatient.ping(), impatient.order(one.number)):
+            began_s = time.monotonic()
+            with pytest.raises(LedgerUnavailable, match="did not answer within"):
+                await attempt
+            assert time.monotonic() - began_s < 1 + CLOSE_S + 1
+        crowd = [impatient.record([admission(sale.round, counter)]) for counter in range(2, 22)]
+        answers = await asyncio.gather(*crowd, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {LedgerUnavailable}
+    assert (await impatient.record([one])).states == {one.number: "unpaid"}
+    assert await impatient.sale(sale.id) is not None
+    assert impatient.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("moment", ["before_cursor_execute", "commit", "rollback"])
+async def test_frozen_in_the_middle_of_a_transaction(
+    impatient: SqlLedger, own_server: PostgresServer, moment: str
+) -> None:
+    """Whether the commit was carried out cannot be known: the same again finds out."""
+    sale = await impatient.create_sale(draft(), lane=0)
+    known, new = admission(sale.round, 1), admission(sale.round, 2)
+    await impatient.record([known])
+    # A number that is taken makes it a rollback.
+    batch = [new, admission(sale.round, 1, user="mallory")] if moment == "rollback" else [new]
+    with contextlib.ExitStack() as frozen:
+
+        def freeze(*_: object) -> None:
+            event.remove(impatient.database.writers.sync_engine, moment, freeze)
+            frozen.enter_context(own_server.frozen())
+
+        event.listen(impatient.database.writers.sync_engine, moment, freeze)
+        with pytest.raises(LedgerUnavailable):
+            await impatient.record(batch)
+    recorded = await impatient.record([new])
+    assert recorded.new + recorded.repeated == 1
+    assert await counts(impatient, sale.round.id) == (2, 2, 2)
+    assert impatient.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+async def test_a_lock_that_somebody_holds(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
+) -> None:
+    monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "200ms")
+    sale = await ledger.create_sale(draft(), lane=0)
+    hasty = open_ledger(postgres_database)
+    async with ledger.database.writers.begin() as connection:
+        await connection.execute(text("SELECT 1 FROM rounds FOR UPDATE"))
+        with pytest.raises(LedgerUnavailable, match="lock timeout"):
+            await hasty.record([admission(sale.round, 1)])
+    assert (await hasty.record([admission(sale.round, 1)])).new == 1
+    await hasty.close()
+
+
+async def test_f30_a_worker_that_was_stopped_in_a_transaction_loses_it(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
+) -> None:
+    """The others wait no longer than the server lets it idle, and its own commit comes to nothing."""
+    monkeypatch.setitem(postgres._SERVER_SETTINGS, "idle_in_transaction_session_timeout", "300ms")
+    sale = await ledger.create_sale(draft(), lane=0)
+    stopped = open_ledger(postgres_database)
+    with pytest.raises(LedgerUnavailable):
+        async with edge(stopped.database, 10), stopped.database.writers.begin() as connection:
+            await stopped._recording.run(connection, [admission(sale.round, 1)])
+            assert (await ledger.record([admission(sale.round, 2)])).new == 1
+    assert await counts(ledger, sale.round.id) == (1, 1, 1)
+    assert (await stopped.record([admission(sale.round, 1)])).new == 1
+    await stopped.close()
+
+
+async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger, postgres_database: str) -> None:
+    await asyncio.gather(*[ledger.sales() for _ in range(20)])
+    other = await asyncpg.connect(postgres_database)
+    await other.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await other.close()
+    await asyncio.sleep(0.2)
+    await asyncio.gather(*[ledger.sales() for _ in range(20)])
+
+
+async def test_a_connection_that_breaks_at_work(ledger: SqlLedger) -> None:
+    with pytest.raises(LedgerUnavailable) as raised:
+        async with edge(ledger.database, 10), ledger.database.writers.begin() as connection:
+            await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert raised.value.__cause__ is not None
+    await ledger.ping()
+
+
+async def test_a_standby_is_waited_for(ledger: SqlLedger, postgres_database: str) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    name = postgres_database.rsplit("/", 1)[1]
+    await write(ledger, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    standby = open_ledger(postgres_database)
+    with pytest.raises(LedgerUnavailable, match="read-only"):
+        await standby.record([admission(sale.round, 1)])
+    assert await standby.sale(sale.id) == sale
+    await standby.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("40001", LedgerUnavailable),  # serialization failure
+        ("40P01", LedgerUnavailable),  # deadlock
+        ("53100", LedgerUnavailable),  # disk full
+        ("53300", LedgerUnavailable),  # too many connections
+        ("57014", LedgerUnavailable),  # statement timeout
+        ("57P03", LedgerUnavailable),  # starting up
+        ("58030", LedgerUnavailable),  # input/output error
+        ("22003", LedgerRefused),  # number out of range
+        ("23514", LedgerRefused),  # check violation
+    ],
+)
+async def test_what_codes_mean(ledger: SqlLedger, code: str, meaning: type[Exception]) -> None:
+    with pytest.raises(meaning, match="because"):
+        async with edge(ledger.database, 10):
+            await write(ledger, f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
+
+
+async def test_what_nobody_expects_is_not_explained_away(ledger: SqlLedger) -> None:
+    with pytest.raises(Exception, match="no_such_table") as raised:
+        async with edge(ledger.database, 10):
+            await write(ledger, "SELECT * FROM no_such_table")
+    assert not isinstance(raised.value, LedgerUnavailable | LedgerRefused)
+
+
+@pytest.mark.parametrize("user", ["x" * 129, "nul\0"])
+async def test_text_that_postgres_cannot_store(ledger: SqlLedger, user: str) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    with pytest.raises(LedgerRefused):
+        await ledger.record([admission(sale.round, 1, user=user)])
