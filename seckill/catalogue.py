@@ -32,6 +32,7 @@ class Catalogue:
         self._monotonic = monotonic
         self._sales: dict[int, Sale] = {}
         self._sale_of_round: dict[int, int] = {}
+        self._by_public_id: dict[str, Sale] = {}  # as we spell it: no claim has to be deciphered
         self._version = 0
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
@@ -47,6 +48,7 @@ class Catalogue:
         if known is None or known.changed <= sale.changed:
             self._sales[sale.id] = sale
             self._sale_of_round[sale.round.id] = sale.id
+            self._by_public_id[self._sale_ids.encode(sale.id)] = sale
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
         """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
@@ -98,13 +100,11 @@ class Catalogue:
         """In the order of their windows."""
         return sorted(self._sales.values(), key=lambda sale: (sale.round.begins_ms, sale.id))
 
-    def known(self, public_id: str) -> Sale | None:
-        number = self._sale_ids.decode(public_id)
-        return None if number is None else self._sales.get(number)
-
     async def find(self, public_id: str) -> Sale | None:
         """Also a sale that another node created a moment ago. An id that was never issued costs no query: it cannot
         be made up without the key."""
+        if (known := self._by_public_id.get(public_id)) is not None:
+            return known
         number = self._sale_ids.decode(public_id)
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None

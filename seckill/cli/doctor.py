@@ -7,9 +7,10 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from seckill import __version__
+from seckill.cli.printing import console, table
 from seckill.cli.running import environment, run, with_data_folder
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
@@ -26,30 +27,30 @@ Check = Callable[[Settings], Awaitable[str]]
 def doctor() -> None:
     """Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong."""
     settings = with_data_folder(environment())
-    console = Console()
-    _print_settings(console, settings)
+    output = console()
+    _print_settings(output, settings)
 
     async def main(_: Stop) -> bool:
-        results = [await _run(console, name, check, settings) for name, check in CHECKS.items()]
+        results = [await _run(output, name, check, settings) for name, check in CHECKS.items()]
         return all(results)
 
     if not run(main, settings):
         sys.exit(1)
 
 
-def _print_settings(console: Console, settings: Settings) -> None:
-    table = Table("setting", "value", "", "what it is", box=None, header_style="bold")
+def _print_settings(output: Console, settings: Settings) -> None:
+    listed = table("setting", "value", "", "what it is")
     for setting in TABLE:
         given = "set" if os.environ.get(setting.variable) else ""
-        table.add_row(setting.variable, shown(setting, settings) or "–", given, setting.sentence)
-    console.print(table)
+        listed.add_row(setting.variable, shown(setting, settings) or "–", given, setting.sentence)
+    output.print(listed)
 
 
-async def _run(console: Console, name: str, check: Check, settings: Settings) -> bool:
+async def _run(output: Console, name: str, check: Check, settings: Settings) -> bool:
     try:
-        console.print(f"[green]ok[/]    {name}: {await check(settings)}", highlight=False)
+        output.print(f"[green]ok[/]    {name}: {escape(await check(settings))}")
     except SeckillError as error:
-        console.print(f"[red]mend[/]  {name}: {error}", highlight=False)
+        output.print(f"[red]mend[/]  {name}: {escape(str(error))}")
         return False
     return True
 
@@ -67,6 +68,8 @@ async def _embedded(settings: Settings) -> str:
 async def _gate(settings: Settings) -> str:
     if not settings.redis_url:
         return "none configured; `seckill up` starts one of its own"
+    if not os.environ.get("SECKILL_REDIS_URL") and not (settings.data_dir / "valkey.sock").exists():
+        return "not running; `seckill up` starts it"
     gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
     try:
         await gate.check(settings.durability)

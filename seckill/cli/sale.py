@@ -1,16 +1,14 @@
 """The operator's hand, over the API: one set of checks for everybody."""
 
-import json
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from cyclopts import App, Parameter
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from seckill.cli.client import call
+from seckill.cli.printing import console, print_json, table
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
@@ -79,13 +77,13 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
     """All sales."""
     found = call("GET", "/v1/sales", url=url)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
-    table = Table("id", "title", "state", "units", "limit", "price", "begins", "ends", box=None, header_style="bold")
+    listed = table("id", "title", "state", "units", "limit", "price", "begins", "ends")
     for sale in found["sales"]:
-        table.add_row(
+        listed.add_row(
             sale["id"],
-            sale["title"],
+            escape(sale["title"]),
             _state(sale),
             str(sale["units"]),
             str(sale["limit_per_buyer"]),
@@ -93,7 +91,7 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
             sale["begins_at"],
             sale["ends_at"],
         )
-    Console().print(table if found["sales"] else "No sales yet. `seckill sale create TITLE --units N` makes one.")
+    console().print(listed if found["sales"] else "No sales yet. `seckill sale create TITLE --units N` makes one.")
 
 
 @app.command
@@ -144,14 +142,10 @@ def _price(sale: dict[str, Any]) -> str:
 
 def _print_one(sale: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        _print_json(sale)
+        print_json(sale)
         return
-    table = Table(box=None, show_header=False)
+    facts = table()
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
         if name not in ("price_cents", "currency", "server_time"):
-            table.add_row(f"[bold]{name}[/]", str(value))
-    Console().print(table)
-
-
-def _print_json(content: Any) -> None:
-    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+            facts.add_row(f"[bold]{name}[/]", value if name == "state" else escape(str(value)))
+    console().print(facts)

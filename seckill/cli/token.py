@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from seckill.cli.running import environment, with_data_folder
-from seckill.errors import StartError
+from seckill.errors import SeckillError, StartError
 from seckill.web.auth import mint_buyer_token
 
 app = App(name="token", help="Tokens for trying things out.")
@@ -25,14 +25,17 @@ def buyer(user: str, *, hours: Annotated[float, Parameter(help="How long it is v
     settings = with_data_folder(environment())
     if settings.jwt_secret is None:
         raise StartError("There is no secret to sign with: set SECKILL_JWT_SECRET, or run `seckill up` once.")
-    token = mint_buyer_token(
-        settings.jwt_secret,
-        user,
-        lifetime_s=hours * 3600,
-        issuer=settings.jwt_issuer,
-        audience=settings.jwt_audience,
-        now=time.time(),
-    )
+    try:
+        token = mint_buyer_token(
+            settings.jwt_secret,
+            user,
+            lifetime_s=hours * 3600,
+            issuer=settings.jwt_issuer,
+            audience=settings.jwt_audience,
+            now=time.time(),
+        )
+    except ValueError as error:
+        raise SeckillError(str(error)) from error
     sys.stdout.write(token + "\n")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -37,10 +38,6 @@ class Process:
         self._fds = tuple(fds)
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
     async def start(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603, ASYNC220 (our own command; a fork is quick)
             tethered(self._arguments),
@@ -65,7 +62,9 @@ class Process:
                 await self.wait()
         except TimeoutError:
             log.warning("did not stop in time, killed", process=self.name)
-            self._process.kill()
+            # The whole group, for the tether that stays beside it on macOS; it may have ended in this very moment.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             await self.wait()
 
 
@@ -77,13 +76,13 @@ class Server:
     def __init__(self, valkey: EmbeddedValkey) -> None:
         self._valkey = valkey
 
-    @property
-    def pid(self) -> int | None:
-        return self._valkey.pid
-
     async def start(self) -> None:
         await self._valkey.start()
-        await self._valkey.ready()
+        try:
+            await self._valkey.ready()
+        except BaseException:
+            await self._valkey.stop()
+            raise
 
     async def wait(self) -> int:
         return await self._valkey.wait()
@@ -121,15 +120,11 @@ class Supervisor:
             except (StartError, OSError) as error:
                 log.error("a process cannot be started", process=member.name, reason=str(error))
 
-    def pids(self) -> dict[str, int | None]:
-        return {member.name: member.pid for member, _, _ in self._running}
-
     async def stop(self) -> None:
         while self._running:
             member, keeping, stop = self._running.pop()
             stop.set()
+            keeping.cancel()  # first, or it could be starting the process again at this very moment
+            await asyncio.gather(keeping, return_exceptions=True)
             await member.stop()
-            with contextlib.suppress(asyncio.CancelledError):
-                keeping.cancel()
-                await keeping
             log.info("stopped", process=member.name)

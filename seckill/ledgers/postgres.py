@@ -1,5 +1,6 @@
 """What is particular to PostgreSQL."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from seckill.ledgers.database import AnySelect, Verdict
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 1.0
 
 _SERVER_SETTINGS = {
     "application_name": "seckill",
@@ -128,8 +130,17 @@ class PostgresDatabase:
         await self.writers.dispose()
 
 
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
+    async def close(self, *, timeout: float = CLOSE_WITHIN_S) -> None:
+        """In good order, or else cut off: a frozen server does not even say goodbye."""
+        with contextlib.suppress(TimeoutError):
+            await super().close(timeout=timeout)
+
+
 async def _connect(address: str) -> Any:
-    connection = await asyncpg.connect(address, timeout=CONNECT_WITHIN_S, server_settings=_SERVER_SETTINGS)
+    connection = await asyncpg.connect(
+        address, timeout=CONNECT_WITHIN_S, server_settings=_SERVER_SETTINGS, connection_class=_Connection
+    )
     try:
         # Whatever the server's default is, a commit must be on the disk when it returns. Stricter ones stay.
         await connection.execute(

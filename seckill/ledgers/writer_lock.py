@@ -100,6 +100,9 @@ class WritingConnection(sqlite3.Connection):
 
     def close(self) -> None:
         try:
+            # While somebody still has a cursor of a statement that was broken off, closing is put off, and the
+            # transaction would stay open until then.
+            super().rollback()
             super().close()
         finally:
             self.lock.release()

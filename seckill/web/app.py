@@ -65,7 +65,7 @@ class Api:
             admin_key=AdminKey(settings.admin_key),
         )
         ctx = self.context
-        self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.sale_ids, engine.order_ids)
+        self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
         self._rest = _framework(ctx)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

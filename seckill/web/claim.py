@@ -33,14 +33,12 @@ class ClaimRoute:
         catalogue: Catalogue,
         desk: AdmissionDesk,
         orders: BuyerOrders,
-        sale_ids: PublicIds,
         order_ids: PublicIds,
     ) -> None:
         self._buyers = buyers
         self._catalogue = catalogue
         self._desk = desk
         self._orders = orders
-        self._sale_ids = sale_ids
         self._order_ids = order_ids
 
     @staticmethod
@@ -80,7 +78,7 @@ class ClaimRoute:
         answer = await self._desk.claim(sale, claim)
         if answer.outcome not in (Outcome.ADMITTED, Outcome.REPEATED):
             raise self._refusal(answer, sale)
-        accepted = await self._accepted(answer, sale, user)
+        accepted = await self._accepted(answer, sale_id, sale, user)
         location = f"/v1/orders/{accepted.order_id}".encode()
         return (
             202,
@@ -88,7 +86,7 @@ class ClaimRoute:
             msgspec.json.encode(accepted),
         )
 
-    async def _accepted(self, answer: Answer, sale: Sale, user: str) -> OrderAccepted:
+    async def _accepted(self, answer: Answer, sale_id: str, sale: Sale, user: str) -> OrderAccepted:
         (holding,) = answer.holdings
         state = "queued"
         if answer.outcome is Outcome.REPEATED:
@@ -100,7 +98,7 @@ class ClaimRoute:
         return OrderAccepted(
             order_id=self._order_ids.encode(int(holding.number)),
             state=state,
-            sale_id=self._sale_ids.encode(sale.id),
+            sale_id=sale_id,
             round=str(sale.round.id),
             quantity=holding.quantity,
         )

@@ -240,7 +240,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.write(refusal.answer(self.server_state.default_headers))
         if self.transport.can_write_eof():
             self.transport.write_eof()
-            self.flow.resume_reading()
             self._read_by = self.loop.time() + self.limits.linger_s
             self._arm()
         else:

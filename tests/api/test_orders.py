@@ -132,7 +132,7 @@ async def test_the_docs_work_offline(node: Node) -> None:
 async def test_the_openapi_document_knows_every_route(node: Node) -> None:
     document = (await node.http.get("/openapi.json")).json()
     served = {
-        (route.path, method)
+        (getattr(route, "path", ""), method)
         for route in node.api._rest.routes
         for method in getattr(route, "methods", None) or ()
         if method != "HEAD" and getattr(route, "path", "") not in ("/openapi.json", "/docs")

@@ -41,7 +41,7 @@ class Crowd:
 
     async def buy(self, user: str, quantity: int = 1) -> None:
         """Repeats with the same key, as a good client does, until the answer is clear."""
-        for attempt in range(TRIES_MAX):
+        for _ in range(TRIES_MAX):
             try:
                 response = await self.press(user, key=f"key of {user}", quantity=quantity)
             except httpx2.HTTPError:
@@ -59,7 +59,7 @@ class Crowd:
                 if self.orders.setdefault(user, order_id) != order_id:
                     self.changed.append(user)
             return
-        raise AssertionError(f"{user} got no clear answer in {attempt + 1} tries")
+        raise AssertionError(f"{user} got no clear answer in {TRIES_MAX} tries")
 
     async def keep_buying(self, until: asyncio.Event, buyers: int) -> None:
         """New buyers without end, so many at a time."""

@@ -79,7 +79,7 @@ async def test_a_repeat_gets_the_own_order_also_when_sold_out(gate: RedisGate, o
         {"status": RoundStatus.CLOSED},
         {"ends_ms": round_.begins_ms + 1},
     ):
-        round_ = replace(round_, revision=round_.revision + 1, **change)  # type: ignore[arg-type]
+        round_ = replace(round_, revision=round_.revision + 1, **change)
         await gate.update_round(round_)
         again = (await gate.admit(round_.ref, [Claim("ann", 1, "k1")])).answers[0]
         assert (again.outcome, again.holdings) == (Outcome.REPEATED, first.holdings)

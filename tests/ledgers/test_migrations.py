@@ -1,6 +1,6 @@
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from seckill.ledgers.database import Database
 from seckill.ledgers.migrating import migrate, pending
 from seckill.ledgers.opening import open_database
 from seckill.ledgers.tables import CATALOGUE, metadata
-from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.postgres import PostgresServer, fresh_database
 from tests.ledgers.looking import names
 
 # Everything that is not in `metadata` but in the database, as the database itself writes it down.
@@ -31,6 +31,16 @@ SHAPE = {
           FROM pg_constraint WHERE connamespace = 'public'::regnamespace
     """,
 }
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of a database without tables."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+    else:
+        with fresh_database(request.getfixturevalue("postgres_server"), template="template0") as url:
+            yield url
 
 
 @pytest.fixture

@@ -199,6 +199,16 @@ def test_the_lock_is_held_from_before_begin_until_after_commit(path: Path) -> No
     assert not is_locked(path), "closing gives it back too"
 
 
+def test_closing_ends_a_transaction_that_was_broken_off(path: Path) -> None:
+    with connected(path) as other:
+        with connected(path) as broken:
+            cursor = broken.cursor().execute(BEGIN)
+            cursor.execute("UPDATE meta SET value = '1' RETURNING name")  # and nobody fetches the names
+        other.execute("PRAGMA busy_timeout = 0")
+        other.cursor().execute(BEGIN)
+        del cursor
+
+
 def test_the_second_writer_waits_and_gives_up(path: Path) -> None:
     with connected(path) as one, connected(path) as other:
         one.cursor().execute(BEGIN)

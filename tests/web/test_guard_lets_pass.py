@@ -1,25 +1,26 @@
 """Good requests are served as ever, and responses take the time they need."""
 
+import gc
 import time
 
 import pytest
 
 from tests.web.guarded import (
-    CHUNKED,
-    GET,
-    HEAD,
     KEEP_ALIVE_S,
     LONGER_S,
     LOOPS,
-    POST,
+    SHORT,
     SLACK_S,
     Guarded,
-    is_empty_afterwards,
+    ShortProtocol,
+    is_quiet_and_empty,
     on_each_loop,
 )
+from tests.web.raw_client import eventually
+from tests.web.requests import CHUNKED, GET, HEAD, POST
 
 server = pytest.fixture(scope="module", params=LOOPS)(on_each_loop)
-nothing_stays = pytest.fixture(autouse=True)(is_empty_afterwards)
+nothing_stays = pytest.fixture(autouse=True)(is_quiet_and_empty)
 
 
 def test_keep_alive(server: Guarded) -> None:
@@ -100,7 +101,7 @@ def test_another_upgrade_is_answered_as_a_plain_request(server: Guarded) -> None
 def test_trailers_do_not_reach_the_application(server: Guarded) -> None:
     with server.connect() as client:
         client.send(CHUNKED + b"3\r\nabc\r\n0\r\nAuthorization: Bearer x\r\nX-Other: y\r\n\r\n")
-        assert b'"trailers": 0' in client.response().body
+        assert b'"headers": 2' in client.response().body
 
 
 def test_a_long_poll_outlives_the_deadlines(server: Guarded) -> None:
@@ -112,7 +113,7 @@ def test_a_long_poll_outlives_the_deadlines(server: Guarded) -> None:
 def test_an_event_stream_outlives_the_deadlines(server: Guarded) -> None:
     with server.connect() as client:
         client.send(GET.replace(b"hello", b"events"))
-        assert client.response().body == b"onetwothree"
+        assert client.response().body == b"onetwo"
 
 
 def test_a_websocket_outlives_the_deadlines(server: Guarded) -> None:
@@ -125,12 +126,15 @@ def test_a_websocket_outlives_the_deadlines(server: Guarded) -> None:
             client.socket.recv(1)  # nothing comes, and the end of the connection neither
         client.send(b"still there?")
         assert client.socket.recv(100) == b"still there?"
+    # Its timer would keep the first protocol of this connection for ever, because that one is not told of the end.
+    eventually(lambda: gc.collect() >= 0 and not ShortProtocol.alive)
 
 
 def test_half_a_request_behind_a_long_poll_is_not_cut(server: Guarded) -> None:
     with server.connect() as client:
         client.send(GET.replace(b"hello", b"slow") + POST + b"Content-Length: 3\r\n\r\na")
         assert client.response().status == 200
+        time.sleep(SHORT.body_within_s / 2)  # its own time begins when it is its turn
         client.send(b"bc")
         assert b'"body": 3' in client.response().body
 
@@ -142,6 +146,6 @@ def test_a_slow_reader_that_does_read_is_served(server: Guarded) -> None:
         read = 0
         while part := client.file.read(400):
             read += len(part)
-            time.sleep(0.01)
+            time.sleep(0.008)
         assert read > 50_000
         assert time.monotonic() - began > LONGER_S

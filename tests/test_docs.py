@@ -1,0 +1,98 @@
+"""Documentation that cannot rot: what it names exists, and what exists is named."""
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from seckill import __version__, telemetry
+from seckill.cli import app
+from seckill.outcomes import Outcome
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_THERE_YET = {"audit", "chaos", "compare", "bench"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_exist(page: Path) -> None:
+    text = page.read_text()
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
+    for command in re.findall(r"(?:`|^|\()seckill ([a-z][a-z ,-]*)", text, re.MULTILINE):
+        for alternative in command.split(","):
+            words = alternative.split()
+            node = app
+            for word in words:
+                if word not in set(node):
+                    break
+                node = node[word]
+            assert node is not app, f"seckill {command}"
+
+
+def test_every_command_is_documented() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    for command in set(app) - {"--help", "-h", "--version"}:
+        assert re.search(rf"seckill {command}\b", text), command
+        if command in ("sale", "token"):
+            for sub in set(app[command]) - {"--help", "-h", "--version"}:
+                assert re.search(rf"seckill {command} {sub}\b", text), f"{command} {sub}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_readmes_begin_with_the_two_commands(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert text.index("make run") < 600
+    assert text.index("make test") < 800
+
+
+def test_every_outcome_is_explained() -> None:
+    quickstart = (ROOT / "docs" / "quickstart.md").read_text()
+    for outcome in set(Outcome) - {Outcome.ADMITTED, Outcome.REPEATED, Outcome.RATE_LIMITED}:
+        assert f"`{outcome.value}`" in quickstart
+
+
+def test_the_script_knows_the_outcomes_and_no_others() -> None:
+    source = (ROOT / "seckill" / "gates" / "lua" / "admit.lua").read_text()
+    header = re.search(r"--   outcome +(.*?): the first", source, re.DOTALL)
+    assert header
+    named = re.findall(r"[a-z_]+", header[1])
+    gate = list(Outcome)[list(Outcome).index(Outcome.NOT_READY) : -1]
+    assert named == ["invalid", *(outcome.value for outcome in gate)]
+    code = source[header.end() :]
+    assert {word for word in re.findall(r"'([a-z_]+)'", code) if word in set(Outcome)} == set(named)
+
+
+def test_every_metric_is_documented() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    ours = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("seckill_")}
+    assert len(ours) == len([name for name in vars(telemetry) if name.isupper() and not name.startswith("_")]) - 1
+    for name in ours:
+        assert f"`{name}" in page, name
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "guarantees.md").read_text()
+    promises = re.findall(r"^\| (?!promise|-)(.+?) \| `?(.*?)`? \|$", page, re.MULTILINE)
+    assert len(promises) > 10
+    for promise, test in promises:
+        path, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(), promise
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] == __version__
+
+
+def test_what_is_not_there_yet_is_said_and_is_not_there() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert NOT_THERE_YET.isdisjoint(set(app))
+    assert all(f"`{name}`" in readme for name in NOT_THERE_YET)
