@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
     try:
-        import uvloop
+        import uvloop  # noqa: PLC0415
     except ImportError:  # not there on every platform; slower without, otherwise the same
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()

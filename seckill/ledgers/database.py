@@ -56,7 +56,7 @@ class Database(Protocol):
     def verdict(self, error: Exception) -> Verdict | None:
         """None: unexpected, not to be explained away."""
 
-    async def is_new(self) -> bool:
+    def is_new(self) -> bool:
         """There is certainly nothing in it yet; asking does not create it."""
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, StartError
 from seckill.ledgers.database import Database, Verdict
@@ -23,16 +22,21 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(within_s):
             yield
-    except (TimeoutError, PoolTimeoutError) as error:
+    except TimeoutError as error:
         raise LedgerUnavailable(f"The database did not answer within {within_s:g} s, try again.") from error
     except SeckillError:
         raise
     except Exception as error:
-        verdict = database.verdict(error)
+        verdict = Verdict.UNAVAILABLE if _is_lost(error) else database.verdict(error)
         if verdict is None:
             raise
         kind, sentence = _MEANING[verdict]
         raise kind(sentence.format(_first_line(error))) from error
+
+
+def _is_lost(error: Exception) -> bool:
+    """A connection that could not be made, or that broke."""
+    return isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
 
 def _first_line(error: Exception) -> str:

@@ -32,7 +32,7 @@ async def pending(url: str) -> bool:
     """Whether the database is behind. One that is ahead (a newer version is being rolled out) is not."""
     database = open_database(url)
     try:
-        if await database.is_new():
+        if database.is_new():
             return True
         async with edge(database, LOOK_WITHIN_S), database.readers.connect() as connection:
             present = await connection.run_sync(_present)

@@ -106,8 +106,6 @@ class PostgresDatabase:
         return missing.on_conflict_do_nothing(index_elements=[key]).returning(*[table.c[name] for name in returning])
 
     def verdict(self, error: Exception) -> Verdict | None:
-        if isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-            return Verdict.UNAVAILABLE
         told = error.orig if isinstance(error, DBAPIError) else error
         if isinstance(told and told.__cause__, asyncpg.ClientConfigurationError):
             return Verdict.UNSUITABLE
@@ -118,7 +116,7 @@ class PostgresDatabase:
             return Verdict.REFUSED
         return Verdict.UNSUITABLE if code.startswith(_UNSUITABLE) else None
 
-    async def is_new(self) -> bool:
+    def is_new(self) -> bool:
         return False
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:

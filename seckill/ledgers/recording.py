@@ -118,6 +118,8 @@ def _distinct(admissions: Sequence[Admission]) -> dict[int, Admission]:
     """In the order of the numbers, so that no two batches wait for each other over those that both have."""
     distinct: dict[int, Admission] = {}
     for admission in sorted(admissions, key=lambda admission: admission.number):
+        if "\0" in admission.user + admission.request_id:  # PostgreSQL refuses it, SQLite drops what follows it
+            raise LedgerRefused(f"Order {int(admission.number)} has a NUL character in its text.")
         first = distinct.setdefault(int(admission.number), admission)
         if _content(first) != _content(admission):
             raise LedgerRefused(f"Order {int(admission.number)} is twice in one batch, with different content.")

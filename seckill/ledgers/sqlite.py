@@ -116,7 +116,7 @@ class SqliteDatabase:
             return Verdict.REFUSED
         return Verdict.UNSUITABLE if primary in _UNSUITABLE else None
 
-    async def is_new(self) -> bool:
+    def is_new(self) -> bool:
         return not self.path.exists()
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:

@@ -9,7 +9,7 @@ import pytest
 from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.settings import Settings
-from seckill.wiring import Engine
+from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, token
 
 
@@ -239,7 +239,6 @@ async def test_a_gate_that_forgot_everything_is_not_sold_out(node: Node, redis_u
 
 async def test_the_backlog_cap(node: Node, settings: Settings, redis_url: str) -> None:
     """F12: refused before anything is deducted; goes on when the worker is back."""
-    from seckill.wiring import open_engine
 
     async with open_engine(replace(settings, backlog_max=2)) as engine:
         tight = await make_node(settings, engine)

@@ -6,6 +6,7 @@ from seckill.catalogue import Catalogue
 from seckill.domain import RoundStatus, SaleChange
 from seckill.gates.redis import connect
 from seckill.keeper import Keeper
+from seckill.rounds import bring_to_gate
 from seckill.wiring import Engine
 from tests.api.conftest import Node
 from tests.ledgers.making import draft
@@ -41,7 +42,6 @@ async def test_a_change_that_never_reached_the_gate_is_passed_on(engine: Engine,
 
 async def test_every_crash_while_opening_ends_in_one_opening(engine: Engine) -> None:
     """Between any two of the three steps, by another keeper or the same one again."""
-    from seckill.rounds import bring_to_gate
 
     sale = await engine.ledger.create_sale(draft(), lane=0)
     await engine.gate.open_round(sale.round)  # …and died

@@ -1,6 +1,7 @@
 """A buyer's own orders over HTTP."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -120,7 +121,6 @@ async def test_the_docs_work_offline(node: Node) -> None:
     page = await node.http.get("/docs")
     assert page.status_code == 200
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    import re
 
     links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert links

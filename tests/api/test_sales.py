@@ -1,12 +1,17 @@
 """Sales over HTTP."""
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx2
 import pytest
 
+from seckill.gates.redis import RedisGate
+from seckill.rounds import bring_to_gate
 from seckill.settings import Settings
+from seckill.web.app import Api
 from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
 
@@ -205,7 +210,6 @@ async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatc
     monkeypatch.setattr(context.catalogue, "_ledger", Counting(node.engine.ledger))
     monkeypatch.setattr(context.catalogue, "_gate", Counting(node.engine.gate))
     monkeypatch.setattr(context.desk, "_gate", Counting(node.engine.gate))
-    import random
 
     chance = random.Random(5)
     headers = buyer("ann")
@@ -224,7 +228,6 @@ async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatc
 
 async def test_a_change_is_stored_when_the_gate_is_away(node: Node, settings: Settings, engine: Engine) -> None:
     """F44: it is in the ledger, and the keeper passes it on."""
-    from seckill.gates.redis import RedisGate
 
     nowhere = RedisGate("unix:///nowhere/at.all", timeout_s=0.5, backlog_max=1)
     cut_off = await make_node_with_gate(settings, engine, nowhere)
@@ -235,7 +238,6 @@ async def test_a_change_is_stored_when_the_gate_is_away(node: Node, settings: Se
     await node.refresh()
     assert (await node.buy(stored, "ann")).json()["code"] == "not_ready"
     (round_,) = await engine.ledger.rounds_to_sync()
-    from seckill.rounds import bring_to_gate
 
     await bring_to_gate(round_, engine.gate, engine.ledger)
     assert (await node.buy(stored, "ann")).status_code == 202
@@ -244,10 +246,8 @@ async def test_a_change_is_stored_when_the_gate_is_away(node: Node, settings: Se
 
 
 async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> Node:
-    from seckill.web.app import Api
 
     api = Api(settings, replace(engine, gate=gate))
-    import httpx2
 
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
     return Node(http, api, engine, None)  # type: ignore[arg-type]

@@ -1,7 +1,10 @@
 """kill -9 at random moments under load. Whatever was answered with 202 is a row afterwards, once, and units add up."""
 
 import asyncio
+import os
 import random
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -101,8 +104,6 @@ async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
 
 async def test_with_the_worker_stopped_claims_go_on_to_the_cap(folder: Path) -> None:
     """F12, F18: SIGSTOP the worker, fill the backlog, let it go on."""
-    import os
-    import signal
 
     stack = Stack(folder, settings={"SECKILL_BACKLOG_MAX": "50"})
     async with running(stack):
@@ -131,9 +132,6 @@ async def test_with_the_worker_stopped_claims_go_on_to_the_cap(folder: Path) -> 
 
 async def test_a_frozen_gate_gives_a_bounded_and_honest_answer(folder: Path) -> None:
     """Valkey stopped, not dead: 503 within bounds; the same key later gives the one true answer."""
-    import os
-    import signal
-    import time
 
     stack = Stack(folder, api=1)
     async with running(stack):

@@ -15,7 +15,9 @@ from typing import Any
 
 import httpx2
 import pytest
+import redis
 
+from tests.e2e.checks import rows
 from tests.e2e.stack import Stack, free_port, running
 
 SECRET = "g8Jq2Lw0Zr5Tn7Vx3Bc9Ym1Kp6Hd4Fs8Qa2"
@@ -90,7 +92,6 @@ async def test_ctrl_c_drains_and_leaves_nothing_running(folder: Path) -> None:
         assert {answer.status_code for answer in answers} == {202}
         assert stack.stop() == 0
         assert all(map(gone, pids))
-    from tests.e2e.checks import rows
 
     ((count,),) = await rows(stack.settings.database_url, "SELECT count(*) FROM orders")
     assert count == 50, "what was accepted was written before the end"
@@ -189,7 +190,6 @@ def production(redis_url: str, folder: Path) -> dict[str, str]:
 
 def test_a_redis_that_evicts_is_refused(folder: Path, redis_url: str) -> None:
     """F71."""
-    import redis
 
     environ = production(redis_url, folder)
     assert seckill("migrate", cwd=folder, **environ).returncode == 0

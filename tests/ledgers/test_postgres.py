@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import asyncpg
 import pytest
@@ -210,8 +211,8 @@ async def test_what_nobody_expects_is_not_explained_away(ledger: SqlLedger) -> N
     assert not isinstance(raised.value, LedgerUnavailable | LedgerRefused)
 
 
-@pytest.mark.parametrize("user", ["x" * 129, "nul\0"])
-async def test_text_that_postgres_cannot_store(ledger: SqlLedger, user: str) -> None:
+@pytest.mark.parametrize("bad", [{"user": "x" * 129}, {"user": "\ud800"}, {"quantity": 2**40}])
+async def test_values_that_do_not_fit(ledger: SqlLedger, bad: dict[str, Any]) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     with pytest.raises(LedgerRefused):
-        await ledger.record([admission(sale.round, 1, user=user)])
+        await ledger.record([admission(sale.round, 1, **bad)])

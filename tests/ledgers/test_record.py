@@ -91,6 +91,12 @@ async def test_users_are_kept_letter_by_letter(ledger: SqlLedger, user: str) -> 
     assert order.user == user
 
 
+async def test_text_that_databases_cannot_store(ledger: SqlLedger) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    with pytest.raises(LedgerRefused, match="NUL character"):
+        await ledger.record([admission(sale.round, 1, user="ann\0bob")])
+
+
 async def test_f16_one_entry_delivered_50_times_is_one_row(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     entry = admission(sale.round, 1)

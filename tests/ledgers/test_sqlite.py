@@ -170,8 +170,9 @@ async def test_a_full_disk_is_waited_for(ledger: SqlLedger) -> None:
 
 async def test_a_folder_that_went_away(ledger: SqlLedger, path: Path) -> None:
     path.parent.rename(path.parent.with_name("gone"))
-    with pytest.raises(LedgerUnavailable):
-        await ledger.ping()
+    for attempt in (ledger.ping(), ledger.create_sale(draft(), lane=0)):
+        with pytest.raises(LedgerUnavailable):
+            await attempt
     path.parent.with_name("gone").rename(path.parent)
     await ledger.ping()
 

@@ -78,6 +78,13 @@ class Client:
                     return True
         return False
 
+    def sips(self, size: int) -> bool:
+        """Reads a little, if there is something."""
+        self.socket.settimeout(0.01)
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            self.socket.recv(size)
+        return True
+
     def response(self) -> Response:
         status = int(self.file.readline().split()[1])
         headers: dict[str, str] = {}
