@@ -42,6 +42,7 @@ class BuyerOrders:
         self._gate = gate
         self._catalogue = catalogue
         self._waiting: dict[OrderNumber, set[_Waiter]] = {}
+        self._closing = False
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
         """None for an order that does not exist, and the same for somebody else's."""
@@ -83,7 +84,7 @@ class BuyerOrders:
         with self._watch(number, seen) as changed:  # before looking, or a change in between would be missed
             while True:
                 view = await self.find(user, number)
-                if view is None or view.state != seen:
+                if view is None or view.state != seen or self._closing:
                     return view
                 try:
                     async with asyncio.timeout_at(deadline_s):
@@ -107,6 +108,13 @@ class BuyerOrders:
     def _wake(self, number: OrderNumber, state: str) -> None:
         for waiter in self._waiting.get(number, ()):
             if waiter.seen != state:
+                waiter.changed.set()
+
+    def close(self) -> None:
+        """Nobody waits any longer: everyone gets the order as it is."""
+        self._closing = True
+        for waiters in self._waiting.values():
+            for waiter in waiters:
                 waiter.changed.set()
 
     async def listen(self, transport: Transport) -> None:

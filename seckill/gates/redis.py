@@ -20,7 +20,7 @@ from seckill.outcomes import Outcome
 from seckill.ports import GateReply, GateView, Opening, Pulse, Update
 
 CONNECT_TIMEOUT_S = 2
-# Claims share one connection for each round; the rest is for readers, who wait for each other beyond this.
+# Beyond this callers wait for each other. Claims need one for each round that is on.
 CONNECTIONS_MAX = 64
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
@@ -73,6 +73,8 @@ async def _execute(connection: Any, *command: object) -> Any:
 
 class RedisGate:
     def __init__(self, url: str, *, timeout_s: float, backlog_max: int) -> None:
+        # Claims have connections of their own: a crowd that looks at its orders must not hold them up.
+        self._claims = connect(url)
         self._client = connect(url)
         self._timeout_s = timeout_s
         self._backlog_max = backlog_max
@@ -82,13 +84,13 @@ class RedisGate:
         self._inspect = Script("inspect")
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
+    async def _connection(self, client: Redis | None = None) -> AsyncIterator[Any]:
         """A connection for one call, with a deadline, and with the library's errors turned into ours.
 
         Whatever fails before the connection stands has certainly changed nothing. Afterwards a silence or a cut leaves
         it open, while an error reply means that the server refused: our scripts raise before their first write only.
         """
-        pool = self._client.connection_pool
+        pool = (client or self._client).connection_pool
         connection = None
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -114,7 +116,7 @@ class RedisGate:
         for claim in claims:
             args += (claim.user, claim.quantity, claim.request_id)
         keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane))
-        async with self._connection() as connection:
+        async with self._connection(self._claims) as connection:
             reply = await self._admit.call(connection, keys_, args)
         answers = [
             Answer(_OUTCOMES[outcome], _holdings(ref.lane, holdings) if holdings else ())
@@ -209,6 +211,7 @@ class RedisGate:
             await _execute(connection, "PING")
 
     async def close(self) -> None:
+        await self._claims.aclose()
         await self._client.aclose()
 
 

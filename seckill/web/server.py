@@ -16,7 +16,7 @@ from seckill.wiring import open_engine
 
 BACKLOG = 4096  # connections that the kernel keeps for us while everybody arrives at once
 KEEP_ALIVE_S = 15
-# Long polls and slow readers get this long to finish when the process is told to stop.
+# Slow readers get this long to finish when the process is told to stop.
 DRAIN_S_MAX = 10
 
 
@@ -61,12 +61,13 @@ async def serve(settings: Settings, listener: socket.socket, stop: Stop) -> None
         )
         server = _Server(config)
         async with api.running():
-            await _until(server, listener, stop)
+            await _serve_until(stop, server, listener, api)
 
 
-async def _until(server: uvicorn.Server, listener: socket.socket, stop: Stop) -> None:
+async def _serve_until(stop: Stop, server: uvicorn.Server, listener: socket.socket, api: Api) -> None:
     async def watch() -> None:
         await stop.wait()
+        api.context.orders.close()  # long polls would hold up the end for as long as they wait
         server.should_exit = True
 
     watching = asyncio.create_task(watch())

@@ -139,3 +139,12 @@ async def test_the_openapi_document_knows_every_route(node: Node) -> None:
     } | {("/v1/sales/{sale_id}/orders", "POST")}
     documented = {(path, verb.upper()) for path, verbs in document["paths"].items() for verb in verbs}
     assert documented == served
+
+
+async def test_whoever_waits_is_answered_when_the_node_stops(node: Node) -> None:
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=30", headers=buyer("ann")))
+    await asyncio.wait([waiting], timeout=0.2)
+    node.api.context.orders.close()
+    assert (await waiting).json()["state"] == "queued"
