@@ -62,11 +62,21 @@ class Pulse:
     available: int
 
 
-class Opening(StrEnum):
-    CREATED = "created"
-    EXISTS = "exists"
+class Found(StrEnum):
+    """What `open_round` found in the gate."""
+
+    NOTHING = "nothing"  # so it was created
+    ROUND = "round"
     OTHER_EPOCH = "other_epoch"
     REMNANT = "remnant"  # buyers without their round: part of the gate's data is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """`opened_ms` is when the round that the gate now has was created there. It tells one opening from another."""
+
+    found: Found
+    opened_ms: int
 
 
 class Update(StrEnum):
@@ -74,6 +84,7 @@ class Update(StrEnum):
     CURRENT = "current"  # the gate has this revision or a newer one
     MISSING = "missing"
     OTHER_EPOCH = "other_epoch"
+    OTHER_OPENING = "other_opening"  # created again after the one that the ledger knows was lost
 
 
 class Gate(Protocol):
@@ -178,9 +189,10 @@ class Ledger(Protocol):
     async def rounds_to_sync(self) -> list[Round]:
         """Rounds that are not open yet, or whose newest revision the gate is not known to have."""
 
-    async def mark_opened(self, round_id: int, epoch: int) -> bool: ...
+    async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
+        """Notes the opening unless one is noted already. Returns the one that counts; None for another epoch."""
 
-    async def mark_synced(self, round_id: int, revision: int) -> None: ...
+    async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
 
     async def lanes_in_use(self) -> set[int]: ...
 

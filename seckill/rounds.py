@@ -3,20 +3,22 @@
 A gate that has lost a round must never be given the full stock a second time. So it goes in three steps, each of which
 may be repeated after a crash:
 
-1. the gate creates the round, not yet open to anybody (harmless if it exists);
-2. the ledger notes that the round was opened;
-3. the gate gets the rules of the newest revision, and with the first of them opens.
+1. the gate creates the round, not yet open to anybody, and says when that was (harmless if it exists);
+2. the ledger notes this opening, unless it has noted another;
+3. the gate gets the newest rules, and with the first of them opens, if it is the opening that was noted.
 
-Before step 2 nobody can have been admitted, so creating it again is right. After step 2 it is never created again: a
-gate without the round is then a gate that lost its data, and refuses until it has been rebuilt from the ledger.
+Before step 2 nobody can have been admitted, so creating it again is right. After step 2 no other opening counts: a gate
+without the round, or with one that somebody slow created again, is a gate that lost its data. It refuses until it has
+been rebuilt from the ledger.
 """
 
+from dataclasses import replace
 from enum import StrEnum
 
 import structlog
 
 from seckill.domain import Round
-from seckill.ports import Gate, Ledger, Opening, Update
+from seckill.ports import Found, Gate, Ledger, Update
 
 log = structlog.get_logger()
 
@@ -29,19 +31,22 @@ class Sync(StrEnum):
 async def bring_to_gate(round_: Round, gate: Gate, ledger: Ledger) -> Sync:
     if round_.opened_ms is None:
         opening = await gate.open_round(round_)
-        if opening in (Opening.OTHER_EPOCH, Opening.REMNANT):
-            return _lost(round_, opening)
-        await ledger.mark_opened(round_.id, round_.epoch)
-        if opening is Opening.CREATED:
-            log.info("round opened", round=round_.id, sale=round_.sale_id, units=round_.total, lane=round_.lane)
+        if opening.found in (Found.OTHER_EPOCH, Found.REMNANT):
+            return _lost(round_, opening.found)
+        noted_ms = await ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
+        if noted_ms is None:
+            return _lost(round_, Found.OTHER_EPOCH)
+        round_ = replace(round_, opened_ms=noted_ms)
     update = await gate.update_round(round_)
-    if update in (Update.MISSING, Update.OTHER_EPOCH):
+    if update in (Update.MISSING, Update.OTHER_EPOCH, Update.OTHER_OPENING):
         return _lost(round_, update)
-    await ledger.mark_synced(round_.id, round_.revision)
+    await ledger.mark_synced(round_.id, round_.epoch, round_.revision)
+    if update is Update.APPLIED:
+        log.info("round updated", round=round_.id, revision=round_.revision, status=round_.status, units=round_.total)
     return Sync.DONE
 
 
-def _lost(round_: Round, found: Opening | Update) -> Sync:
+def _lost(round_: Round, found: Found | Update) -> Sync:
     log.error(
         "the gate has lost a round: it refuses with not_ready",
         round=round_.id,

@@ -17,7 +17,7 @@ from seckill.gates import keys
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
-from seckill.ports import GateReply, GateView, Opening, Pulse, Update
+from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Update
 
 CONNECT_TIMEOUT_S = 2
 # Beyond this callers wait for each other. Claims need one for each round that is on.
@@ -130,11 +130,12 @@ class RedisGate:
         args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms)
         async with self._connection() as connection:
             reply = await self._open.call(connection, (keys.round_(r.ref), keys.buyers(r.ref)), args)
-        return Opening(reply.decode())
+        return Opening(Found(reply[0].decode()), reply[1])
 
     async def update_round(self, round_: Round) -> Update:
+        assert round_.opened_ms is not None, "open it first"
         r = round_
-        args = (r.epoch, r.revision, r.status, r.limit_per_buyer, r.begins_ms, r.ends_ms, r.total)
+        args = (r.epoch, r.revision, r.status, r.limit_per_buyer, r.begins_ms, r.ends_ms, r.total, r.opened_ms)
         async with self._connection() as connection:
             reply = await self._update.call(connection, (keys.round_(r.ref),), args)
         return Update(reply.decode())

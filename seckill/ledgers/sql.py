@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import literal, or_, select, update
+from sqlalchemy import and_, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Order, OrderState, Round, Sale, SaleChange, SaleDraft
@@ -66,23 +66,22 @@ class SqlLedger:
             return [catalogue.to_round(row) for row in found]
 
     @to_the_end
-    async def mark_opened(self, round_id: int, epoch: int) -> bool:
-        """True for the one call that opened it. False: it was opened before, or is of another epoch."""
+    async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
+        this = and_(rounds.c.id == round_id, rounds.c.epoch == epoch)
         async with self._writing() as connection:
-            marked = await connection.execute(
-                update(rounds)
-                .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.opened_ms.is_(None))
-                .values(opened_ms=self.database.now_ms)
+            await connection.execute(
+                update(rounds).where(this, rounds.c.opened_ms.is_(None)).values(opened_ms=opened_ms)
             )
-            return marked.rowcount == 1
+            found = await connection.scalars(select(rounds.c.opened_ms).where(this))
+            return found.one_or_none()
 
     @to_the_end
-    async def mark_synced(self, round_id: int, revision: int) -> None:
+    async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None:
         async with self._writing() as connection:
             await connection.execute(
                 update(rounds)
                 # A slow keeper must not take back what a quicker one has noted.
-                .where(rounds.c.id == round_id, rounds.c.synced_revision < revision)
+                .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.synced_revision < revision)
                 .values(synced_revision=revision)
             )
 

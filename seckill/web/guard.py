@@ -3,7 +3,8 @@
 uvicorn waits for ever for the rest of a request and keeps whatever arrives. Here every connection has one timer, and
 at each of its ticks the connection is compared with its deadlines:
 
-    reading   from the first byte (or the connection) to the end of the head, then to the end of the body
+    reading   from the first byte (or the connection) to the end of the head, then to the end of the body;
+              between two requests, as long as uvicorn keeps idle connections
     writing   while the client does not take what was written for it
 
 Nothing is timed between request and response, so long polls, event streams and WebSockets last as long as they like.
@@ -16,17 +17,30 @@ from typing import Any, ClassVar, NoReturn
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from seckill.web.limits import BAD_REQUEST, HEADERS_TOO_LARGE, TIMEOUT, TOO_LARGE, URI_TOO_LONG, Limits, Refusal
+from seckill.web.limits import (
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    TIMEOUT,
+    TOO_LARGE,
+    URI_TOO_LONG,
+    Limits,
+    Refusal,
+    fault_in_head,
+)
 
-# Bytes on the wire for each byte of a chunked body: enough for small chunks, not for endless extensions of them.
-_FRAMING_FACTOR = 4
+_TICK_S_MIN = 0.1  # even where idle connections are not kept at all
+# What is parsed at once. A read brings up to 256 KiB, and a refusal should not come after all of that.
+_PIECE_BYTES = 16 * 1024
 
 
 class _Phase(enum.Enum):
-    WAITING = enum.auto()  # no request is arriving
+    IDLE = enum.auto()  # no request is arriving
     HEAD = enum.auto()
     BODY = enum.auto()
-    OVER = enum.auto()  # refused: whatever still arrives is dropped
+    OVER = enum.auto()  # whatever still arrives is dropped
+
+
+_IDLE, _HEAD, _BODY, _OVER = _Phase  # looking up a member of an enum is slow
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -34,20 +48,22 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        limits = self.limits
         self._timer: asyncio.TimerHandle | None = None
         # No deadline is nearer than this when it is set, so setting one does not have to touch the timer.
-        self._tick_s = min(self.limits.head_within_s, self.limits.body_within_s, self.limits.unread_within_s)
+        deadlines = (limits.head_within_s, limits.body_within_s, limits.unread_within_s, self.timeout_keep_alive)
+        self._tick_s = max(_TICK_S_MIN, min(deadlines))
         self._read_by: float | None = None
         self._write_by: float | None = None
         self._unread_bytes = 0  # when that deadline was set
-        self._phase = _Phase.WAITING
+        self._phase = _IDLE
         self._refusal = BAD_REQUEST
-        # Of the request that is arriving.
-        self._ordinal = 0
-        self._header_count = 0
-        self._header_bytes = 0
+        # Of the request that is arriving. The first piece may hold the end of an earlier request too, so what has
+        # arrived of this one lies between with and without it.
+        self._arrived_bytes = 0
+        self._first_piece_bytes = 0
+        self._piece_bytes = 0  # the latest piece
         self._body_bytes = 0
-        self._raw_bytes = 0
 
     # The connection and its timer
 
@@ -63,6 +79,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         # From here on the connection belongs to another protocol, and that one is told when it is lost.
         self._disarm()
+        self._phase = _OVER
         super().handle_websocket_upgrade()
 
     def pause_writing(self) -> None:
@@ -73,6 +90,10 @@ class GuardedProtocol(HttpToolsProtocol):
         super().resume_writing()
         self._write_by = None
 
+    def _expect_reader(self) -> None:
+        self._write_by = self.loop.time() + self.limits.unread_within_s
+        self._unread_bytes = self.transport.get_write_buffer_size()
+
     def _arm(self) -> None:
         self._disarm()
         now = self.loop.time()
@@ -82,11 +103,6 @@ class GuardedProtocol(HttpToolsProtocol):
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-
-    def _expect_reader(self) -> None:
-        self._write_by = self.loop.time() + self.limits.unread_within_s
-        self._unread_bytes = self.transport.get_write_buffer_size()
 
     def _tick(self) -> None:
         now = self.loop.time()
@@ -103,9 +119,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._arm()
 
     def _overdue(self, now: float) -> None:
-        if self._phase in (_Phase.WAITING, _Phase.OVER):
-            self.transport.abort()  # there is nothing left to be written
-            self._read_by = None
+        self._read_by = None
+        if self._phase is _IDLE:
+            self.transport.close()
+        elif self._phase is _OVER:
+            self.transport.abort()
         elif self.flow.read_paused or self.pipeline:
             # An earlier request is not answered yet, and its buyer shall have the answer. This one can wait with it.
             self._read_by = now + self._tick_s
@@ -115,84 +133,62 @@ class GuardedProtocol(HttpToolsProtocol):
     # What arrives
 
     def data_received(self, data: bytes) -> None:
-        if self._phase is _Phase.OVER:
+        if len(data) <= _PIECE_BYTES:
+            self._feed(data)
+        else:
+            for start in range(0, len(data), _PIECE_BYTES):
+                self._feed(data[start : start + _PIECE_BYTES])
+
+    def _feed(self, data: bytes) -> None:
+        if self._phase is _OVER:
             return
-        self._unset_keepalive_if_required()
-        ordinal = self._ordinal
+        self._piece_bytes = len(data)
+        self._arrived_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             # Another upgrade than to a WebSocket is not done, and the request was taken as a plain one.
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
-                return
         except httptools.HttpParserError:
             self._refuse(self._refusal)
-            return
-        if ordinal == self._ordinal:
-            self._count_raw(len(data))
+        else:
+            if self._phase is not _IDLE:
+                self._check_unfinished()
 
-    def _count_raw(self, size: int) -> None:
-        """Bounds what the parser keeps or skips without telling: half a header, the framing of chunks, line ends."""
+    def _check_unfinished(self) -> None:
+        """Also bounds what the parser keeps or skips without telling: half a header, the framing of chunks."""
         limits = self.limits
-        self._raw_bytes += size
-        if self._phase is _Phase.HEAD and self._raw_bytes > limits.target_bytes_max + limits.headers_bytes_max:
+        surely_bytes = self._arrived_bytes - self._first_piece_bytes
+        if len(self.url) > limits.target_bytes_max:
+            self._refuse(URI_TOO_LONG)
+        elif len(self.headers) > limits.headers_max or (
+            self._phase is _HEAD and surely_bytes > limits.target_bytes_max + limits.headers_bytes_max
+        ):
             self._refuse(HEADERS_TOO_LARGE)
-        elif self._phase is _Phase.BODY and self._raw_bytes > _FRAMING_FACTOR * limits.body_bytes_max:
+        elif self._phase is _BODY and surely_bytes > limits.framed_body_bytes_max:
             self._refuse(TOO_LARGE)
-        elif self._phase is _Phase.WAITING and self._read_by is None and not self._answering():
-            self._read_by = self.loop.time() + limits.head_within_s
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._phase = _Phase.HEAD
+        self._phase = _HEAD
         self._read_by = self.loop.time() + self.limits.head_within_s
-        self._ordinal += 1
-        self._header_count = self._header_bytes = self._body_bytes = self._raw_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        if len(self.url) + len(url) > self.limits.target_bytes_max:
-            self._stop_parsing(URI_TOO_LONG)
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._header_count += 1
-        self._header_bytes += len(name) + len(value) + len(b": \r\n")
-        limits = self.limits
-        if self._header_count > limits.headers_max or self._header_bytes > limits.headers_bytes_max:
-            self._stop_parsing(HEADERS_TOO_LARGE)
-        # A trailer comes when the application already has the headers; it must not get among them.
-        if self._phase is _Phase.HEAD:
-            super().on_header(name, value)
+        self._arrived_bytes = self._first_piece_bytes = self._piece_bytes
+        self._body_bytes = 0
 
     def on_headers_complete(self) -> None:
-        self._check_head()
+        version, upgrades = self.parser.get_http_version(), self.parser.should_upgrade()
+        refusal = fault_in_head(self.limits, self.url, version, self.headers, self._arrived_bytes, upgrades=upgrades)
+        if refusal is None and len(self.pipeline) >= self.limits.pipelined_max:
+            refusal = BAD_REQUEST
+        if refusal is not None:
+            self._stop_parsing(refusal)
         super().on_headers_complete()
-        self._phase = _Phase.BODY
+        self._phase = _BODY
         self._read_by = self.loop.time() + self.limits.body_within_s
-
-    def _check_head(self) -> None:
-        version = self.parser.get_http_version()
-        values: dict[bytes, list[bytes]] = {b"host": [], b"content-length": [], b"transfer-encoding": []}
-        for name, value in self.headers:
-            if name in values:
-                values[name].append(value)
-        hosts, lengths, encodings = values.values()
-        # Two ways of telling where a body ends are how one request is smuggled inside another.
-        framed = len(lengths) + len(encodings)
-        if (
-            version not in ("1.0", "1.1")
-            or len(hosts) > 1
-            or (version == "1.1" and not hosts)
-            or framed > 1
-            or (encodings and (version == "1.0" or encodings[0].lower() != b"chunked"))
-            # The parser takes what follows an upgrade as the new protocol, not as a body.
-            or (framed and self.parser.should_upgrade())
-            or len(self.pipeline) >= self.limits.pipelined_max
-        ):
-            self._stop_parsing(BAD_REQUEST)
-        if lengths and int(lengths[0]) > self.limits.body_bytes_max:
-            self._stop_parsing(TOO_LARGE)
+        if not upgrades:
+            # The application has the list. Trailers are collected in another one, so that they do not get into it.
+            self.headers = []
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -202,14 +198,22 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._phase = _Phase.WAITING
-        self._read_by = None
+        self._phase = _IDLE
+        self._read_by = None if self._answering() else self.loop.time() + self.timeout_keep_alive
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self._phase is _Phase.BODY and self._answering():
-            # It is this request's turn only now.
-            self._read_by = self.loop.time() + self.limits.body_within_s
+        """Instead of uvicorn's, which sets a timer for every response and lets any byte stop it."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            if self._phase is _BODY:
+                # It is this request's turn only now.
+                self._read_by = self.loop.time() + self.limits.body_within_s
+        elif self._phase is _IDLE:
+            self._read_by = self.loop.time() + self.timeout_keep_alive
 
     # Refusing
 
@@ -223,8 +227,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, refusal: Refusal) -> None:
         """Answers where that is still possible, and takes nothing more from the connection."""
         self.logger.debug("Refused a request from %s: %s", self.client, refusal.code)
-        in_body = self._phase is _Phase.BODY
-        self._phase = _Phase.OVER
+        in_body = self._phase is _BODY
+        self._phase = _OVER
         self._read_by = None
         if in_body and (self.cycle.response_started or self.pipeline):
             self.transport.close()

@@ -3,10 +3,11 @@
 from typing import Any
 
 from seckill.catalogue import Catalogue
-from seckill.domain import RoundStatus, SaleChange
+from seckill.domain import Claim, RoundStatus, SaleChange
 from seckill.gates.redis import connect
 from seckill.keeper import Keeper
-from seckill.rounds import bring_to_gate
+from seckill.outcomes import Outcome
+from seckill.rounds import Sync, bring_to_gate
 from seckill.wiring import Engine
 from tests.api.conftest import Node
 from tests.ledgers.making import draft
@@ -48,8 +49,8 @@ async def test_every_crash_while_opening_ends_in_one_opening(engine: Engine) -> 
     await bring_to_gate(sale.round, engine.gate, engine.ledger)
     await bring_to_gate(sale.round, engine.gate, engine.ledger)
     other = await engine.ledger.create_sale(draft(), lane=0)
-    await engine.gate.open_round(other.round)
-    await engine.ledger.mark_opened(other.round.id, other.round.epoch)  # …and died
+    opening = await engine.gate.open_round(other.round)
+    await engine.ledger.mark_opened(other.round.id, other.round.epoch, opening.opened_ms)  # …and died
     assert await make_keeper(engine).sync_rounds() == 1
     for made in (sale, other):
         view = await engine.gate.inspect(made.round.ref)
@@ -69,6 +70,23 @@ async def test_a_lost_round_is_reported_and_never_filled_again(engine: Engine, n
     assert await keeper.sync_rounds() == 0
     (found,) = await engine.ledger.sales()
     assert await engine.gate.inspect(found.round.ref) is None
+
+
+async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redis_url: str) -> None:
+    """It read the round before somebody else opened it and sold from it; then the gate lost everything."""
+    sale = await engine.ledger.create_sale(draft(), lane=0)
+    await bring_to_gate(sale.round, engine.gate, engine.ledger)
+    await engine.gate.admit(sale.round.ref, [Claim("ann", 1)])
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    assert sale.round.opened_ms is None, "as the slow one remembers it"
+    assert await bring_to_gate(sale.round, engine.gate, engine.ledger) is Sync.LOST
+    keeper = make_keeper(engine)
+    await engine.ledger.change_sale(sale.id, SaleChange(add_units=1))
+    assert await keeper.sync_rounds() == 0
+    (answer,) = (await engine.gate.admit(sale.round.ref, [Claim("bob", 1)])).answers
+    assert answer.outcome is Outcome.NOT_READY
 
 
 async def test_the_backlog_is_measured_and_consumers_are_kept(engine: Engine, node: Node) -> None:

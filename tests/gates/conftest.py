@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -25,7 +26,8 @@ async def client(redis_url: str) -> AsyncIterator[object]:
 @pytest.fixture
 def opened(gate: RedisGate) -> OpenedRound:
     async def open_(round_: Round) -> Round:
-        await gate.open_round(round_)
+        opening = await gate.open_round(round_)
+        round_ = replace(round_, opened_ms=opening.opened_ms)
         await gate.update_round(round_)
         return round_
 

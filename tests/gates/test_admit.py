@@ -282,7 +282,8 @@ async def test_a_hundred_thousand_winners_have_as_many_numbers(client: Any, redi
     """F74: in the answers and in the stream the same, and all different."""
     gate = RedisGate(redis_url, timeout_s=5, backlog_max=10**6)
     round_ = make_round(total=100_000)
-    await gate.open_round(round_)
+    opening = await gate.open_round(round_)
+    round_ = replace(round_, opened_ms=opening.opened_ms)
     await gate.update_round(round_)
     numbers = []
     for batch in range(200):

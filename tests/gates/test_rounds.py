@@ -10,7 +10,7 @@ from seckill.errors import GateUnavailable
 from seckill.gates import keys
 from seckill.gates.redis import RedisGate
 from seckill.outcomes import Outcome
-from seckill.ports import Opening, Update
+from seckill.ports import Found, Opening, Update
 from tests.gates.conftest import OpenedRound
 from tests.making import make_round
 
@@ -20,9 +20,9 @@ async def test_a_second_opening_changes_nothing(gate: RedisGate, client: Any, op
     round_ = await opened(make_round(total=5))
     await gate.admit(round_.ref, [Claim("ann", 1)])
     before = await client.hgetall(keys.round_(round_.ref))
-    assert await gate.open_round(round_) is Opening.EXISTS
-    assert await gate.open_round(replace(round_, total=99)) is Opening.EXISTS
-    assert await gate.open_round(replace(round_, epoch=2)) is Opening.OTHER_EPOCH
+    assert await gate.open_round(round_) == Opening(Found.ROUND, round_.opened_ms or 0)
+    assert (await gate.open_round(replace(round_, total=99))).found is Found.ROUND
+    assert (await gate.open_round(replace(round_, epoch=2))).found is Found.OTHER_EPOCH
     assert await client.hgetall(keys.round_(round_.ref)) == before
 
 
@@ -32,7 +32,7 @@ async def test_buyers_without_their_round_are_not_sold_to_again(
     round_ = await opened(make_round())
     await gate.admit(round_.ref, [Claim("ann", 1)])
     await client.delete(keys.round_(round_.ref))
-    assert await gate.open_round(round_) is Opening.REMNANT
+    assert (await gate.open_round(round_)).found is Found.REMNANT
     assert await client.exists(keys.round_(round_.ref)) == 0
 
 
@@ -71,10 +71,11 @@ async def test_units_are_never_taken_away(gate: RedisGate, client: Any, opened: 
 async def test_an_update_of_what_is_not_there_creates_nothing(
     gate: RedisGate, client: Any, opened: OpenedRound
 ) -> None:
-    assert await gate.update_round(make_round()) is Update.MISSING
+    assert await gate.update_round(make_round(opened_ms=7)) is Update.MISSING
     assert await client.keys("*") == []
     round_ = await opened(make_round())
     assert await gate.update_round(replace(round_, epoch=2, revision=9)) is Update.OTHER_EPOCH
+    assert await gate.update_round(replace(round_, opened_ms=7, revision=9)) is Update.OTHER_OPENING
 
 
 async def test_pulses_and_buyers(gate: RedisGate, opened: OpenedRound) -> None:

@@ -83,7 +83,8 @@ async def _replay(
     round_ = make_round(total=total, limit_per_buyer=limit)
     state: RoundState | None = None
     if not absent:
-        await gate.open_round(round_)
+        opening = await gate.open_round(round_)
+        round_ = replace(round_, opened_ms=opening.opened_ms)
         await gate.update_round(round_)
         state = _state(round_)
     try:

@@ -4,16 +4,16 @@ import asyncio
 
 from seckill.domain import SaleChange
 from seckill.ledgers import SqlLedger
-from tests.ledgers.looking import now_ms, write
+from tests.ledgers.looking import write
 from tests.ledgers.making import admission, draft, number
 
 
 async def test_a_round_is_to_be_synced_until_the_gate_has_its_newest_revision(ledger: SqlLedger) -> None:
     sale, other = [await ledger.create_sale(draft(), lane=0) for _ in range(2)]
     assert await ledger.rounds_to_sync() == [sale.round, other.round]
-    assert await ledger.mark_opened(sale.round.id, epoch=1)
+    assert await ledger.mark_opened(sale.round.id, epoch=1, opened_ms=7) == 7
     assert len(await ledger.rounds_to_sync()) == 2, "open, but without the rules"
-    await ledger.mark_synced(sale.round.id, revision=1)
+    await ledger.mark_synced(sale.round.id, epoch=1, revision=1)
     assert await ledger.rounds_to_sync() == [other.round]
     await ledger.change_sale(sale.id, SaleChange(add_units=1))
     [again, _] = await ledger.rounds_to_sync()
@@ -22,35 +22,35 @@ async def test_a_round_is_to_be_synced_until_the_gate_has_its_newest_revision(le
 
 async def test_a_revision_without_the_opening_is_not_enough(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    await ledger.mark_synced(sale.round.id, revision=1)
+    await ledger.mark_synced(sale.round.id, epoch=1, revision=1)
     assert [round_.id for round_ in await ledger.rounds_to_sync()] == [sale.round.id]
 
 
-async def test_a_round_is_opened_by_one_call_only(ledger: SqlLedger) -> None:
+async def test_one_opening_counts_and_everybody_learns_which(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    before_ms = await now_ms(ledger)
-    answers = await asyncio.gather(*[ledger.mark_opened(sale.round.id, epoch=1) for _ in range(10)])
-    assert sorted(answers) == [False] * 9 + [True]
+    openings = [ledger.mark_opened(sale.round.id, epoch=1, opened_ms=at_ms) for at_ms in range(1, 11)]
+    (noted_ms,) = set(await asyncio.gather(*openings))
     after = await ledger.sale(sale.id)
     assert after is not None
-    assert after.round.opened_ms is not None
-    assert before_ms <= after.round.opened_ms <= await now_ms(ledger)
+    assert after.round.opened_ms == noted_ms
+    assert noted_ms in range(1, 11)
 
 
 async def test_a_round_of_another_epoch_is_not_opened(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    assert not await ledger.mark_opened(sale.round.id, epoch=2)
-    assert not await ledger.mark_opened(999, epoch=1)
+    assert await ledger.mark_opened(sale.round.id, epoch=2, opened_ms=7) is None
+    assert await ledger.mark_opened(999, epoch=1, opened_ms=7) is None
+    await ledger.mark_synced(sale.round.id, epoch=2, revision=1)
     assert await ledger.rounds_to_sync() == [sale.round]
 
 
 async def test_an_older_revision_takes_nothing_back(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    await ledger.mark_opened(sale.round.id, epoch=1)
+    await ledger.mark_opened(sale.round.id, epoch=1, opened_ms=7)
     for units in (1, 2):
         await ledger.change_sale(sale.id, SaleChange(add_units=units))
-    await ledger.mark_synced(sale.round.id, revision=3)
-    await ledger.mark_synced(sale.round.id, revision=1)
+    await ledger.mark_synced(sale.round.id, epoch=1, revision=3)
+    await ledger.mark_synced(sale.round.id, epoch=1, revision=1)
     assert await ledger.rounds_to_sync() == []
 
 

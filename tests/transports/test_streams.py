@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ LANES = [3, 4]
 async def gate(redis_url: str) -> AsyncIterator[RedisGate]:
     gate = RedisGate(redis_url, timeout_s=5, backlog_max=10**6)
     round_ = make_round(total=10_000)
-    await gate.open_round(round_)
+    opening = await gate.open_round(round_)
+    round_ = replace(round_, opened_ms=opening.opened_ms)
     await gate.update_round(round_)
     yield gate
     await gate.close()

@@ -25,6 +25,7 @@ SHORT = Limits(
     headers_bytes_max=2000,
     headers_max=20,
     body_bytes_max=5000,
+    framed_body_bytes_max=20_000,
     head_within_s=0.4,
     body_within_s=0.6,
     unread_within_s=0.5,

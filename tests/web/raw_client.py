@@ -78,11 +78,13 @@ class Client:
                     return True
         return False
 
-    def sips(self, size: int) -> bool:
-        """Reads a little, if there is something."""
+    def sips(self, size: int, pause_s: float) -> bool:
+        """Reads so much, if there is so much, and pauses."""
         self.socket.settimeout(0.01)
         with contextlib.suppress(TimeoutError, ConnectionResetError):
-            self.socket.recv(size)
+            while size > 0 and (part := self.socket.recv(size)):
+                size -= len(part)
+        time.sleep(pause_s)
         return True
 
     def response(self) -> Response:

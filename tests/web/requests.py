@@ -12,7 +12,11 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "large header": (HEAD + b"X-Large: " + b"x" * 2000 + b"\r\n\r\n", 431, "headers_too_large"),
     "endless header": (HEAD + b"X-Large: " + b"x" * 400_000, 431, "headers_too_large"),
     "endless header name": (HEAD + b"x" * 400_000, 431, "headers_too_large"),
-    "large headers": (HEAD + b"".join(b"X-%d: %s\r\n" % (n, b"x" * 150) for n in range(15)), 431, "headers_too_large"),
+    "large headers": (
+        HEAD + b"".join(b"X-%d: %s\r\n" % (n, b"x" * 150) for n in range(15)) + b"\r\n",
+        431,
+        "headers_too_large",
+    ),
     "many headers": (HEAD + b"X: y\r\n" * 30 + b"\r\n", 431, "headers_too_large"),
     "large length": (POST + b"Content-Length: 5001\r\n\r\n", 413, "too_large"),
     "huge length": (POST + b"Content-Length: 18446744073709551615\r\n\r\n", 413, "too_large"),

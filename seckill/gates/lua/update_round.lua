@@ -2,11 +2,13 @@
 --
 -- KEYS  1 round (hash)
 -- ARGV  1 epoch   2 revision   3 status (open | paused | closed)   4 limit   5 begins_ms   6 ends_ms   7 total
--- Reply applied | current | missing | other_epoch
+--       8 opened_ms (the opening that the ledger has noted)
+-- Reply applied | current | missing | other_epoch | other_opening
 
-local round = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'total')
+local round = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'total', 'opened_ms')
 if not round[1] then return 'missing' end
 if round[1] ~= ARGV[1] then return 'other_epoch' end
+if round[4] ~= ARGV[8] then return 'other_opening' end
 if tonumber(ARGV[2]) <= tonumber(round[2]) then return 'current' end
 local added = tonumber(ARGV[7]) - tonumber(round[3])
 if added < 0 then return redis.error_reply('ERR units can be added to a round, not taken away') end
