@@ -18,6 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import httpx2
+
 from tests.e2e.checks import until_drained
 from tests.e2e.stack import Stack, running
 
@@ -75,9 +77,13 @@ async def measure(stack: Stack, folder: Path, chosen: argparse.Namespace) -> Non
         await until_drained(engine, within_s=300)
         drained_s = time.monotonic() - began_s - took_s
         cpu_us = {role: (cpu_s(pids) - cpu_before_s[role]) / view.admitted * 1e6 for role, pids in roles.items()}
+    async with httpx2.AsyncClient() as http:
+        metrics = (await http.get(f"{stack.url}/metrics")).text
+    calls, claims = (stack.metric(metrics, f"seckill_admit_batch_size_{what}") for what in ("count", "sum"))
     print(output.decode())
     print(f"accepted/s   {view.admitted / took_s:8.0f}   ({view.admitted} in {took_s:.1f} s)")
     print(f"backlog      {view.backlog:8d}   at the end, written {drained_s:.1f} s later")
+    print(f"mean batch   {claims / calls:8.1f}   claims in one call to the gate")
     print("CPU          " + ", ".join(f"{role} {us:.0f} µs" for role, us in cpu_us.items()) + " for each claim")
 
 

@@ -43,7 +43,7 @@ class Settings:
         default="",
         metadata=_about(
             kinds.url("amqp", "amqps"),
-            "RabbitMQ, to carry orders to the workers; when empty, the lane streams do.",
+            "RabbitMQ, to carry orders to the workers: not available yet, leave it empty.",
         ),
     )
     data_dir: Path = field(
@@ -85,7 +85,7 @@ class Settings:
     retry_delays_s: tuple[float, ...] = field(
         default=(5.0, 10.0, 30.0),
         metadata=_about(
-            kinds.delays, "Waits before a failed order is tried again; then it is a dead letter.", "seconds"
+            kinds.delays, "Waits before a failed order is tried again, then a dead letter: not in use yet.", "seconds"
         ),
     )
     claim_idle_s: float = field(

@@ -60,7 +60,7 @@ def test_libraries_go_the_same_way(stream: io.StringIO) -> None:
     structlog.contextvars.bind_contextvars(request="r1")
     logging.getLogger("uvicorn.error").info("Started server process [%d]", 7)
     logging.getLogger("uvicorn.access").info("%s", "GET /")
-    logging.getLogger("alembic.runtime.migration").info("Running upgrade")
+    logging.getLogger("alembic.runtime.migration").warning("Running upgrade")
     logging.getLogger("sqlalchemy.engine").info("SELECT 1")
     assert [(event["logger"], event["event"], event["request"]) for event in lines(stream)] == [
         ("uvicorn.error", "Started server process [7]", "r1"),

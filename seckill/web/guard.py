@@ -96,9 +96,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _arm(self) -> None:
         self._disarm()
-        now = self.loop.time()
         deadlines = [at for at in (self._read_by, self._write_by) if at is not None]
-        self._timer = self.loop.call_later(max(0, min([now + self._tick_s, *deadlines]) - now), self._tick)
+        self._timer = self.loop.call_at(min([self.loop.time() + self._tick_s, *deadlines]), self._tick)
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -12,6 +12,7 @@ from seckill.web.schemas import Problem
 
 _REF = "#/components/schemas/{name}"
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {"all": [], "buyer": [{"buyer": []}], "operator": [{"operator": []}]}
+_TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators"}
 
 
 def document() -> dict[str, Any]:
@@ -44,6 +45,7 @@ def _operation(route: Route) -> dict[str, Any]:
     responses |= {str(status): _problem() for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {
         "summary": route.summary,
+        "tags": [_TAGS[route.who]],
         "operationId": _operation_id(route),
         "security": _SECURITY[route.who],
         "parameters": _parameters(route),

@@ -92,6 +92,14 @@ def test_s20_a_slow_body_after_the_answer(server: Guarded) -> None:
         assert client.is_closed()
 
 
+def test_s20_an_idle_connection_whose_answer_came_before_the_body(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(POST.replace(b"echo", b"early") + b"Content-Length: 3\r\n\r\n")
+        assert client.response().status == 401
+        client.send(b"abc")
+        assert client.is_closed()
+
+
 def test_s20_connections_that_send_nothing(server: Guarded) -> None:
     began = time.monotonic()
     clients = [server.connect() for _ in range(50)]
@@ -166,8 +174,9 @@ def test_s21_s22_refused(server: Guarded, request_: bytes, status: int, code: st
 
 def test_the_answer_to_a_large_body_arrives_although_it_is_still_being_sent(server: Guarded) -> None:
     with server.connect() as client:
-        client.send(POST + b"Content-Length: 1000000\r\n\r\n")
-        client.send(b"x" * 1_000_000)
+        client.send(POST + b"Content-Length: 3000000\r\n\r\n")
+        for _ in range(300):
+            client.send(b"x" * 10_000)  # would fail if the server had closed the connection
         assert client.response().problem["code"] == "too_large"
 
 
