@@ -47,6 +47,14 @@ def test_pipelining(server: Guarded) -> None:
         assert [b'"/%d"' % number in client.response().body for number in range(4)] == [True] * 4
 
 
+def test_reading_goes_on_after_pipelined_requests(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"early") * 2)  # this application never asks for more
+        assert [client.response().status, client.response().status] == [401, 401]
+        client.send(GET)
+        assert client.response().status == 200
+
+
 def test_a_request_in_small_pieces(server: Guarded) -> None:
     with server.connect() as client:
         for byte in POST + b"Content-Length: 3\r\n\r\nabc":
