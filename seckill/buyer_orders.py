@@ -48,7 +48,7 @@ class BuyerOrders:
         """None for an order that does not exist, and the same for somebody else's."""
         order = await self._ledger.order(number)
         if order is not None:
-            return _recorded(order) if order.user == user else None
+            return recorded(order) if order.user == user else None
         refs = self._catalogue.recent_rounds(number.lane)
         for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
             sale = self._catalogue.sale_of_round(ref.id)
@@ -58,12 +58,12 @@ class BuyerOrders:
         return None
 
     async def newest(self, user: str, before: OrderNumber | None, count: int) -> list[OrderView]:
-        orders = [_recorded(order) for order in await self._ledger.orders_of(user, before, count)]
+        orders = [recorded(order) for order in await self._ledger.orders_of(user, before, count)]
         if before is not None:
             return orders
         return (await self._queued(user, {order.number for order in orders}) + orders)[:count]
 
-    async def _queued(self, user: str, recorded: set[OrderNumber]) -> list[OrderView]:
+    async def _queued(self, user: str, known: set[OrderNumber]) -> list[OrderView]:
         """Orders of the rounds that are on, which the worker has not written yet."""
         sales = {round_.id: self._catalogue.sale_of_round(round_.id) for round_ in self._catalogue.watched()}
         refs = [sale.round.ref for sale in sales.values() if sale is not None]
@@ -73,7 +73,7 @@ class BuyerOrders:
             found += [
                 queued(sale, holding)
                 for holding in holdings
-                if sale is not None and holding.live and holding.number not in recorded
+                if sale is not None and holding.live and holding.number not in known
             ]
         missing = {order.number for order in await self._ledger.orders([order.number for order in found])}
         return sorted((order for order in found if order.number not in missing), key=lambda o: o.number, reverse=True)
@@ -148,7 +148,7 @@ def queued(sale: Sale, holding: Holding) -> OrderView:
     )
 
 
-def _recorded(order: Order) -> OrderView:
+def recorded(order: Order) -> OrderView:
     return OrderView(
         number=order.number,
         sale_id=order.sale_id,

@@ -16,6 +16,9 @@ NAMES = frozenset(
     {
         "api.admit.before",
         "api.admit.after",
+        "keeper.outbox.after",
+        "keeper.release.after",
+        "ledger.end.inside",
         "ledger.record.inside",
         "worker.read.after",
         "worker.commit.after",

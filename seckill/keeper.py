@@ -1,7 +1,10 @@
 """The keeper: the clockwork beside the sale."""
 
+import asyncio
+
 import structlog
 
+from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.catalogue import Catalogue
 from seckill.loops import Stop, repeat
 from seckill.ports import Gate, Ledger, Transport
@@ -11,6 +14,10 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 log = structlog.get_logger()
 
 EVERY_S = 1.0
+EXPIRE_EVERY_S = 1.0
+BETWEEN_BATCHES_S = 0.05
+# A unit that comes back is to be on sale again within a second.
+RELAY_EVERY_S = 0.2
 # A consumer that holds nothing and was silent for so long belongs to a worker that is gone.
 CONSUMER_IDLE_S = 3600.0
 
@@ -59,11 +66,19 @@ class Keeper:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
 
-async def run_keeper(keeper: Keeper, stop: Stop) -> None:
+async def run_keeper(keeper: Keeper, afterlife: Afterlife, stop: Stop) -> None:
     async def step() -> None:
         await keeper.sync_rounds()
         await keeper.look_for_losses()
         await keeper.measure_backlog()
         await keeper.retire_consumers()
 
-    await repeat("keeper", step, stop, every_s=EVERY_S)
+    async def expire() -> None:
+        # A pause after each batch: payments write to the same database.
+        while await afterlife.expire() == BATCH_MAX and not stop.is_set():
+            await stop.wait(BETWEEN_BATCHES_S)
+
+    async with asyncio.TaskGroup() as loops:
+        loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
+        loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
+        loops.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))

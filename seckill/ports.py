@@ -11,6 +11,7 @@ from seckill.domain import (
     Claim,
     Holding,
     Order,
+    OrderState,
     Round,
     RoundRef,
     Sale,
@@ -87,6 +88,22 @@ class Update(StrEnum):
     OTHER_OPENING = "other_opening"  # created again after the one that the ledger knows was lost
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An order that the ledger has ended. `epoch` is the round's at that moment."""
+
+    number: OrderNumber
+    user: str
+    epoch: int
+
+
+class Released(StrEnum):
+    RELEASED = "released"
+    ALREADY = "already"
+    UNKNOWN = "unknown"  # the gate has no such order: nothing to give back
+    NOT_YET = "not_yet"  # the gate does not have the round now: try again later
+
+
 class Gate(Protocol):
     """Atomic admission. Time is the gate's own."""
 
@@ -100,6 +117,9 @@ class Gate(Protocol):
 
     async def update_round(self, round_: Round) -> Update:
         """Brings status, window, limit and total to the given revision; an older revision changes nothing."""
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
+        """Puts the units of these orders on sale again, once for each order, however often it is called."""
 
     async def inspect(self, ref: RoundRef) -> GateView | None: ...
 
@@ -165,6 +185,48 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a wish to change an order: the order as it is now, and whether this wish did it."""
+
+    order: Order
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Money that a payment provider has taken."""
+
+    provider: str
+    ref: str  # the provider's own name for it
+    amount_cents: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxItem:
+    """Something that the ledger has decided and the rest of the world does not know yet."""
+
+    id: int
+    release: Release | None  # None: nothing comes back, somebody must only be told
+    number: OrderNumber
+    ref: RoundRef
+    state: OrderState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The units of a round by where the ledger has them, in one reading."""
+
+    total: int
+    sold: int
+    recorded: int  # units of all orders there ever were
+    unpaid: int
+    paid: int
+    ended: int  # units whose release was decided
+    next_expiry_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """`states`: every order of the batch with its state, new and repeated alike."""
 
@@ -199,6 +261,23 @@ class Ledger(Protocol):
     async def record(self, admissions: Sequence[Admission]) -> Recorded:
         """Writes all of them in one transaction or none. An order that is already there with the same content is
         success. Raises LedgerRefused if a constraint, an epoch or a different content stands against it."""
+
+    async def pay(self, number: OrderNumber, user: str, capture: Capture) -> Changed | None:
+        """`unpaid` → `paid`, with the capture. None if the buyer has no such order."""
+
+    async def cancel(self, number: OrderNumber, user: str) -> Changed | None:
+        """`unpaid` → `cancelled`, with the release in the outbox. None if the buyer has no such order."""
+
+    async def expire_due(self, count: int) -> list[OrderNumber]:
+        """Ends up to `count` orders whose time to pay is over by the database's clock, oldest first. Several callers
+        share the work."""
+
+    async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
+        """What is to be relayed, oldest first."""
+
+    async def outbox_done(self, ids: Sequence[int]) -> None: ...
+
+    async def tally(self, round_id: int) -> Tally | None: ...
 
     async def order(self, number: OrderNumber) -> Order | None: ...
 

@@ -18,6 +18,8 @@ RECORD_SECONDS = Histogram("seckill_record_seconds", "Duration of a batch's tran
 TAKEN_OVER = Counter("seckill_entries_taken_over", "Stream entries taken over from a consumer that went silent")
 ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the ledger refused or that cannot be read")
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
+ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
+UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 

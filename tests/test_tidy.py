@@ -17,7 +17,7 @@ LAYERS = [
     {"errors", "outcomes", "numbers", "secrecy", "setting_kinds", "failpoints", "telemetry", "winners", "__init__"},
     {"domain", "settings", "logs"},
     {"ports", "loops"},
-    {"batching", "catalogue", "rounds"},
+    {"afterlife", "batching", "catalogue", "custody", "rounds"},
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk"},
     {"gates", "transports", "ledgers", "embedded"},
     {"wiring"},

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from seckill.afterlife import Afterlife
 from seckill.catalogue import Catalogue
 from seckill.cli.running import environment, run, with_data_folder
 from seckill.fulfilment import Worker, run_worker
@@ -70,7 +71,8 @@ def keeper() -> None:
     async def main(stop: Stop) -> None:
         async with open_engine(settings) as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-            await run_keeper(Keeper(engine.gate, engine.transport, engine.ledger, catalogue), stop)
+            role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
+            await run_keeper(role, Afterlife(engine.gate, engine.transport, engine.ledger), stop)
 
     run(main, settings)
 

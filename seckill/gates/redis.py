@@ -17,7 +17,7 @@ from seckill.gates import keys
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
-from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Update
+from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, Update
 
 CONNECT_TIMEOUT_S = 2
 # Beyond this callers wait for each other. Claims need one for each round that is on.
@@ -82,6 +82,7 @@ class RedisGate:
         self._open = Script("open_round")
         self._update = Script("update_round")
         self._inspect = Script("inspect")
+        self._release = Script("release")
 
     @asynccontextmanager
     async def _connection(self, client: Redis | None = None) -> AsyncIterator[Any]:
@@ -139,6 +140,14 @@ class RedisGate:
         async with self._connection() as connection:
             reply = await self._update.call(connection, (keys.round_(r.ref),), args)
         return Update(reply.decode())
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
+        args: list[object] = []
+        for release in releases:
+            args += (release.user, f"{release.number.seconds}:{release.number.counter}", release.epoch)
+        async with self._connection() as connection:
+            reply = await self._release.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
+        return [Released(result.decode()) for result in reply[1:]]
 
     async def inspect(self, ref: RoundRef) -> GateView | None:
         async with self._connection() as connection:

@@ -6,18 +6,19 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import and_, literal, or_, select, update
+from sqlalchemy import and_, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Order, OrderState, Round, Sale, SaleChange, SaleDraft
-from seckill.ledgers import catalogue
+from seckill.ledgers import catalogue, endings
 from seckill.ledgers.database import AnyRow, Database
 from seckill.ledgers.edge import edge
+from seckill.ledgers.endings import Endings
 from seckill.ledgers.recording import Recording
-from seckill.ledgers.tables import CATALOGUE, ID_KEY, meta, orders, rounds, sales
+from seckill.ledgers.tables import CATALOGUE, ID_KEY, meta, orders, outbox, payments, rounds, sales
 from seckill.ledgers.tasks import to_the_end
 from seckill.numbers import OrderNumber
-from seckill.ports import Recorded
+from seckill.ports import Capture, Changed, OutboxItem, Recorded, Tally
 
 WRITE_WITHIN_S = 15.0
 READ_WITHIN_S = 5.0
@@ -33,6 +34,7 @@ class SqlLedger:
         self.database = database
         self.tasks: set[asyncio.Task[Any]] = set()
         self._recording = Recording(database)
+        self._endings = Endings(database)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
 
     @to_the_end
@@ -96,6 +98,76 @@ class SqlLedger:
             return Recorded(new=0, repeated=0, states={})
         async with self._writing() as connection:
             return await self._recording.run(connection, admissions)
+
+    @to_the_end
+    async def pay(self, number: OrderNumber, user: str, capture: Capture) -> Changed | None:
+        async with self._writing() as connection:
+            order = await self._own(connection, number, user)
+            if order is None:
+                return None
+            done = await self._endings.pay(connection, int(number), f"paid:{capture.provider}")
+            if done:
+                await connection.execute(
+                    insert(payments).values(
+                        order_id=int(number),
+                        provider=capture.provider,
+                        provider_ref=capture.ref,
+                        amount_cents=capture.amount_cents,
+                        currency=capture.currency,
+                        kind="capture",
+                        created_ms=self.database.now_ms,
+                    )
+                )
+            return Changed(await self._again(connection, order), done)
+
+    @to_the_end
+    async def cancel(self, number: OrderNumber, user: str) -> Changed | None:
+        async with self._writing() as connection:
+            order = await self._own(connection, number, user)
+            if order is None:
+                return None
+            ended = await self._endings.end(connection, [int(number)], OrderState.CANCELLED, "cancelled by the buyer")
+            return Changed(await self._again(connection, order), bool(ended))
+
+    async def _own(self, connection: AsyncConnection, number: OrderNumber, user: str) -> Order | None:
+        found = await connection.execute(self._select_orders, {"numbers": [int(number)]})
+        row = found.one_or_none()
+        return _to_order(row) if row is not None and row.user_id == user else None
+
+    async def _again(self, connection: AsyncConnection, order: Order) -> Order:
+        found = await connection.execute(self._select_orders, {"numbers": [int(order.number)]})
+        return _to_order(found.one())
+
+    @to_the_end
+    async def expire_due(self, count: int) -> list[OrderNumber]:
+        async with self._writing() as connection:
+            due = await self._endings.due(connection, count)
+            if not due:
+                return []
+            ended = await self._endings.end(connection, due, OrderState.EXPIRED, "not paid in time")
+            return [OrderNumber.from_int(row.id) for row in ended]
+
+    @to_the_end
+    async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
+        wanted = endings.select_outbox(count).where(outbox.c.round_id.not_in(without_rounds))
+        async with self._reading() as connection:
+            return [endings.to_item(row) for row in await connection.execute(wanted)]
+
+    @to_the_end
+    async def outbox_done(self, ids: Sequence[int]) -> None:
+        async with self._writing() as connection:
+            await connection.execute(
+                update(outbox)
+                .where(self.database.among(outbox.c.id, "numbers"), outbox.c.done_ms.is_(None))
+                .values(done_ms=self.database.now_ms),
+                {"numbers": list(ids)},
+            )
+
+    @to_the_end
+    async def tally(self, round_id: int) -> Tally | None:
+        async with self._reading() as connection:
+            row = (await connection.execute(endings.select_tally(round_id))).one_or_none()
+        return None if row is None else endings.to_tally(row)
 
     async def order(self, number: OrderNumber) -> Order | None:
         found = await self.orders([number])

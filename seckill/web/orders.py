@@ -4,11 +4,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.buyer_orders import WAIT_S_MAX, OrderView
+from seckill.buyer_orders import WAIT_S_MAX, OrderView, recorded
 from seckill.domain import OrderState
 from seckill.numbers import OrderNumber
+from seckill.ports import Capture, Changed
 from seckill.web.context import Context, context
-from seckill.web.problems import invalid, not_found
+from seckill.web.problems import Problem, invalid, not_found
 from seckill.web.schemas import Order, Orders, rfc3339
 
 PAGE_MAX = 100
@@ -52,6 +53,46 @@ async def show_order(request: Request) -> Response:
     if order is None:
         raise not_found()
     return _json(view(ctx, order))
+
+
+async def pay_order(request: Request) -> Response:
+    """The sandbox: the money is there as soon as the buyer says so."""
+    ctx = context(request)
+    user = ctx.require_buyer(request)
+    order = await _own(request, ctx, user)
+    capture = Capture(
+        provider="sandbox",
+        ref=ctx.engine.order_ids.encode(int(order.number)),  # one for each order, so one capture at most
+        amount_cents=order.price_cents,
+        currency=order.currency,
+    )
+    return await _changed(ctx, await ctx.engine.ledger.pay(order.number, user, capture), OrderState.PAID)
+
+
+async def cancel_order(request: Request) -> Response:
+    ctx = context(request)
+    user = ctx.require_buyer(request)
+    order = await _own(request, ctx, user)
+    return await _changed(ctx, await ctx.engine.ledger.cancel(order.number, user), OrderState.CANCELLED)
+
+
+async def _own(request: Request, ctx: Context, user: str) -> OrderView:
+    number = _number(ctx, request.path_params["order_id"])
+    order = None if number is None else await ctx.orders.find(user, number)
+    if order is None:
+        raise not_found()
+    if order.state is OrderState.QUEUED:
+        raise Problem(409, "still_queued", "The order is still being written; try again in a moment.", state="queued")
+    return order
+
+
+async def _changed(ctx: Context, changed: Changed | None, wanted: OrderState) -> Response:
+    if changed is None:
+        raise not_found()
+    shown = view(ctx, recorded(changed.order))
+    if changed.order.state is not wanted:
+        raise Problem(409, "order_over", f"The order is {shown.state} already.", state=shown.state, order=shown)
+    return _json(shown)  # also when it was so before: repeating is harmless
 
 
 async def list_orders(request: Request) -> Response:

@@ -58,6 +58,16 @@ ROUTES = (
         answer=schemas.Sale,
         problems=(400, 404, 409, 422, 503),
     ),
+    Route(
+        method="GET",
+        path="/v1/sales/{sale_id}/custody",
+        summary="Where every unit is",
+        handler=sales.custody,
+        who="operator",
+        answer=schemas.Custody,
+        query=(("round", "Another round than the current one"),),
+        problems=(404, 503),
+    ),
     *(
         Route(
             method="POST",
@@ -98,6 +108,21 @@ ROUTES = (
             ("seen", "The state the buyer knows; `queued` if left out"),
         ),
         problems=(404, 422, 503),
+    ),
+    *(
+        Route(
+            method="POST",
+            path=f"/v1/orders/{{order_id}}/{verb}",
+            summary=summary,
+            handler=handler,
+            who="buyer",
+            answer=schemas.Order,
+            problems=(404, 409, 503),
+        )
+        for verb, summary, handler in (
+            ("pay", "Pay, in the sandbox", orders.pay_order),
+            ("cancel", "Cancel; the unit is on sale again within a second", orders.cancel_order),
+        )
     ),
     Route(
         method="GET",

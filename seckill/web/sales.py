@@ -8,12 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill import domain
+from seckill.custody import take_custody
 from seckill.errors import NotPossible
 from seckill.outcomes import Outcome
 from seckill.web.body import decode, read_body
 from seckill.web.context import Context, context
-from seckill.web.problems import Problem, invalid
-from seckill.web.schemas import NewSale, Sale, SalePatch, Sales, rfc3339, to_ms
+from seckill.web.problems import Problem, invalid, not_found
+from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, Sales, rfc3339, to_ms
 
 MAX_AGE_S = 1
 
@@ -120,6 +121,30 @@ async def change_sale(request: Request) -> Response:
             ends_ms=None if patch.ends_at is None else to_ms(patch.ends_at),
         ),
     )
+
+
+async def custody(request: Request) -> Response:
+    ctx = context(request)
+    ctx.require_operator(request)
+    sale = await _find(request)
+    if request.query_params.get("round", str(sale.round.id)) != str(sale.round.id):
+        raise not_found()
+    taken = await take_custody(sale.round, ctx.engine.gate, ctx.engine.ledger)
+    if taken is None:
+        raise not_found()
+    content = Custody(
+        round=str(sale.round.id),
+        total=taken.total,
+        available=taken.available,
+        queued=taken.queued,
+        unpaid=taken.unpaid,
+        paid=taken.paid,
+        returning=taken.returning,
+        dead=0,
+        sold=taken.unpaid + taken.paid,
+        next_return_at=None if taken.next_expiry_ms is None else rfc3339(taken.next_expiry_ms),
+    )
+    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
 async def pause_sale(request: Request) -> Response:

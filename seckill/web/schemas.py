@@ -86,6 +86,21 @@ class Sales(msgspec.Struct):
     server_time: str
 
 
+class Custody(msgspec.Struct, kw_only=True):
+    """total = available + queued + unpaid + paid + returning + dead."""
+
+    round: str
+    total: int
+    available: int
+    queued: int
+    unpaid: int
+    paid: int
+    returning: int
+    dead: int
+    sold: int
+    next_return_at: str | None  # when the next unpaid order is over
+
+
 class Problem(msgspec.Struct, kw_only=True):
     type: str
     title: str

@@ -1,0 +1,72 @@
+"""After an order is over: its units go back on sale, and whoever waits is told.
+
+The ledger decides, in one transaction with a row in the outbox. From there it is relayed, at least once; the gate gives
+back each order's units once. Dying between any two steps repeats the rest, nothing more.
+"""
+
+from collections import defaultdict
+
+import structlog
+
+from seckill.domain import RoundRef
+from seckill.errors import TransportUnavailable
+from seckill.failpoints import reached
+from seckill.ports import Gate, Ledger, OutboxItem, Released, Transport
+from seckill.telemetry import ORDERS_EXPIRED, UNITS_RELEASED
+
+log = structlog.get_logger()
+
+BATCH_MAX = 500
+
+
+class Afterlife:
+    def __init__(self, gate: Gate, transport: Transport, ledger: Ledger) -> None:
+        self._gate = gate
+        self._transport = transport
+        self._ledger = ledger
+
+    async def expire(self) -> int:
+        """Ends one batch of orders whose time to pay is over. Returns how many there were."""
+        expired = await self._ledger.expire_due(BATCH_MAX)
+        ORDERS_EXPIRED.inc(len(expired))
+        return len(expired)
+
+    async def relay(self) -> int:
+        """Relays the outbox, batch after batch. Returns how many items are done with.
+
+        A round that the gate does not have now waits for the next time, and holds up no other."""
+        relayed = 0
+        waiting: set[int] = set()
+        while items := await self._ledger.outbox(BATCH_MAX, sorted(waiting)):
+            reached("keeper.outbox.after")
+            done = await self._release([item for item in items if item.release is not None])
+            done += [item for item in items if item.release is None]
+            waiting |= {item.ref.id for item in items} - {item.ref.id for item in done}
+            if done:
+                reached("keeper.release.after")
+                await self._tell(done)
+                await self._ledger.outbox_done([item.id for item in done])
+            relayed += len(done)
+        return relayed
+
+    async def _release(self, items: list[OutboxItem]) -> list[OutboxItem]:
+        by_round: dict[RoundRef, list[OutboxItem]] = defaultdict(list)
+        for item in items:
+            by_round[item.ref].append(item)
+        done: list[OutboxItem] = []
+        for ref, group in by_round.items():
+            releases = [item.release for item in group if item.release is not None]
+            results = await self._gate.release(ref, releases)
+            for item, result in zip(group, results, strict=True):
+                UNITS_RELEASED.labels(result.value).inc()
+                if result is Released.UNKNOWN:
+                    log.error("the gate knows no such order, nothing was given back", order=int(item.number))
+                if result is not Released.NOT_YET:  # then for all of the round: it is not there
+                    done.append(item)
+        return done
+
+    async def _tell(self, done: list[OutboxItem]) -> None:
+        try:
+            await self._transport.publish_states({item.number: item.state for item in done})
+        except TransportUnavailable as error:  # whoever waits finds it in the ledger
+            log.warning("states not announced", orders=len(done), reason=str(error))

@@ -1,0 +1,54 @@
+"""Where every unit of a round is.
+
+Units move from the gate to the ledger on the way in and from the ledger to the gate on the way out. Read one after the
+other under load, one of the two can be ahead. So the ledger is read, then the gate, and again if something moved
+between them in the wrong direction.
+"""
+
+from dataclasses import dataclass
+
+from seckill.domain import Round
+from seckill.errors import GateUnavailable
+from seckill.ports import Gate, GateView, Ledger, Tally
+
+READINGS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custody:
+    """total = available + queued + unpaid + paid + returning."""
+
+    total: int
+    available: int
+    queued: int  # admitted, not in the ledger yet
+    unpaid: int
+    paid: int
+    returning: int  # over, not back on sale yet
+    next_expiry_ms: int | None
+
+
+async def take_custody(round_: Round, gate: Gate, ledger: Ledger) -> Custody | None:
+    """None if the ledger has no such round. Raises GateUnavailable while the gate does not have it."""
+    for _ in range(READINGS_MAX):
+        tally = await ledger.tally(round_.id)
+        view = await gate.inspect(round_.ref)
+        if tally is None:
+            return None
+        if view is None:
+            break
+        custody = _combine(tally, view)
+        if custody.queued >= 0 and custody.returning >= 0:
+            return custody
+    raise GateUnavailable("The gate and the ledger do not agree about this round now; try again.")
+
+
+def _combine(tally: Tally, view: GateView) -> Custody:
+    return Custody(
+        total=view.total,
+        available=view.available,
+        queued=view.admitted - tally.recorded,
+        unpaid=tally.unpaid,
+        paid=tally.paid,
+        returning=tally.ended - view.released,
+        next_expiry_ms=tally.next_expiry_ms,
+    )

@@ -1,0 +1,183 @@
+"""How an order ends or is paid: a compare-and-set on its state, and in the same transaction what follows from it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, ColumnElement, Insert, String, Update, bindparam, func, insert, null, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.domain import OrderState, RoundRef
+from seckill.failpoints import reached
+from seckill.ledgers.database import AnyRow, AnySelect, Database
+from seckill.ledgers.tables import order_events, orders, outbox, rounds
+from seckill.numbers import OrderNumber
+from seckill.ports import OutboxItem, Release, Tally
+
+RELEASE = "release"
+TELL = "tell"
+
+
+class Endings:
+    """The statements, made once; the methods execute them in the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._changed = database.rows(
+            "changed",
+            {
+                "id": BigInteger(),
+                "round_id": BigInteger(),
+                "from_state": String(),
+                "to_state": String(),
+                "at_ms": BigInteger(),
+            },
+        )
+        self._insert_events = self._events()
+        self._insert_outbox = self._outbox()
+        self._due = (
+            select(orders.c.id)
+            .where(orders.c.state == OrderState.UNPAID, orders.c.expires_ms <= database.now_ms)
+            .order_by(orders.c.expires_ms)
+            .limit(bindparam("count"))
+            # Several keepers take different ones instead of waiting for each other, where the database can do that.
+            .with_for_update(skip_locked=True)
+        )
+        self._give_back = (
+            update(rounds)
+            .where(rounds.c.id == bindparam("round"))
+            .values(sold=rounds.c.sold - bindparam("units", type_=BigInteger))
+        )
+
+    async def due(self, connection: AsyncConnection, count: int) -> list[int]:
+        return list(await connection.scalars(self._due, {"count": count}))
+
+    async def end(
+        self, connection: AsyncConnection, numbers: Sequence[int], to: OrderState, cause: str
+    ) -> list[AnyRow]:
+        """From `unpaid`. Whatever somebody else has changed meanwhile is left alone and not returned."""
+        statement = self._compare_and_set(to).values(active_slot=null(), closed_ms=self._database.now_ms)
+        found = await connection.execute(
+            statement.returning(orders.c.id, orders.c.round_id, orders.c.quantity, orders.c.closed_ms),
+            {"numbers": numbers},
+        )
+        ended = list(found)
+        if ended:
+            await self._follow_up(
+                connection,
+                [(row.id, row.round_id, OrderState.UNPAID, to, row.closed_ms) for row in ended],
+                RELEASE,
+                cause,
+            )
+            units: Counter[int] = Counter()
+            for row in ended:
+                units[row.round_id] += row.quantity
+            for round_id in sorted(units):  # in the same order for everybody, so that no two wait for each other
+                await connection.execute(self._give_back, {"round": round_id, "units": units[round_id]})
+            reached("ledger.end.inside")
+        return ended
+
+    async def pay(self, connection: AsyncConnection, number: int, cause: str) -> bool:
+        statement = self._compare_and_set(OrderState.PAID).values(paid_ms=self._database.now_ms)
+        found = await connection.execute(
+            statement.returning(orders.c.id, orders.c.round_id, orders.c.paid_ms), {"numbers": [number]}
+        )
+        row = found.one_or_none()
+        if row is None:
+            return False
+        await self._follow_up(
+            connection, [(row.id, row.round_id, OrderState.UNPAID, OrderState.PAID, row.paid_ms)], TELL, cause
+        )
+        return True
+
+    def _compare_and_set(self, to: OrderState) -> Update:
+        return (
+            update(orders)
+            .where(self._database.among(orders.c.id, "numbers"), orders.c.state == OrderState.UNPAID)
+            .values(state=to)
+        )
+
+    async def _follow_up(
+        self, connection: AsyncConnection, changed: Sequence[tuple[object, ...]], kind: str, cause: str
+    ) -> None:
+        rows = self._changed.bind(changed)
+        await connection.execute(self._insert_events, rows | {"cause": cause})
+        await connection.execute(self._insert_outbox, rows | {"kind": kind})
+
+    def _events(self) -> Insert:
+        happened = self._changed.table.c
+        source = select(
+            happened.id.label("order_id"),
+            happened.from_state,
+            happened.to_state,
+            happened.at_ms,
+            bindparam("cause", type_=String).label("cause"),
+        )
+        return insert(order_events).from_select(source.selected_columns.keys(), source)
+
+    def _outbox(self) -> Insert:
+        """With the round's epoch at this moment: a gate that was rebuilt later knows of the ending already."""
+        happened = self._changed.table.c
+        source = select(
+            bindparam("kind", type_=String).label("kind"),
+            happened.id.label("order_id"),
+            happened.round_id,
+            rounds.c.epoch,
+            happened.to_state.label("payload"),
+            happened.at_ms.label("created_ms"),
+        ).join(rounds, rounds.c.id == happened.round_id)
+        return insert(outbox).from_select(source.selected_columns.keys(), source)
+
+
+def select_outbox(count: int) -> AnySelect:
+    """Oldest first, with what a relay needs to know of each order."""
+    return (
+        select(outbox, orders.c.user_id, rounds.c.lane)
+        .join(orders, orders.c.id == outbox.c.order_id)
+        .join(rounds, rounds.c.id == outbox.c.round_id)
+        .where(outbox.c.done_ms.is_(None))
+        .order_by(outbox.c.id)
+        .limit(count)
+    )
+
+
+def to_item(row: AnyRow) -> OutboxItem:
+    number = OrderNumber.from_int(row.order_id)
+    return OutboxItem(
+        id=row.id,
+        release=Release(number, row.user_id, row.epoch) if row.kind == RELEASE else None,
+        number=number,
+        ref=RoundRef(id=row.round_id, lane=row.lane),
+        state=OrderState(row.payload),
+    )
+
+
+def select_tally(round_id: int) -> AnySelect:
+    def units(*states: OrderState) -> ColumnElement[int]:
+        return func.coalesce(func.sum(orders.c.quantity).filter(orders.c.state.in_(states)), 0)
+
+    return (
+        select(
+            rounds.c.total,
+            rounds.c.sold,
+            func.coalesce(func.sum(orders.c.quantity), 0).label("recorded"),
+            units(OrderState.UNPAID).label("unpaid"),
+            units(OrderState.PAID).label("paid"),
+            func.min(orders.c.expires_ms).filter(orders.c.state == OrderState.UNPAID).label("next_expiry_ms"),
+        )
+        .select_from(rounds)
+        .outerjoin(orders, orders.c.round_id == rounds.c.id)
+        .where(rounds.c.id == round_id)
+        .group_by(rounds.c.id, rounds.c.total, rounds.c.sold)
+    )
+
+
+def to_tally(row: AnyRow) -> Tally:
+    return Tally(
+        total=row.total,
+        sold=row.sold,
+        recorded=int(row.recorded),
+        unpaid=int(row.unpaid),
+        paid=int(row.paid),
+        ended=int(row.recorded) - int(row.unpaid) - int(row.paid),
+        next_expiry_ms=row.next_expiry_ms,
+    )

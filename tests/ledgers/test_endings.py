@@ -1,0 +1,158 @@
+"""Paid, cancelled, expired: one winner, and whatever follows in the same transaction."""
+
+import asyncio
+
+import pytest
+
+from seckill.domain import Order, OrderState, Round
+from seckill.errors import LedgerRefused
+from seckill.ledgers import SqlLedger
+from seckill.ports import Capture, Changed
+from tests.ledgers.looking import write
+from tests.ledgers.making import admission, draft
+
+
+async def one_order(ledger: SqlLedger, *, pay_within_s: int = 900, quantity: int = 1) -> tuple[Round, Order]:
+    sale = await ledger.create_sale(draft(limit_per_buyer=9, pay_within_s=pay_within_s), lane=2)
+    made = admission(sale.round, 1, user="ann", quantity=quantity)
+    await ledger.record([made])
+    order = await ledger.order(made.number)
+    assert order is not None
+    return sale.round, order
+
+
+def capture(ref: str = "r1", cents: int = 500) -> Capture:
+    return Capture(provider="test", ref=ref, amount_cents=cents, currency="CNY")
+
+
+async def overdue(ledger: SqlLedger) -> None:
+    await write(ledger, "UPDATE orders SET expires_ms = 1 WHERE state = 'unpaid'")
+
+
+async def test_paid(ledger: SqlLedger) -> None:
+    round_, order = await one_order(ledger)
+    paid = await ledger.pay(order.number, "ann", capture())
+    assert paid is not None
+    assert (paid.done, paid.order.state, paid.order.paid_ms is not None) == (True, OrderState.PAID, True)
+    (item,) = await ledger.outbox(10)
+    assert (item.release, item.number, item.state) == (None, order.number, OrderState.PAID)
+    tally = await ledger.tally(round_.id)
+    assert tally is not None
+    assert (tally.sold, tally.paid, tally.unpaid, tally.ended) == (1, 1, 0, 0)
+    again = await ledger.pay(order.number, "ann", capture("r2"))
+    assert again == Changed(paid.order, False)
+
+
+async def test_cancelled(ledger: SqlLedger) -> None:
+    round_, order = await one_order(ledger, quantity=2)
+    ended = await ledger.cancel(order.number, "ann")
+    assert ended is not None
+    assert (ended.done, ended.order.state, ended.order.closed_ms is not None) == (True, OrderState.CANCELLED, True)
+    (item,) = await ledger.outbox(10)
+    assert item.release is not None
+    assert (item.release.user, item.release.number, item.release.epoch) == ("ann", order.number, 1)
+    assert (item.ref, item.state) == (round_.ref, OrderState.CANCELLED)
+    tally = await ledger.tally(round_.id)
+    assert tally is not None
+    assert (tally.sold, tally.recorded, tally.ended) == (0, 2, 2)
+    await ledger.outbox_done([item.id])
+    assert await ledger.outbox(10) == []
+    assert await ledger.outbox(10, [round_.id]) == []
+
+
+async def test_the_slot_is_free_again(ledger: SqlLedger) -> None:
+    """F66: cancel, then buy again."""
+    round_, order = await one_order(ledger)
+    await ledger.cancel(order.number, "ann")
+    recorded = await ledger.record([admission(round_, 2, user="ann")])
+    assert recorded.new == 1
+
+
+async def test_expired_by_the_databases_clock(ledger: SqlLedger) -> None:
+    _, order = await one_order(ledger)
+    assert await ledger.expire_due(10) == []
+    await overdue(ledger)
+    assert await ledger.expire_due(10) == [order.number]
+    assert await ledger.expire_due(10) == []
+    after = await ledger.order(order.number)
+    assert after is not None
+    assert after.state is OrderState.EXPIRED
+    assert len(await ledger.outbox(10)) == 1
+
+
+async def test_somebody_elses_order_is_left_alone(ledger: SqlLedger) -> None:
+    _, order = await one_order(ledger)
+    assert await ledger.pay(order.number, "eve", capture()) is None
+    assert await ledger.cancel(order.number, "eve") is None
+    assert await ledger.order(order.number) == order
+
+
+async def test_one_capture_serves_one_order(ledger: SqlLedger) -> None:
+    _, first = await one_order(ledger)
+    sale = await ledger.create_sale(draft(), lane=0)
+    other = admission(sale.round, 77, user="bob")
+    await ledger.record([other])
+    await ledger.pay(first.number, "ann", capture("same"))
+    with pytest.raises(LedgerRefused):
+        await ledger.pay(other.number, "bob", capture("same"))
+    after = await ledger.order(other.number)
+    assert after is not None
+    assert after.state is OrderState.UNPAID, "both or none"
+
+
+async def test_pay_cancel_and_expire_at_the_same_instant_have_one_winner(ledger: SqlLedger) -> None:
+    """F52."""
+    sale = await ledger.create_sale(draft(units=1000), lane=0)
+    orders = [admission(sale.round, i, user=f"u{i}") for i in range(1, 121)]
+    await ledger.record(orders)
+    await overdue(ledger)
+    won = {"pay": 0, "cancel": 0, "expire": 0}
+
+    async def pay(number: object, user: str) -> None:
+        changed = await ledger.pay(number, user, capture(f"r{number}"))  # type: ignore[arg-type]
+        won["pay"] += changed is not None and changed.done
+
+    async def cancel(number: object, user: str) -> None:
+        changed = await ledger.cancel(number, user)  # type: ignore[arg-type]
+        won["cancel"] += changed is not None and changed.done
+
+    async def expire() -> None:
+        ended = await ledger.expire_due(1)
+        won["expire"] += len(ended)
+
+    works = []
+    for made in orders:
+        rivals = [pay(made.number, made.user), cancel(made.number, made.user)]
+        works += rivals if made.number.counter % 2 else rivals[::-1]
+        if made.number.counter % 5 == 0:
+            works += [expire() for _ in range(3)]
+    await asyncio.gather(*works)
+    assert sum(won.values()) == 120
+    assert min(won.values()) > 0, "each of them has won somewhere"
+    tally = await ledger.tally(sale.round.id)
+    assert tally is not None
+    assert (tally.sold, tally.paid, tally.ended) == (won["pay"], won["pay"], won["cancel"] + won["expire"])
+    items = await ledger.outbox(1000)
+    assert sum(item.release is not None for item in items) == won["cancel"] + won["expire"]
+    assert len({item.number for item in items}) == 120
+
+
+async def test_a_backlog_is_shared_and_done_once(ledger: SqlLedger) -> None:
+    """Several keepers: every order ends once, each released once."""
+    sale = await ledger.create_sale(draft(units=5000), lane=0)
+    for start in range(0, 2000, 500):
+        await ledger.record([admission(sale.round, start + i, user=f"u{start + i}") for i in range(1, 501)])
+    await overdue(ledger)
+
+    async def keeper() -> list[object]:
+        ended: list[object] = []
+        while batch := await ledger.expire_due(100):
+            ended += batch
+        return ended
+
+    shares = await asyncio.gather(*(keeper() for _ in range(3)))
+    everything = [number for share in shares for number in share]
+    assert len(everything) == len(set(everything)) == 2000
+    tally = await ledger.tally(sale.round.id)
+    assert tally is not None
+    assert (tally.sold, tally.ended) == (0, 2000)
