@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import structlog
 
@@ -24,6 +25,8 @@ from seckill.telemetry import (
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 BATCH_MAX = 500
 READ_WAIT_S = 0.5
 TAKE_OVER_EVERY_S = 1.0
@@ -33,7 +36,7 @@ DRAIN_S_MAX = 10.0
 
 @dataclass(slots=True)
 class Result:
-    """What one batch came to. `refused` entries stay pending: they are neither lost nor in anybody's way."""
+    """What one batch came to. `refused` entries are set aside in the ledger, to be tried again."""
 
     new: int = 0
     repeated: int = 0
@@ -44,13 +47,21 @@ class Result:
 
 class Worker:
     def __init__(
-        self, transport: Transport, ledger: Ledger, stop: Stop, *, lanes: Sequence[int], claim_idle_s: float
+        self,
+        transport: Transport,
+        ledger: Ledger,
+        stop: Stop,
+        *,
+        lanes: Sequence[int],
+        claim_idle_s: float,
+        retry_delay_s: float,
     ) -> None:
         self._transport = transport
         self._ledger = ledger
         self._stop = stop
         self._lanes = set(lanes)
         self._claim_idle_s = claim_idle_s
+        self._retry_delay_s = retry_delay_s
 
     async def prepare(self) -> None:
         self._lanes |= await self._ledger.lanes_in_use()
@@ -88,7 +99,7 @@ class Worker:
         readable = []
         for delivery in deliveries:
             if delivery.admission is None:
-                self._refuse(result, delivery, delivery.problem)
+                await self._set_aside(result, delivery, delivery.problem)
             else:
                 readable.append((delivery, delivery.admission))
         await self._write(readable, result)
@@ -108,10 +119,11 @@ class Worker:
         if not batch:
             return
         try:
-            recorded = await self._record_when_possible([admission for _, admission in batch])
+            admissions = [admission for _, admission in batch]
+            recorded = await self._when_possible(lambda: self._ledger.record(admissions))
         except LedgerRefused as error:
             if len(batch) == 1:
-                self._refuse(result, batch[0][0], str(error))
+                await self._set_aside(result, batch[0][0], str(error))
                 return
             middle = len(batch) // 2
             await self._write(batch[:middle], result)
@@ -121,15 +133,15 @@ class Worker:
         self._note(recorded, result)
         result.done += [delivery for delivery, _ in batch]
 
-    async def _record_when_possible(self, admissions: Sequence[Admission]) -> Recorded:
+    async def _when_possible(self, write: Callable[[], Awaitable[T]]) -> T:
         """A database that is away is nobody's fault: this batch waits for it and nothing else is read meanwhile."""
         backoff_s = BACKOFF_S_MIN
         while True:
             try:
                 with RECORD_SECONDS.time():
-                    return await self._ledger.record(admissions)
+                    return await write()
             except LedgerUnavailable as error:
-                log.warning("the ledger is away, waiting", orders=len(admissions), reason=str(error))
+                log.warning("the ledger is away, waiting", reason=str(error))
                 if await self._stop.wait(backoff_s):
                     raise
                 backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
@@ -141,11 +153,13 @@ class Worker:
         ORDERS_RECORDED.labels("new").inc(recorded.new)
         ORDERS_RECORDED.labels("repeated").inc(recorded.repeated)
 
-    def _refuse(self, result: Result, delivery: Delivery, reason: str) -> None:
+    async def _set_aside(self, result: Result, delivery: Delivery, reason: str) -> None:
+        await self._when_possible(lambda: self._ledger.set_aside(delivery, reason, self._retry_delay_s))
         result.refused += 1
+        result.done.append(delivery)
         ENTRIES_REFUSED.inc()
         log.error(
-            "an entry cannot be written; it stays in the stream",
+            "an entry cannot be written; it is set aside and tried again",
             lane=delivery.lane,
             entry=delivery.entry_id,
             reason=reason,

@@ -6,6 +6,7 @@ import structlog
 
 from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.catalogue import Catalogue
+from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.ports import Gate, Ledger, Transport
 from seckill.rounds import Sync, bring_to_gate
@@ -15,6 +16,7 @@ log = structlog.get_logger()
 
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
+RETRY_EVERY_S = 0.5
 BETWEEN_BATCHES_S = 0.05
 # A unit that comes back is to be on sale again within a second.
 RELAY_EVERY_S = 0.2
@@ -66,7 +68,7 @@ class Keeper:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
 
-async def run_keeper(keeper: Keeper, afterlife: Afterlife, stop: Stop) -> None:
+async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, stop: Stop) -> None:
     async def step() -> None:
         await keeper.sync_rounds()
         await keeper.look_for_losses()
@@ -81,4 +83,5 @@ async def run_keeper(keeper: Keeper, afterlife: Afterlife, stop: Stop) -> None:
     async with asyncio.TaskGroup() as loops:
         loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
+        loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))
         loops.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))

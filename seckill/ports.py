@@ -141,10 +141,11 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One stream entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
+    """One queue entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
 
     lane: int
     entry_id: str
+    payload: str
     admission: Admission | None
     problem: str = ""
 
@@ -235,6 +236,30 @@ class Recorded:
     states: Mapping[OrderNumber, str]
 
 
+class LetterState(StrEnum):
+    RETRYING = "retrying"
+    RECORDED = "recorded"  # a later try has worked
+    DEAD = "dead"  # given up: somebody has to look at it
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """An entry that could not be written, with everything needed to try again and to explain it."""
+
+    id: int
+    lane: int
+    entry_id: str
+    number: OrderNumber | None
+    payload: str
+    reason: str
+    history: Sequence[Mapping[str, object]]  # `at_ms` and `reason` of every try
+    state: LetterState
+    attempts: int
+    created_ms: int
+    next_ms: int | None
+
+
 class Ledger(Protocol):
     """The record. Every method is one transaction. Raises LedgerUnavailable when it makes sense to try again."""
 
@@ -271,6 +296,26 @@ class Ledger(Protocol):
     async def expire_due(self, count: int) -> list[OrderNumber]:
         """Ends up to `count` orders whose time to pay is over by the database's clock, oldest first. Several callers
         share the work."""
+
+    async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
+        """Keeps an entry that was refused, to be tried again. The stream can forget it then. Harmless to repeat."""
+
+    async def letters_due(self, count: int) -> list[Letter]: ...
+
+    async def letters(self, state: LetterState, count: int) -> list[Letter]:
+        """Newest first."""
+
+    async def letter(self, letter_id: int) -> Letter | None: ...
+
+    async def put_off(self, letter: Letter, reason: str, retry_after_s: float) -> bool:
+        """One try more has failed. False if somebody else has dealt with the letter meanwhile."""
+
+    async def close_letter(self, letter: Letter, state: LetterState) -> bool: ...
+
+    async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
+        """Gives up. If the order is not in the ledger, it gets a row that says `failed`, which wins against any later
+        commit, and its release is decided; all in one transaction. Returns the state of the order, None if there can
+        be none."""
 
     async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
         """What is to be relayed, oldest first."""

@@ -20,6 +20,7 @@ ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the le
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
+DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 

@@ -16,8 +16,8 @@ FUNCTION_LINES_MAX = 70
 LAYERS = [
     {"errors", "outcomes", "numbers", "secrecy", "setting_kinds", "failpoints", "telemetry", "winners", "__init__"},
     {"domain", "settings", "logs"},
-    {"ports", "loops"},
-    {"afterlife", "batching", "catalogue", "custody", "rounds"},
+    {"ports", "loops", "entries"},
+    {"afterlife", "batching", "catalogue", "custody", "failures", "rounds"},
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk"},
     {"gates", "transports", "ledgers", "embedded"},
     {"wiring"},

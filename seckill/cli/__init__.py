@@ -7,7 +7,7 @@ from typing import NoReturn
 from cyclopts import App
 
 from seckill import __version__
-from seckill.cli import doctor, roles, sale, token, up
+from seckill.cli import dead, doctor, roles, sale, token, up
 from seckill.errors import SeckillError, SettingsError
 from seckill.failpoints import VARIABLE, arm
 
@@ -27,6 +27,7 @@ app.command(roles.worker)
 app.command(roles.keeper)
 app.command(roles.migrate)
 app.command(sale.app)
+app.command(dead.app)
 app.command(token.app)
 app.command(doctor.doctor)
 

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from seckill.afterlife import Afterlife
 from seckill.catalogue import Catalogue
 from seckill.cli.running import environment, run, with_data_folder
+from seckill.failures import Failures
 from seckill.fulfilment import Worker, run_worker
 from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate as migrate_ledger
@@ -57,6 +58,7 @@ def worker() -> None:
                 stop,
                 lanes=range(settings.lanes),
                 claim_idle_s=settings.claim_idle_s,
+                retry_delay_s=settings.retry_delays_s[0],
             )
             await run_worker(role, stop)
 
@@ -72,7 +74,8 @@ def keeper() -> None:
         async with open_engine(settings) as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
-            await run_keeper(role, Afterlife(engine.gate, engine.transport, engine.ledger), stop)
+            afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+            await run_keeper(role, afterlife, Failures(engine.ledger, settings.retry_delays_s), stop)
 
     run(main, settings)
 

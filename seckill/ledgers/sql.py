@@ -10,15 +10,16 @@ from sqlalchemy import and_, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Order, OrderState, Round, Sale, SaleChange, SaleDraft
-from seckill.ledgers import catalogue, endings
+from seckill.ledgers import catalogue, endings, letters
 from seckill.ledgers.database import AnyRow, Database
 from seckill.ledgers.edge import edge
 from seckill.ledgers.endings import Endings
+from seckill.ledgers.letters import Burial
 from seckill.ledgers.recording import Recording
-from seckill.ledgers.tables import CATALOGUE, ID_KEY, meta, orders, outbox, payments, rounds, sales
+from seckill.ledgers.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds, sales
 from seckill.ledgers.tasks import to_the_end
 from seckill.numbers import OrderNumber
-from seckill.ports import Capture, Changed, OutboxItem, Recorded, Tally
+from seckill.ports import Capture, Changed, Delivery, Letter, LetterState, OutboxItem, Recorded, Tally
 
 WRITE_WITHIN_S = 15.0
 READ_WITHIN_S = 5.0
@@ -35,6 +36,7 @@ class SqlLedger:
         self.tasks: set[asyncio.Task[Any]] = set()
         self._recording = Recording(database)
         self._endings = Endings(database)
+        self._burial = Burial(database)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
 
     @to_the_end
@@ -146,6 +148,52 @@ class SqlLedger:
                 return []
             ended = await self._endings.end(connection, due, OrderState.EXPIRED, "not paid in time")
             return [OrderNumber.from_int(row.id) for row in ended]
+
+    @to_the_end
+    async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
+        async with self._writing() as connection:
+            await letters.set_aside(connection, self.database, delivery, reason, retry_after_s)
+
+    @to_the_end
+    async def letters_due(self, count: int) -> list[Letter]:
+        async with self._reading() as connection:
+            found = await connection.execute(letters.select_due(self.database, count))
+            return [letters.to_letter(row) for row in found]
+
+    @to_the_end
+    async def letters(self, state: LetterState, count: int) -> list[Letter]:
+        wanted = select(dead_letters).where(dead_letters.c.state == state)
+        async with self._reading() as connection:
+            found = await connection.execute(wanted.order_by(dead_letters.c.id.desc()).limit(count))
+            return [letters.to_letter(row) for row in found]
+
+    @to_the_end
+    async def letter(self, letter_id: int) -> Letter | None:
+        async with self._reading() as connection:
+            found = await connection.execute(select(dead_letters).where(dead_letters.c.id == letter_id))
+            row = found.one_or_none()
+        return None if row is None else letters.to_letter(row)
+
+    @to_the_end
+    async def put_off(self, letter: Letter, reason: str, retry_after_s: float) -> bool:
+        async with self._writing() as connection:
+            next_ms = self.database.now_ms + int(retry_after_s * 1000)
+            return await letters.change(connection, self.database, letter, reason=reason, next_ms=next_ms)
+
+    @to_the_end
+    async def close_letter(self, letter: Letter, state: LetterState) -> bool:
+        async with self._writing() as connection:
+            return await letters.change(connection, self.database, letter, reason=None, state=state, next_ms=None)
+
+    @to_the_end
+    async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
+        async with self._writing() as connection:
+            state = None if admission is None else await self._burial.run(connection, admission)
+            # Written by somebody after all: then there is nothing to mourn.
+            alive = state is not None and state is not OrderState.FAILED
+            verdict = LetterState.RECORDED if alive else LetterState.DEAD
+            await letters.change(connection, self.database, letter, reason=reason, state=verdict, next_ms=None)
+            return state
 
     @to_the_end
     async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:

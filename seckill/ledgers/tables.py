@@ -157,12 +157,24 @@ dead_letters = Table(
     Column("id", Key, primary_key=True),
     Column("lane", Integer, nullable=False),
     Column("entry_id", String(64), nullable=False),
+    # Of an entry that could be read.
     Column("order_id", Key),
+    Column("round_id", Key),
+    Column("quantity", Integer),
     Column("reason", Text, nullable=False),
     Column("history", Text, nullable=False),  # JSON
     Column("payload", Text, nullable=False),
     Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_ms", BigInteger),  # when it is tried again; NULL: not any more
     Column("created_ms", BigInteger, nullable=False),
+    UniqueConstraint("lane", "entry_id"),
+    Index(
+        "ix_dead_letters_due",
+        "next_ms",
+        postgresql_where=text("next_ms IS NOT NULL"),
+        sqlite_where=text("next_ms IS NOT NULL"),
+    ),
     # Operators name a dead letter by its id.
     sqlite_autoincrement=True,
 )

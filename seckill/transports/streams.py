@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from redis import exceptions
 
-from seckill.domain import Admission
+from seckill.entries import read_entry
 from seckill.errors import TransportUnavailable
 from seckill.gates import keys
 from seckill.gates.redis import connect
@@ -25,47 +25,8 @@ GRACE_S = 5.0
 _RETIRE = (files("seckill.transports") / "lua" / "retire_consumer.lua").read_text()
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """What `admit.lua` writes. Strict: a field too many means that somebody else's version wrote it."""
-
-    v: int
-    round: int
-    epoch: int
-    lane: int
-    seconds: int
-    at_ms: int
-    counter: int
-    quantity: int
-    slot: int
-    user: str
-    request: str
-
-
-_decoder = msgspec.json.Decoder(_Entry)
-_VERSION = 1
-
-
 def parse(lane: int, entry_id: bytes, fields: Mapping[bytes, bytes] | None) -> Delivery:
-    name = entry_id.decode()
-    try:
-        entry = _decoder.decode((fields or {})[b"order"])
-    except (KeyError, msgspec.MsgspecError) as error:
-        return Delivery(lane, name, None, f"the entry cannot be read: {error}")
-    if entry.v != _VERSION or entry.lane != lane:
-        return Delivery(
-            lane, name, None, f"version {entry.v}, lane {entry.lane}: not an entry of this version and lane"
-        )
-    admission = Admission(
-        number=OrderNumber(entry.seconds, entry.lane, entry.counter),
-        round_id=entry.round,
-        epoch=entry.epoch,
-        user=entry.user,
-        quantity=entry.quantity,
-        slot=entry.slot,
-        request_id=entry.request,
-        admitted_ms=entry.at_ms,
-    )
-    return Delivery(lane, name, admission)
+    return read_entry(lane, entry_id.decode(), (fields or {}).get(b"order", b""))
 
 
 class StreamTransport:

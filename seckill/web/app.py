@@ -20,6 +20,7 @@ from seckill.admission import AdmissionDesk
 from seckill.buyer_orders import BuyerOrders
 from seckill.catalogue import Catalogue
 from seckill.errors import GateError, LedgerError
+from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.operator_desk import NotInForce, OperatorDesk
 from seckill.settings import Settings
@@ -60,6 +61,7 @@ class Api:
             catalogue=catalogue,
             desk=AdmissionDesk(engine.gate, catalogue),
             operator_desk=OperatorDesk(engine.ledger, engine.gate),
+            failures=Failures(engine.ledger, settings.retry_delays_s),
             orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
             buyers=Buyers(settings),
             admin_key=AdminKey(settings.admin_key),

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from seckill.admission import AdmissionDesk
 from seckill.buyer_orders import BuyerOrders
 from seckill.catalogue import Catalogue
+from seckill.failures import Failures
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
 from seckill.settings import Settings
@@ -24,6 +25,7 @@ class Context:
     catalogue: Catalogue
     desk: AdmissionDesk
     operator_desk: OperatorDesk
+    failures: Failures
     orders: BuyerOrders
     buyers: Buyers
     admin_key: AdminKey

@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.web import health, orders, sales, schemas
+from seckill.web import dead, health, orders, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -136,6 +136,38 @@ ROUTES = (
             ("limit", "Orders on a page, 1 to 100, 20 if left out"),
         ),
         problems=(422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/dead",
+        summary="Dead letters, newest first",
+        handler=dead.list_dead,
+        who="operator",
+        answer=schemas.DeadLetters,
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/dead/{letter_id}",
+        summary="One dead letter with its history",
+        handler=dead.show_dead,
+        who="operator",
+        answer=schemas.DeadLetter,
+        problems=(404,),
+    ),
+    *(
+        Route(
+            method="POST",
+            path=f"/v1/admin/dead/{{letter_id}}/{verb}",
+            summary=summary,
+            handler=handler,
+            who="operator",
+            answer=schemas.DeadLetter,
+            problems=(404, 409),
+        )
+        for verb, summary, handler in (
+            ("replay", "Try once more to write it", dead.replay_dead),
+            ("discard", "Put it away: nothing more is to be done", dead.discard_dead),
+        )
     ),
     Route(method="GET", path="/healthz", summary="Alive", handler=health.healthz),
     Route(method="GET", path="/readyz", summary="Ready to sell", handler=health.readyz, problems=(503,)),

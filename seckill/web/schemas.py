@@ -101,6 +101,21 @@ class Custody(msgspec.Struct, kw_only=True):
     next_return_at: str | None  # when the next unpaid order is over
 
 
+class DeadLetter(msgspec.Struct, kw_only=True):
+    id: str
+    order_id: str | None  # None: the entry cannot even be read
+    state: str
+    reason: str
+    attempts: int
+    created_at: str
+    history: list[dict[str, str]]
+    payload: str
+
+
+class DeadLetters(msgspec.Struct):
+    dead: list[DeadLetter]
+
+
 class Problem(msgspec.Struct, kw_only=True):
     type: str
     title: str

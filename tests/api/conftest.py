@@ -99,7 +99,9 @@ async def make_node(settings: Settings, engine: Engine) -> Node:
     """Without its loops: tests call `refresh`, so that nothing depends on when a loop happens to run."""
     api = Api(settings, engine)
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
-    worker = Worker(engine.transport, engine.ledger, Stop(), lanes=range(settings.lanes), claim_idle_s=0.0)
+    worker = Worker(
+        engine.transport, engine.ledger, Stop(), lanes=range(settings.lanes), claim_idle_s=0.0, retry_delay_s=0.0
+    )
     await worker.prepare()
     node = Node(http, api, engine, worker)
     await node.refresh()

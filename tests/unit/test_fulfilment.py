@@ -25,7 +25,7 @@ def delivery(counter: int, **changes: Any) -> Delivery:
         request_id="",
         admitted_ms=0,
     )
-    return Delivery(0, f"{counter}-0", **({"admission": admission} | changes))
+    return Delivery(0, f"{counter}-0", "", **({"admission": admission} | changes))
 
 
 class Ledger:
@@ -35,6 +35,7 @@ class Ledger:
         self.bad = bad
         self.away = away
         self.rows: set[int] = set()
+        self.aside: dict[str, str] = {}
         self.calls = 0
 
     async def record(self, admissions: Sequence[Admission]) -> Recorded:
@@ -47,6 +48,9 @@ class Ledger:
         new = counters - self.rows
         self.rows |= counters
         return Recorded(len(new), len(counters) - len(new), {a.number: "unpaid" for a in admissions})
+
+    async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
+        self.aside[delivery.entry_id] = reason
 
 
 class Transport:
@@ -68,26 +72,26 @@ class Transport:
 
 
 def worker(ledger: Any, transport: Any, stop: Stop | None = None) -> Worker:
-    return Worker(transport, ledger, stop or Stop(), lanes=[0], claim_idle_s=0)
+    return Worker(transport, ledger, stop or Stop(), lanes=[0], claim_idle_s=0, retry_delay_s=5)
 
 
 async def test_one_bad_row_in_two_hundred_leaves_199(monkeypatch: pytest.MonkeyPatch) -> None:
-    """F42, F13: and the bad one is not acknowledged, so it is not lost."""
+    """F42, F13: and the bad one is kept, to be tried again."""
     ledger, transport = Ledger(bad={77}), Transport()
     result = await worker(ledger, transport).record([delivery(i) for i in range(200)])
     assert (result.new, result.refused) == (199, 1)
     assert ledger.rows == set(range(200)) - {77}
-    assert "77-0" not in transport.settled
-    assert len(transport.settled) == 199
+    assert ledger.aside == {"77-0": "bad"}
+    assert len(transport.settled) == 200
     assert ledger.calls < 20, "halving, not one call for each"
 
 
 async def test_an_entry_that_cannot_be_read_holds_up_nobody() -> None:
     """F13, F43."""
     ledger, transport = Ledger(), Transport()
-    bad = Delivery(0, "9-9", None, "not JSON")
+    bad = Delivery(0, "9-9", "{", None, "not JSON")
     result = await worker(ledger, transport).record([bad, *(delivery(i) for i in range(10))])
-    assert (result.new, result.refused, len(transport.settled)) == (10, 1, 10)
+    assert (result.new, result.refused, len(transport.settled), len(ledger.aside)) == (10, 1, 11, 1)
 
 
 async def test_a_database_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,14 +136,21 @@ def _create_around_orders() -> None:
         sa.Column("lane", sa.Integer, nullable=False),
         sa.Column("entry_id", sa.String(64), nullable=False),
         sa.Column("order_id", Key),
+        sa.Column("round_id", Key),
+        sa.Column("quantity", sa.Integer),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("history", sa.Text, nullable=False),
         sa.Column("payload", sa.Text, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("next_ms", sa.BigInteger),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_dead_letters"),
+        sa.UniqueConstraint("lane", "entry_id", name="uq_dead_letters_lane_entry_id"),
         sqlite_autoincrement=True,
     )
+    due = sa.text("next_ms IS NOT NULL")
+    op.create_index("ix_dead_letters_due", "dead_letters", ["next_ms"], postgresql_where=due, sqlite_where=due)
     op.create_table(
         "payments",
         sa.Column("id", Key, nullable=False),

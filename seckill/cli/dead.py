@@ -1,0 +1,66 @@
+"""Dead letters: orders that could not be written."""
+
+from typing import Any
+from urllib.parse import quote
+
+from cyclopts import App
+from rich.markup import escape
+
+from seckill.cli.client import call
+from seckill.cli.printing import console, print_json, table
+from seckill.cli.sale import AsJson, Url
+
+app = App(name="dead", help="List, show, replay and discard dead letters: orders that could not be written.")
+
+
+@app.command(name="list")
+def list_(*, as_json: AsJson = False, url: Url = None) -> None:
+    """All dead letters, newest first."""
+    found = call("GET", "/v1/admin/dead", url=url)
+    if as_json:
+        print_json(found)
+        return
+    listed = table("id", "order", "attempts", "since", "reason")
+    for letter in found["dead"]:
+        listed.add_row(
+            letter["id"],
+            letter["order_id"] or "–",
+            str(letter["attempts"]),
+            letter["created_at"],
+            escape(letter["reason"]),
+        )
+    console().print(listed if found["dead"] else "No dead letters.")
+
+
+@app.command
+def show(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """One dead letter with every try that was made."""
+    _print(call("GET", _path(letter_id), url=url), as_json)
+
+
+@app.command
+def replay(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Try once more to write it; refused if its order is over already."""
+    _print(call("POST", f"{_path(letter_id)}/replay", url=url), as_json)
+
+
+@app.command
+def discard(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Put it away: nothing more is to be done."""
+    _print(call("POST", f"{_path(letter_id)}/discard", url=url), as_json)
+
+
+def _path(letter_id: str) -> str:
+    return f"/v1/admin/dead/{quote(letter_id, safe='')}"
+
+
+def _print(letter: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(letter)
+        return
+    facts = table()
+    for name in ("id", "order_id", "state", "reason", "attempts", "created_at", "payload"):
+        facts.add_row(f"[bold]{name}[/]", escape(str(letter[name])))
+    for tried in letter["history"]:
+        facts.add_row("[bold]tried[/]", f"{tried['at']}  {escape(tried['reason'])}")
+    console().print(facts)

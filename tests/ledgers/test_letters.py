@@ -1,0 +1,158 @@
+"""Entries that cannot be written: kept, tried again, given up; on every database."""
+
+import json
+
+import pytest
+
+from seckill.domain import Admission, OrderState, Round
+from seckill.errors import NotPossible
+from seckill.failures import Failures
+from seckill.ledgers import SqlLedger
+from seckill.ports import Delivery, LetterState
+from tests.ledgers.making import admission, draft
+
+DELAYS_S = (0.0, 0.0, 0.0)
+
+
+def payload(made: Admission) -> str:
+    return json.dumps(
+        {
+            "v": 1,
+            "round": made.round_id,
+            "epoch": made.epoch,
+            "lane": made.number.lane,
+            "seconds": made.number.seconds,
+            "at_ms": made.admitted_ms,
+            "counter": made.number.counter,
+            "quantity": made.quantity,
+            "slot": made.slot,
+            "user": made.user,
+            "request": made.request_id,
+        }
+    )
+
+
+def delivery(made: Admission, entry_id: str = "1-1") -> Delivery:
+    return Delivery(made.number.lane, entry_id, payload(made), made)
+
+
+async def clash(ledger: SqlLedger) -> tuple[Round, Admission]:
+    """An admission that the ledger refuses: somebody has the buyer's slot."""
+    sale = await ledger.create_sale(draft(units=10), lane=0)
+    await ledger.record([admission(sale.round, 1, user="ann")])
+    return sale.round, admission(sale.round, 2, user="ann")
+
+
+async def retry_all(failures: Failures) -> int:
+    tries = 0
+    while found := await failures.retry_due():
+        tries += found
+    return tries
+
+
+async def test_after_the_last_try_it_is_failed_released_and_dead(ledger: SqlLedger) -> None:
+    """F15, M15, M17."""
+    round_, bad = await clash(ledger)
+    failures = Failures(ledger, DELAYS_S)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    await ledger.set_aside(delivery(bad), "taken", 0)  # delivered again: one letter
+    assert await retry_all(failures) == 3
+    (letter,) = await ledger.letters(LetterState.DEAD, 10)
+    assert (letter.number, letter.attempts, len(letter.history)) == (bad.number, 4, 4)
+    order = await ledger.order(bad.number)
+    assert order is not None
+    assert order.state is OrderState.FAILED
+    (item,) = await ledger.outbox(10)
+    assert item.release is not None
+    assert (item.number, item.state, item.ref) == (bad.number, OrderState.FAILED, round_.ref)
+    tally = await ledger.tally(round_.id)
+    assert tally is not None
+    assert (tally.sold, tally.recorded, tally.ended) == (1, 2, 1)
+    assert await failures.retry_due() == 0
+
+
+async def test_the_tombstone_wins_against_a_late_commit(ledger: SqlLedger) -> None:
+    """F64: the worker that was given up for dead writes it after all."""
+    round_, bad = await clash(ledger)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    await retry_all(Failures(ledger, DELAYS_S))
+    await ledger.cancel(admission(round_, 1).number, "ann")  # what stood against it is gone
+    late = await ledger.record([bad])
+    assert (late.new, late.repeated, late.states) == (0, 1, {bad.number: "failed"})
+    tally = await ledger.tally(round_.id)
+    assert tally is not None
+    assert tally.sold == 0
+
+
+async def test_a_commit_that_was_quicker_is_not_failed(ledger: SqlLedger) -> None:
+    """F64: released although it is sold would be the worst of all."""
+    round_, bad = await clash(ledger)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    (letter,) = await ledger.letters_due(10)
+    await ledger.cancel(admission(round_, 1).number, "ann")
+    await ledger.record([bad])
+    assert await ledger.bury(letter, bad, "too late") is OrderState.UNPAID
+    assert await ledger.letters(LetterState.DEAD, 10) == []
+    assert [item.number for item in await ledger.outbox(10)] == [admission(round_, 1).number]
+
+
+async def test_a_later_try_may_work(ledger: SqlLedger) -> None:
+    round_, bad = await clash(ledger)
+    failures = Failures(ledger, DELAYS_S)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    assert await failures.retry_due() == 1
+    await ledger.cancel(admission(round_, 1).number, "ann")
+    assert await failures.retry_due() == 1
+    order = await ledger.order(bad.number)
+    assert order is not None
+    assert order.state is OrderState.UNPAID
+    assert await failures.retry_due() == 0
+    assert await ledger.letters(LetterState.DEAD, 10) == []
+
+
+async def test_what_cannot_be_read_goes_the_same_way(ledger: SqlLedger) -> None:
+    """F43."""
+    failures = Failures(ledger, DELAYS_S)
+    await ledger.set_aside(Delivery(3, "7-7", "{not json\0", None, "cannot be read"), "cannot be read", 0)
+    assert await retry_all(failures) == 3
+    (letter,) = await ledger.letters(LetterState.DEAD, 10)
+    assert (letter.number, letter.entry_id) == (None, "7-7")
+    assert await ledger.outbox(10) == []
+    with pytest.raises(NotPossible, match="cannot be written"):
+        await failures.replay(letter.id)
+    await failures.discard(letter.id)
+    assert await ledger.letters(LetterState.DEAD, 10) == []
+    with pytest.raises(NotPossible, match="discarded"):
+        await failures.discard(letter.id)
+
+
+async def test_an_order_that_is_over_is_not_replayed(ledger: SqlLedger) -> None:
+    _, bad = await clash(ledger)
+    failures = Failures(ledger, DELAYS_S)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    await retry_all(failures)
+    (letter,) = await ledger.letters(LetterState.DEAD, 10)
+    with pytest.raises(NotPossible, match="is failed already"):
+        await failures.replay(letter.id)
+    with pytest.raises(NotPossible, match="no dead letter 999"):
+        await failures.replay(999)
+
+
+async def test_tries_wait_for_their_time(ledger: SqlLedger) -> None:
+    _, bad = await clash(ledger)
+    await ledger.set_aside(delivery(bad), "taken", 3600)
+    assert await ledger.letters_due(10) == []
+    failures = Failures(ledger, (0, 3600))
+    await ledger.set_aside(delivery(bad, "2-2"), "taken", 0)
+    assert await failures.retry_due() == 1
+    assert await failures.retry_due() == 0, "the second try is an hour away"
+
+
+async def test_two_keepers_with_the_same_letter_count_one_try(ledger: SqlLedger) -> None:
+    _, bad = await clash(ledger)
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    (letter,) = await ledger.letters_due(10)
+    assert await ledger.put_off(letter, "again", 0)
+    assert not await ledger.put_off(letter, "again", 0)
+    (after,) = await ledger.letters_due(10)
+    assert (after.attempts, len(after.history)) == (2, 2)
