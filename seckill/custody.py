@@ -16,7 +16,7 @@ READINGS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Custody:
-    """total = available + queued + unpaid + paid + returning."""
+    """total = available + queued + unpaid + paid + returning + dead."""
 
     total: int
     available: int
@@ -24,6 +24,7 @@ class Custody:
     unpaid: int
     paid: int
     returning: int  # over, not back on sale yet
+    dead: int  # admitted, and given up without a row
     next_expiry_ms: int | None
 
 
@@ -46,7 +47,8 @@ def _combine(tally: Tally, view: GateView) -> Custody:
     return Custody(
         total=view.total,
         available=view.available,
-        queued=view.admitted - tally.recorded,
+        queued=view.admitted - tally.recorded - tally.dead,
+        dead=tally.dead,
         unpaid=tally.unpaid,
         paid=tally.paid,
         returning=tally.ended - view.released,

@@ -224,6 +224,7 @@ class Tally:
     unpaid: int
     paid: int
     ended: int  # units whose release was decided
+    dead: int  # units of dead letters that have no row: admitted, and given back by nobody
     next_expiry_ms: int | None
 
 

@@ -3,15 +3,28 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, Insert, String, Update, bindparam, func, insert, null, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Insert,
+    ScalarSelect,
+    String,
+    Update,
+    bindparam,
+    func,
+    insert,
+    null,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import OrderState, RoundRef
 from seckill.failpoints import reached
 from seckill.ledgers.database import AnyRow, AnySelect, Database
-from seckill.ledgers.tables import order_events, orders, outbox, rounds
+from seckill.ledgers.tables import dead_letters, order_events, orders, outbox, rounds
 from seckill.numbers import OrderNumber
-from seckill.ports import OutboxItem, Release, Tally
+from seckill.ports import LetterState, OutboxItem, Release, Tally
 
 RELEASE = "release"
 TELL = "tell"
@@ -163,11 +176,21 @@ def select_tally(round_id: int) -> AnySelect:
             units(OrderState.UNPAID).label("unpaid"),
             units(OrderState.PAID).label("paid"),
             func.min(orders.c.expires_ms).filter(orders.c.state == OrderState.UNPAID).label("next_expiry_ms"),
+            _dead_units(round_id).label("dead"),
         )
         .select_from(rounds)
         .outerjoin(orders, orders.c.round_id == rounds.c.id)
         .where(rounds.c.id == round_id)
         .group_by(rounds.c.id, rounds.c.total, rounds.c.sold)
+    )
+
+
+def _dead_units(round_id: int) -> ScalarSelect[int]:
+    written = select(orders.c.id).where(orders.c.id == dead_letters.c.order_id, orders.c.round_id == round_id)
+    return (
+        select(func.coalesce(func.sum(dead_letters.c.quantity), 0))
+        .where(dead_letters.c.round_id == round_id, dead_letters.c.state == LetterState.DEAD, ~written.exists())
+        .scalar_subquery()
     )
 
 
@@ -180,4 +203,5 @@ def to_tally(row: AnyRow) -> Tally:
         paid=int(row.paid),
         ended=int(row.recorded) - int(row.unpaid) - int(row.paid),
         next_expiry_ms=row.next_expiry_ms,
+        dead=int(row.dead),
     )

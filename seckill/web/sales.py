@@ -140,7 +140,7 @@ async def custody(request: Request) -> Response:
         unpaid=taken.unpaid,
         paid=taken.paid,
         returning=taken.returning,
-        dead=0,
+        dead=taken.dead,
         sold=taken.unpaid + taken.paid,
         next_return_at=None if taken.next_expiry_ms is None else rfc3339(taken.next_expiry_ms),
     )

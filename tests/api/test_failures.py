@@ -21,7 +21,7 @@ async def test_a_poison_entry_among_many(node: Node, engine: Engine, redis_url: 
     sale = await node.create(units=1000, limit_per_buyer=2)
     responses = [await node.buy(sale, f"u{i}") for i in range(200)]
     orders = [response.json()["order_id"] for response in responses]
-    client = connect(redis_url)
+    client: Any = connect(redis_url)
     (found,) = await engine.ledger.sales()
     # Somebody's row has the slot of u100's order, so that the ledger must refuse it.
     stream = keys.orders(found.round.lane)
@@ -51,7 +51,7 @@ async def test_the_unit_of_a_failed_order_comes_back(node: Node, engine: Engine,
     """F15: cut the ledger's stock, so that it must refuse what the gate admitted."""
     sale = await node.create(units=2)
     first, second = [(await node.buy(sale, user)).json()["order_id"] for user in ("ann", "bob")]
-    client = connect(redis_url)
+    client: Any = connect(redis_url)
     (found,) = await engine.ledger.sales()
     stream = keys.orders(found.round.lane)
     ((entry_id, fields),) = [e for e in await client.xrange(stream) if b'"user":"bob"' in e[1][b"order"]]
@@ -76,7 +76,7 @@ async def test_the_unit_of_a_failed_order_comes_back(node: Node, engine: Engine,
 async def test_the_operators_desk(node: Node, engine: Engine, redis_url: str) -> None:
     sale = await node.create()
     (found,) = await engine.ledger.sales()
-    client = connect(redis_url)
+    client: Any = connect(redis_url)
     await client.xadd(keys.orders(found.round.lane), {"order": "{garbage"})
     await client.aclose()
     await node.work()
