@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from seckill.alarms import Alarm
 from seckill.domain import OrderState
 from seckill.entries import read_entry
 from seckill.errors import LedgerRefused, NotPossible
@@ -21,8 +22,9 @@ BATCH_MAX = 100
 
 
 class Failures:
-    def __init__(self, ledger: Ledger, delays_s: Sequence[float]) -> None:
+    def __init__(self, ledger: Ledger, alarm: Alarm, delays_s: Sequence[float]) -> None:
         self._ledger = ledger
+        self._alarm = alarm
         self._delays_s = tuple(delays_s)
 
     async def retry_due(self) -> int:
@@ -59,7 +61,8 @@ class Failures:
         if state is None or state is OrderState.FAILED:
             DEAD_LETTERS.inc()
             order = None if letter.number is None else int(letter.number)
-            log.critical("an order has failed for good", letter=letter.id, order=order, reason=reason, state=state)
+            facts = {"letter": letter.id, "order": order, "reason": reason}
+            await self._alarm.raise_("an order has failed for good", facts)
 
     async def replay(self, letter_id: int) -> Letter:
         """An operator wants one more try. Raises NotPossible with the reason."""

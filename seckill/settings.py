@@ -46,6 +46,13 @@ class Settings:
             "RabbitMQ, to carry orders to the workers: not available yet, leave it empty.",
         ),
     )
+    alarm_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("http", "https"),
+            "Where alarms are sent to, as a POST with JSON; when empty, they are only logged.",
+        ),
+    )
     data_dir: Path = field(
         default=Path(".seckill"),
         metadata=_about(Path, "Folder in which `seckill up` keeps its servers' data and its secrets."),
@@ -85,7 +92,7 @@ class Settings:
     retry_delays_s: tuple[float, ...] = field(
         default=(5.0, 10.0, 30.0),
         metadata=_about(
-            kinds.delays, "Waits before a failed order is tried again, then a dead letter: not in use yet.", "seconds"
+            kinds.delays, "Waits before a failed order is tried again; then it is a dead letter.", "seconds"
         ),
     )
     claim_idle_s: float = field(

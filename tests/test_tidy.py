@@ -14,8 +14,19 @@ FUNCTION_LINES_MAX = 70
 
 # Imports point inward. Each layer may import itself and what stands before it.
 LAYERS = [
-    {"errors", "outcomes", "numbers", "secrecy", "setting_kinds", "failpoints", "telemetry", "winners", "__init__"},
-    {"domain", "settings", "logs"},
+    {
+        "errors",
+        "outcomes",
+        "numbers",
+        "secrecy",
+        "setting_kinds",
+        "failpoints",
+        "alarms",
+        "telemetry",
+        "winners",
+        "__init__",
+    },
+    {"alarms", "domain", "settings", "logs"},
     {"ports", "loops", "entries"},
     {"afterlife", "batching", "catalogue", "custody", "failures", "rounds"},
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk"},

@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from seckill.afterlife import Afterlife
+from seckill.alarms import Alarm
 from seckill.catalogue import Catalogue
 from seckill.cli.running import environment, run, with_data_folder
 from seckill.failures import Failures
@@ -75,7 +76,9 @@ def keeper() -> None:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-            await run_keeper(role, afterlife, Failures(engine.ledger, settings.retry_delays_s), stop)
+            await run_keeper(
+                role, afterlife, Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s), stop
+            )
 
     run(main, settings)
 

@@ -17,6 +17,7 @@ from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
 from seckill.admission import AdmissionDesk
+from seckill.alarms import Alarm
 from seckill.buyer_orders import BuyerOrders
 from seckill.catalogue import Catalogue
 from seckill.errors import GateError, LedgerError
@@ -61,7 +62,7 @@ class Api:
             catalogue=catalogue,
             desk=AdmissionDesk(engine.gate, catalogue),
             operator_desk=OperatorDesk(engine.ledger, engine.gate),
-            failures=Failures(engine.ledger, settings.retry_delays_s),
+            failures=Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s),
             orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
             buyers=Buyers(settings),
             admin_key=AdminKey(settings.admin_key),

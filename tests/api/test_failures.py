@@ -3,6 +3,7 @@
 from typing import Any
 
 from seckill.afterlife import Afterlife
+from seckill.alarms import Alarm
 from seckill.failures import Failures
 from seckill.gates import keys
 from seckill.gates.redis import connect
@@ -11,7 +12,7 @@ from tests.api.conftest import OPERATOR, Node, buyer
 
 
 async def fail(node: Node, engine: Engine) -> None:
-    failures = Failures(engine.ledger, (0, 0, 0))
+    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
     while await failures.retry_due():
         pass
 

@@ -1,9 +1,12 @@
 """Entries that cannot be written: kept, tried again, given up; on every database."""
 
+import asyncio
 import json
+import re
 
 import pytest
 
+from seckill.alarms import Alarm
 from seckill.domain import Admission, OrderState, Round
 from seckill.errors import NotPossible
 from seckill.failures import Failures
@@ -53,7 +56,7 @@ async def retry_all(failures: Failures) -> int:
 async def test_after_the_last_try_it_is_failed_released_and_dead(ledger: SqlLedger) -> None:
     """F15, M15, M17."""
     round_, bad = await clash(ledger)
-    failures = Failures(ledger, DELAYS_S)
+    failures = Failures(ledger, Alarm(""), DELAYS_S)
     await ledger.set_aside(delivery(bad), "taken", 0)
     await ledger.set_aside(delivery(bad), "taken", 0)  # delivered again: one letter
     assert await retry_all(failures) == 3
@@ -75,7 +78,7 @@ async def test_the_tombstone_wins_against_a_late_commit(ledger: SqlLedger) -> No
     """F64: the worker that was given up for dead writes it after all."""
     round_, bad = await clash(ledger)
     await ledger.set_aside(delivery(bad), "taken", 0)
-    await retry_all(Failures(ledger, DELAYS_S))
+    await retry_all(Failures(ledger, Alarm(""), DELAYS_S))
     await ledger.cancel(admission(round_, 1).number, "ann")  # what stood against it is gone
     late = await ledger.record([bad])
     assert (late.new, late.repeated, late.states) == (0, 1, {bad.number: "failed"})
@@ -98,7 +101,7 @@ async def test_a_commit_that_was_quicker_is_not_failed(ledger: SqlLedger) -> Non
 
 async def test_a_later_try_may_work(ledger: SqlLedger) -> None:
     round_, bad = await clash(ledger)
-    failures = Failures(ledger, DELAYS_S)
+    failures = Failures(ledger, Alarm(""), DELAYS_S)
     await ledger.set_aside(delivery(bad), "taken", 0)
     assert await failures.retry_due() == 1
     await ledger.cancel(admission(round_, 1).number, "ann")
@@ -112,7 +115,7 @@ async def test_a_later_try_may_work(ledger: SqlLedger) -> None:
 
 async def test_what_cannot_be_read_goes_the_same_way(ledger: SqlLedger) -> None:
     """F43."""
-    failures = Failures(ledger, DELAYS_S)
+    failures = Failures(ledger, Alarm(""), DELAYS_S)
     await ledger.set_aside(Delivery(3, "7-7", "{not json\0", None, "cannot be read"), "cannot be read", 0)
     assert await retry_all(failures) == 3
     (letter,) = await ledger.letters(LetterState.DEAD, 10)
@@ -128,7 +131,7 @@ async def test_what_cannot_be_read_goes_the_same_way(ledger: SqlLedger) -> None:
 
 async def test_an_order_that_is_over_is_not_replayed(ledger: SqlLedger) -> None:
     _, bad = await clash(ledger)
-    failures = Failures(ledger, DELAYS_S)
+    failures = Failures(ledger, Alarm(""), DELAYS_S)
     await ledger.set_aside(delivery(bad), "taken", 0)
     await retry_all(failures)
     (letter,) = await ledger.letters(LetterState.DEAD, 10)
@@ -142,7 +145,7 @@ async def test_tries_wait_for_their_time(ledger: SqlLedger) -> None:
     _, bad = await clash(ledger)
     await ledger.set_aside(delivery(bad), "taken", 3600)
     assert await ledger.letters_due(10) == []
-    failures = Failures(ledger, (0, 3600))
+    failures = Failures(ledger, Alarm(""), (0, 3600))
     await ledger.set_aside(delivery(bad, "2-2"), "taken", 0)
     assert await failures.retry_due() == 1
     assert await failures.retry_due() == 0, "the second try is an hour away"
@@ -156,3 +159,29 @@ async def test_two_keepers_with_the_same_letter_count_one_try(ledger: SqlLedger)
     assert not await ledger.put_off(letter, "again", 0)
     (after,) = await ledger.letters_due(10)
     assert (after.attempts, len(after.history)) == (2, 2)
+
+
+async def test_people_are_told_once(ledger: SqlLedger) -> None:
+    """By a real POST to a real address; one that nobody answers holds up nothing."""
+    _, bad = await clash(ledger)
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(re.findall(rb"(?i)content-length: (\d+)", head)[0])
+        heard.append(await reader.readexactly(length))
+        writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    await ledger.set_aside(delivery(bad), "taken", 0)
+    await retry_all(Failures(ledger, Alarm(f"http://127.0.0.1:{port}/alarm"), DELAYS_S))
+    server.close()
+    await server.wait_closed()
+    (told,) = map(json.loads, heard)
+    assert (told["alarm"], told["order"]) == ("an order has failed for good", int(bad.number))
+    await ledger.set_aside(Delivery(0, "2-2", "{", None, "cannot be read"), "cannot be read", 0)
+    await retry_all(Failures(ledger, Alarm(f"http://127.0.0.1:{port}/nobody"), DELAYS_S))
+    assert len(await ledger.letters(LetterState.DEAD, 10)) == 2

@@ -1,0 +1,32 @@
+"""Telling people: a POST to an address that the operator has set. Best effort, and never in anybody's way."""
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Mapping
+
+import structlog
+
+log = structlog.get_logger()
+
+TIMEOUT_S = 5.0
+
+
+class Alarm:
+    """Without an address, the log has to do."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+        log.critical(what, **facts)
+        if self._url:
+            try:
+                await asyncio.to_thread(self._post, json.dumps({"alarm": what, **facts}).encode())
+            except (OSError, ValueError) as error:
+                log.error("the alarm could not be delivered", reason=str(error))
+
+    def _post(self, body: bytes) -> None:
+        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})  # noqa: S310 (checked)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S):  # noqa: S310 (http or https by the settings)
+            pass
