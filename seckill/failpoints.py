@@ -16,6 +16,8 @@ NAMES = frozenset(
     {
         "api.admit.before",
         "api.admit.after",
+        "keeper.epoch.after",
+        "keeper.fill.before",
         "keeper.outbox.after",
         "keeper.release.after",
         "ledger.end.inside",

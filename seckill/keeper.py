@@ -1,15 +1,18 @@
 """The keeper: the clockwork beside the sale."""
 
 import asyncio
+from collections.abc import Mapping
 
 import structlog
 
 from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.catalogue import Catalogue
+from seckill.domain import Round
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
-from seckill.ports import Gate, Ledger, Transport
-from seckill.rounds import Sync, bring_to_gate
+from seckill.ports import Gate, Ledger, Pulse, Transport
+from seckill.rebuilding import Rebuilder
+from seckill.rounds import FIRST_EPOCH, Sync, bring_to_gate
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
 log = structlog.get_logger()
@@ -30,6 +33,7 @@ class Keeper:
         self._transport = transport
         self._ledger = ledger
         self._catalogue = catalogue
+        self._rebuilder = Rebuilder(gate, transport, ledger)
         self._lanes: set[int] = set()
         self._lost: set[int] = set()
 
@@ -40,20 +44,43 @@ class Keeper:
             done += await bring_to_gate(round_, self._gate, self._ledger) is Sync.DONE
         return done
 
-    async def look_for_losses(self) -> set[int]:
-        """Rounds that were opened and that the gate no longer has."""
+    async def look_for_losses(self) -> list[Round]:
+        """Rounds that were opened and that the gate no longer has, has in another epoch, or has from an earlier time.
+
+        The ledger is read before the gate: what it has written then, the gate must have admitted by now."""
         await self._catalogue.refresh_sales()
-        await self._catalogue.refresh_pulses()
-        lost = set()
-        for round_ in self._catalogue.without_pulse():
-            sale = await self._ledger.sale(round_.sale_id)  # the newest word: it may not have been opened yet
-            if sale is not None and sale.round.id == round_.id and sale.round.synced_revision > 0:
-                lost.add(round_.id)
-        for round_id in sorted(lost - self._lost):
-            log.error("the gate has lost a round: it refuses with not_ready", round=round_id)
-        self._lost = lost
+        if not self._catalogue.is_fresh():
+            await self._catalogue.refresh_pulses()  # which rounds are on is for the gate's clock to say
+        written = await self._ledger.written([round_.id for round_ in self._catalogue.watched()])
+        pulses = await self._catalogue.refresh_pulses()
+        suspects = {round_.sale_id for round_ in self._catalogue.without_pulse()}
+        for round_ in self._catalogue.watched():
+            pulse = pulses.get(round_.id)
+            if pulse is not None and (pulse.admitted < written.get(round_.id, 0) or pulse.epoch != round_.epoch):
+                suspects.add(round_.sale_id)
+        lost = [found for sale_id in sorted(suspects) if (found := await self._confirm(sale_id, pulses, written))]
+        for round_ in lost:
+            if round_.id not in self._lost:
+                log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
+        self._lost = {round_.id for round_ in lost}
         ROUNDS_MISSING.set(len(lost))
         return lost
+
+    async def _confirm(self, sale_id: int, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
+        """By the ledger's newest word: what we know by heart may be older than the gate's."""
+        sale = await self._ledger.sale(sale_id)
+        if sale is None or (sale.round.epoch == FIRST_EPOCH and sale.round.synced_revision == 0):
+            return None  # not opened yet is not lost
+        self._catalogue.put(sale)
+        pulse = pulses.get(sale.round.id)
+        if pulse is None or pulse.epoch != sale.round.epoch:
+            return sale.round
+        return sale.round if pulse.admitted < written.get(sale.round.id, 0) else None
+
+    async def rebuild_losses(self) -> int:
+        """Returns how many sell again."""
+        rebuilt = [await self._rebuilder.step(round_) for round_ in await self.look_for_losses()]
+        return sum(rebuilt)
 
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()
@@ -71,8 +98,8 @@ class Keeper:
 async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, stop: Stop) -> None:
     async def step() -> None:
         await keeper.sync_rounds()
-        await keeper.look_for_losses()
         await keeper.measure_backlog()
+        await keeper.rebuild_losses()
         await keeper.retire_consumers()
 
     async def expire() -> None:

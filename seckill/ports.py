@@ -61,6 +61,8 @@ class Pulse:
 
     version: int
     available: int
+    admitted: int
+    epoch: int
 
 
 class Found(StrEnum):
@@ -120,6 +122,18 @@ class Gate(Protocol):
 
     async def release(self, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
         """Puts the units of these orders on sale again, once for each order, however often it is called."""
+
+    async def fence(self, round_: Round) -> None:
+        """Nobody is admitted any more, until the round has been rebuilt under another epoch."""
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        """Empties the round for its new epoch; nobody is admitted. Makes every rebuild with another token void. False
+        if the gate has the round in this epoch already."""
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool: ...
+
+    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+        """When the round was created anew, for `mark_opened`. None if the rebuild is void."""
 
     async def inspect(self, ref: RoundRef) -> GateView | None: ...
 
@@ -281,6 +295,15 @@ class Ledger(Protocol):
         """Notes the opening unless one is noted already. Returns the one that counts; None for another epoch."""
 
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
+
+    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
+        """Units that workers have ever written, by round."""
+
+    async def next_epoch(self, round_id: int, epoch: int) -> Round | None:
+        """Makes entries of this epoch void and the round ready to be rebuilt. None if somebody else was quicker."""
+
+    async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
+        """All orders of the buyers after this one in the order of their names, for so many buyers."""
 
     async def lanes_in_use(self) -> set[int]: ...
 

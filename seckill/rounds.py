@@ -23,12 +23,17 @@ from seckill.ports import Found, Gate, Ledger, Update
 log = structlog.get_logger()
 
 
+FIRST_EPOCH = 1
+
+
 class Sync(StrEnum):
     DONE = "done"
     LOST = "lost"
 
 
 async def bring_to_gate(round_: Round, gate: Gate, ledger: Ledger) -> Sync:
+    if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:
+        return _lost(round_, Update.MISSING)  # to be rebuilt, never to be filled
     if round_.opened_ms is None:
         opening = await gate.open_round(round_)
         if opening.found in (Found.OTHER_EPOCH, Found.REMNANT):

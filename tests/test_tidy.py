@@ -28,7 +28,7 @@ LAYERS = [
     },
     {"alarms", "domain", "settings", "logs"},
     {"ports", "loops", "entries"},
-    {"afterlife", "batching", "catalogue", "custody", "failures", "rounds"},
+    {"afterlife", "batching", "catalogue", "custody", "failures", "rebuilding", "rounds"},
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk"},
     {"gates", "transports", "ledgers", "embedded"},
     {"wiring"},

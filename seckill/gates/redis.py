@@ -1,7 +1,7 @@
 """The gate on a Valkey or Redis server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -22,10 +22,13 @@ from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, R
 CONNECT_TIMEOUT_S = 2
 # Beyond this callers wait for each other. Claims need one for each round that is on.
 CONNECTIONS_MAX = 64
+# A rebuild is finished in a later second than it was begun in, at the earliest.
+EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
 
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+_PULSE = ("version", "available", "admitted", "epoch", "status")
 _SCRIPTS = files("seckill.gates") / "lua"
 
 
@@ -83,6 +86,7 @@ class RedisGate:
         self._update = Script("update_round")
         self._inspect = Script("inspect")
         self._release = Script("release")
+        self._rebuild = Script("rebuild")
 
     @asynccontextmanager
     async def _connection(self, client: Redis | None = None) -> AsyncIterator[Any]:
@@ -149,6 +153,29 @@ class RedisGate:
             reply = await self._release.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
         return [Released(result.decode()) for result in reply[1:]]
 
+    async def fence(self, round_: Round) -> None:
+        await self._rebuild_step(round_.ref, "fence", round_.epoch)
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        r = round_
+        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, token)
+        return bool((await self._rebuild_step(r.ref, "begin", *args))[0] == b"done")
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        records = [part for user, held in holdings.items() for part in (user, " ".join(map(_written, held)))]
+        return bool((await self._rebuild_step(ref, "fill", token, *records))[0] == b"done")
+
+    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+        while True:
+            word, opened_ms = await self._rebuild_step(ref, "finish", token, admitted, released)
+            if word != b"early":
+                return int(opened_ms) if word == b"done" else None
+            await asyncio.sleep(EARLY_S)
+
+    async def _rebuild_step(self, ref: RoundRef, *args: object) -> Any:
+        async with self._connection() as connection:
+            return await self._rebuild.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
+
     async def inspect(self, ref: RoundRef) -> GateView | None:
         async with self._connection() as connection:
             reply = await self._inspect.call(
@@ -182,13 +209,11 @@ class RedisGate:
         async with self._connection() as connection:
             commands = [
                 ("TIME",),
-                *(("HMGET", keys.round_(ref), "version", "available", "status") for ref in refs),
+                *(("HMGET", keys.round_(ref), *_PULSE) for ref in refs),
             ]
             time, *rows = await _pipeline(connection, commands)
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
-        return now_ms, [
-            None if row[0] is None or row[2] == b"preparing" else Pulse(int(row[0]), int(row[1])) for row in rows
-        ]
+        return now_ms, [None if row[0] is None or row[4] == b"preparing" else Pulse(*map(int, row[:4])) for row in rows]
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
         if not refs:
@@ -237,6 +262,11 @@ async def _pipeline(connection: Any, commands: Sequence[tuple[object, ...]]) -> 
     if refused is not None:
         raise refused
     return replies
+
+
+def _written(held: Holding) -> str:
+    number = held.number
+    return f"{number.seconds}:{number.counter}:{held.quantity}:{held.slot}:{held.request_id}:{int(held.live)}"
 
 
 def _holdings(lane: int, record: bytes) -> tuple[Holding, ...]:

@@ -59,7 +59,7 @@ class Recording:
             update(rounds)
             .where(rounds.c.id == bindparam("round"), rounds.c.epoch == bindparam("of_epoch"))
             .where(rounds.c.sold + units <= rounds.c.total)
-            .values(sold=rounds.c.sold + units)
+            .values(sold=rounds.c.sold + units, written=rounds.c.written + units)
         )
 
     async def run(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import and_, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import Admission, Order, OrderState, Round, Sale, SaleChange, SaleDraft
+from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
 from seckill.ledgers import catalogue, endings, letters
 from seckill.ledgers.database import AnyRow, Database
 from seckill.ledgers.edge import edge
@@ -88,6 +88,36 @@ class SqlLedger:
                 .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.synced_revision < revision)
                 .values(synced_revision=revision)
             )
+
+    @to_the_end
+    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
+        wanted = select(rounds.c.id, rounds.c.written).where(rounds.c.id.in_(round_ids))
+        async with self._reading() as connection:
+            return {row.id: row.written for row in await connection.execute(wanted)}
+
+    @to_the_end
+    async def next_epoch(self, round_id: int, epoch: int) -> Round | None:
+        async with self._writing() as connection:
+            changed = await connection.execute(
+                update(rounds)
+                .where(rounds.c.id == round_id, rounds.c.epoch == epoch)
+                .values(epoch=epoch + 1, opened_ms=None, synced_revision=0)
+            )
+            if changed.rowcount != 1:
+                return None
+            found = await connection.execute(select(rounds).where(rounds.c.id == round_id))
+            return catalogue.to_round(found.one())
+
+    @to_the_end
+    async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
+        this = and_(orders.c.round_id == round_id, orders.c.user_id > after)
+        users = select(orders.c.user_id).where(this).distinct().order_by(orders.c.user_id).limit(count)
+        wanted = select(orders).where(orders.c.round_id == round_id, orders.c.user_id.in_(users))
+        found: dict[str, list[Holding]] = {}
+        async with self._reading() as connection:
+            for row in await connection.execute(wanted.order_by(orders.c.user_id, orders.c.id)):
+                found.setdefault(row.user_id, []).append(_to_holding(row))
+        return found
 
     @to_the_end
     async def lanes_in_use(self) -> set[int]:
@@ -271,6 +301,16 @@ class SqlLedger:
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
         async with edge(self.database, READ_WITHIN_S), self.database.readers.connect() as connection:
             yield connection
+
+
+def _to_holding(row: AnyRow) -> Holding:
+    return Holding(
+        number=OrderNumber.from_int(row.id),
+        quantity=row.quantity,
+        slot=row.slot,
+        request_id=row.request_id,
+        live=row.active_slot is not None,
+    )
 
 
 def _to_order(row: AnyRow) -> Order:

@@ -68,6 +68,8 @@ rounds = Table(
     Column("lane", Integer, nullable=False),
     Column("total", BigInteger, nullable=False),
     Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units of live orders
+    # Units that workers have ever written. A gate that has admitted fewer has gone back in time.
+    Column("written", BigInteger, nullable=False, server_default=text("0")),
     Column("limit_per_buyer", Integer, nullable=False),
     Column("begins_ms", BigInteger, nullable=False),
     Column("ends_ms", BigInteger, nullable=False),

@@ -52,6 +52,7 @@ def _create_catalogue() -> None:
         sa.Column("lane", sa.Integer, nullable=False),
         sa.Column("total", sa.BigInteger, nullable=False),
         sa.Column("sold", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+        sa.Column("written", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.Column("limit_per_buyer", sa.Integer, nullable=False),
         sa.Column("begins_ms", sa.BigInteger, nullable=False),
         sa.Column("ends_ms", sa.BigInteger, nullable=False),

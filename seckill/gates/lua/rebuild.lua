@@ -1,0 +1,46 @@
+-- Rebuilds a round from the ledger, in three kinds of steps. Nobody is admitted before `update_round` has run after the
+-- last of them. Every `begin` makes all earlier ones void, so that two keepers cannot mix their readings.
+--
+-- KEYS  1 round (hash)   2 buyers (hash)
+-- ARGV  1 begin: 2 id   3 lane   4 epoch   5 total   6 limit   7 begins_ms   8 ends_ms   9 a token of the caller's
+--       1 fence: 2 epoch
+--       1 fill: 2 token, then two for each buyer: user, record
+--       1 finish: 2 token   3 units ever admitted   4 units ever released
+-- Reply {word, opened_ms}
+--       begin: done | current (the gate has the round in this epoch or a later one, open to buyers)
+--       fence: done | void (the gate does not have the round in this epoch)
+--       finish: also early (in the second of the beginning: its order numbers may have been given out before the loss)
+--       fill, finish: done | void (somebody else has begun since)
+
+local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'rebuild', 'total', 'begun_s')
+local time = redis.call('TIME')
+
+if ARGV[1] == 'begin' then
+  if round[1] and tonumber(round[1]) >= tonumber(ARGV[4]) and round[2] ~= 'preparing' then return {'current', 0} end
+  redis.call('DEL', KEYS[1], KEYS[2])
+  redis.call('HSET', KEYS[1], 'id', ARGV[2], 'lane', ARGV[3], 'epoch', ARGV[4], 'revision', 0,
+             'version', tonumber(ARGV[4]) * 1000000000, -- never one that a node has seen before
+             'status', 'preparing', 'limit', ARGV[6], 'begins_ms', ARGV[7], 'ends_ms', ARGV[8],
+             'total', ARGV[5], 'available', 0, 'admitted', 0, 'released', 0, 'rebuild', ARGV[9], 'begun_s', time[1])
+  return {'done', 0}
+end
+
+if ARGV[1] == 'fence' then
+  if round[1] ~= ARGV[2] then return {'void', 0} end
+  redis.call('HSET', KEYS[1], 'status', 'preparing', 'opened_ms', 0) -- no update can open it again
+  return {'done', 0}
+end
+
+if round[2] ~= 'preparing' or round[3] ~= ARGV[2] then return {'void', 0} end
+if ARGV[1] == 'fill' then
+  redis.call('HSET', KEYS[2], unpack(ARGV, 3))
+  return {'done', 0}
+end
+
+if tonumber(time[1]) <= tonumber(round[5]) then return {'early', 0} end
+local admitted, released = tonumber(ARGV[3]), tonumber(ARGV[4])
+local opened_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+redis.call('HSET', KEYS[1], 'admitted', admitted, 'released', released,
+           'available', tonumber(round[4]) - admitted + released, 'opened_ms', opened_ms)
+redis.call('HDEL', KEYS[1], 'rebuild', 'begun_s')
+return {'done', opened_ms}

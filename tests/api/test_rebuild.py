@@ -1,0 +1,157 @@
+"""A gate that forgot, or went back in time: fenced, rebuilt from the ledger, selling on; never a unit too many."""
+
+from typing import Any
+
+import pytest
+
+from seckill.afterlife import Afterlife
+from seckill.alarms import Alarm
+from seckill.catalogue import Catalogue
+from seckill.failures import Failures
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.keeper import Keeper
+from seckill.wiring import Engine
+from tests.api.conftest import OPERATOR, Node, buyer
+
+
+@pytest.fixture
+def keeper(engine: Engine) -> Keeper:
+    return Keeper(engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids))
+
+
+async def flush(redis_url: str) -> None:
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+
+
+async def rebuild(keeper: Keeper) -> None:
+    for _ in range(5):
+        await keeper.measure_backlog()
+        if await keeper.rebuild_losses():
+            return
+    pytest.fail("the round was not rebuilt")
+
+
+async def custody(node: Node, sale: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = (await node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()
+    return found
+
+
+async def test_an_empty_gate_is_rebuilt_and_sells_on(node: Node, keeper: Keeper, redis_url: str) -> None:
+    sale = await node.create(units=5, limit_per_buyer=2)
+    kept = (await node.buy(sale, "ann", key="k")).json()
+    ended = (await node.buy(sale, "bob", key="k")).json()
+    await node.work()
+    await node.http.post(f"/v1/orders/{ended['order_id']}/cancel", headers=buyer("bob"))
+    await flush(redis_url)
+    assert (await node.buy(sale, "cid")).json()["code"] == "not_ready"
+    await rebuild(keeper)
+    await node.refresh()
+    assert await keeper.look_for_losses() == []
+    assert (await custody(node, sale))["available"] == 4
+    again = await node.buy(sale, "ann", key="k")
+    assert (again.status_code, again.json()["order_id"]) == (202, kept["order_id"]), "keys are remembered"
+    over = await node.buy(sale, "bob", key="k")
+    assert over.json() == ended | {"state": "cancelled"}, "also those of orders that are over"
+    assert [(await node.buy(sale, f"u{i}")).status_code for i in range(5)] == [202] * 4 + [409]
+    await node.work()
+    found = await custody(node, sale)
+    assert (found["available"], found["unpaid"], found["returning"], found["queued"]) == (0, 5, 0, 0)
+
+
+async def test_releases_decided_before_and_after_the_rebuild_count_once(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    sale = await node.create(units=4)
+    orders = {user: (await node.buy(sale, user)).json()["order_id"] for user in ("ann", "bob")}
+    await node.work()
+    await node.http.post(f"/v1/orders/{orders['ann']}/cancel", headers=buyer("ann"))  # decided, not relayed
+    await flush(redis_url)
+    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+    assert await afterlife.relay() == 0, "the gate does not have the round"
+    await rebuild(keeper)
+    assert await afterlife.relay() == 1
+    assert (await custody(node, sale))["available"] == 3
+    await node.http.post(f"/v1/orders/{orders['bob']}/cancel", headers=buyer("bob"))
+    assert await afterlife.relay() == 1
+    assert (await custody(node, sale))["available"] == 4
+
+
+async def test_a_gate_that_went_back_in_time_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """An old backup or a lagging replica: it counts fewer admissions than the ledger has orders."""
+    sale = await node.create(units=10)
+    (found,) = await engine.ledger.sales()
+    client: Any = connect(redis_url)
+    old = {key: await client.dump(key) for key in (keys.round_(found.round.ref),)}
+    for user in ("ann", "bob", "cid"):
+        await node.buy(sale, user)
+    await node.work()
+    for key, value in old.items():
+        await client.delete(key, keys.buyers(found.round.ref))
+        await client.restore(key, 0, value)
+    await client.aclose()
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await custody(node, sale))["available"] == 7
+    assert (await node.buy(sale, "ann")).json()["code"] == "limit_reached"
+
+
+async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
+    """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
+    sale = await node.create(units=2)
+    order_id = (await node.buy(sale, "ann")).json()["order_id"]
+    in_hand = await engine.transport.read(10, 0)
+    await flush(redis_url)
+    await rebuild(keeper)
+    await node.refresh()
+    assert [(await node.buy(sale, user)).status_code for user in ("bob", "cid", "dan")] == [202, 202, 409]
+    await node.worker.record(in_hand)
+    await node.work()
+    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    while await failures.retry_due():
+        pass
+    assert (await node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))).json()["state"] == "failed"
+    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    view = await engine.gate.inspect((await engine.ledger.sales())[0].round.ref)
+    assert view is not None
+    assert (view.available, view.admitted) == (0, 2), "nothing was given back that was not taken"
+    assert await keeper.look_for_losses() == [], "and no second rebuild"
+
+
+async def test_a_rebuild_that_was_begun_again_makes_the_first_void(node: Node, engine: Engine, redis_url: str) -> None:
+    sale = await node.create(units=3)
+    await node.buy(sale, "ann")
+    await node.work()
+    await flush(redis_url)
+    (found,) = await engine.ledger.sales()
+    raised = await engine.ledger.next_epoch(found.round.id, found.round.epoch)
+    assert raised is not None
+    assert await engine.ledger.next_epoch(found.round.id, found.round.epoch) is None
+    gate, ref = engine.gate, raised.ref
+    holdings = await engine.ledger.holdings(raised.id, "", 10)
+    assert await gate.begin_rebuild(raised, "one")
+    assert await gate.begin_rebuild(raised, "two")
+    assert not await gate.fill(ref, "one", holdings)
+    assert await gate.finish_rebuild(ref, "one", 1, 0) is None
+    assert await gate.fill(ref, "two", holdings)
+    assert (await node.buy(sale, "bob")).json()["code"] == "not_ready"
+    assert await gate.finish_rebuild(ref, "two", 1, 0) is not None
+
+
+async def test_nothing_opens_a_fenced_round_but_its_rebuild(node: Node, engine: Engine, keeper: Keeper) -> None:
+    sale = await node.create(units=3)
+    (found,) = await engine.ledger.sales()
+    await engine.gate.fence(found.round)
+    assert (await node.buy(sale, "ann")).json()["code"] == "not_ready"
+    changed = await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
+    assert changed.status_code == 503, "stored, not in force"
+    assert (await node.buy(sale, "ann")).json()["code"] == "not_ready"
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "ann")).status_code == 202
+    assert (await custody(node, sale))["available"] == 3
