@@ -61,22 +61,22 @@ class BuyerOrders:
         orders = [recorded(order) for order in await self._ledger.orders_of(user, before, count)]
         if before is not None:
             return orders
-        return (await self._queued(user, {order.number for order in orders}) + orders)[:count]
+        newer = await self._not_listed(user, {order.number for order in orders})
+        return sorted(newer + orders, key=lambda order: order.number, reverse=True)[:count]
 
-    async def _queued(self, user: str, known: set[OrderNumber]) -> list[OrderView]:
-        """Orders of the rounds that are on, which the worker has not written yet."""
-        sales = {round_.id: self._catalogue.sale_of_round(round_.id) for round_ in self._catalogue.watched()}
-        refs = [sale.round.ref for sale in sales.values() if sale is not None]
+    async def _not_listed(self, user: str, listed: set[OrderNumber]) -> list[OrderView]:
+        """What the gate has and the list has not: still queued, or written since the list was read."""
+        refs = self._catalogue.recent_rounds()
         found = []
         for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
-            sale = sales[ref.id]
+            sale = self._catalogue.sale_of_round(ref.id)
             found += [
                 queued(sale, holding)
                 for holding in holdings
-                if sale is not None and holding.live and holding.number not in known
+                if sale is not None and holding.live and holding.number not in listed
             ]
-        missing = {order.number for order in await self._ledger.orders([order.number for order in found])}
-        return sorted((order for order in found if order.number not in missing), key=lambda o: o.number, reverse=True)
+        written = {order.number: recorded(order) for order in await self._ledger.orders([o.number for o in found])}
+        return [written.get(order.number, order) for order in found]
 
     async def wait_for_change(self, user: str, number: OrderNumber, seen: str, wait_s: float) -> OrderView | None:
         """The order as soon as its state differs from `seen`, or as it is when the time is over."""

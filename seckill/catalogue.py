@@ -117,14 +117,17 @@ class Catalogue:
         sale_id = self._sale_of_round.get(round_id)
         return None if sale_id is None else self._sales[sale_id]
 
-    def recent_rounds(self, lane: int) -> Sequence[RoundRef]:
-        """Rounds of the lane whose orders may not all be in the ledger yet."""
+    def recent_rounds(self, lane: int | None = None) -> Sequence[RoundRef]:
+        """Rounds, of one lane or all, whose orders may not all be in the ledger yet."""
         now_ms = self.now_ms()
         return [
             sale.round.ref
             for sale in self._sales.values()
-            if sale.round.lane == lane and sale.round.begins_ms <= now_ms < sale.round.ends_ms + RECENT_MS
+            if lane in (None, sale.round.lane) and sale.round.begins_ms <= now_ms < sale.round.ends_ms + RECENT_MS
         ]
+
+    def lanes(self) -> set[int]:
+        return {sale.round.lane for sale in self._sales.values()}
 
     def quietest_lane(self, lanes: int) -> int:
         """Where the fewest rounds are on or to come, so that load spreads."""

@@ -87,7 +87,7 @@ class Keeper:
         if lanes != self._lanes:
             await self._transport.prepare(sorted(lanes))
             self._lanes = lanes
-        backlog = await self._transport.backlog()
+        backlog = await self._transport.backlog(lanes)
         BACKLOG.set(backlog)
         return backlog
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -13,6 +14,8 @@ log = structlog.get_logger()
 # A failing loop tries again after this, doubled up to the maximum, with jitter so that nodes do not march in step.
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 2.0
+# A step that went on for so long was well until then: what ends it is a new outage.
+WELL_S = 5.0
 
 
 class Stop:
@@ -45,19 +48,22 @@ async def repeat(
     backoff_s = BACKOFF_S_MIN
     failing = False
     while not stop.is_set():
+        began_s = time.monotonic()
         try:
             await step()
         except Exception as error:
+            if time.monotonic() - began_s > WELL_S:
+                failing, backoff_s = False, BACKOFF_S_MIN
             if not isinstance(error, SeckillError):
                 log.exception("a step of the loop failed", loop=name)
             elif not failing:  # once for each outage, not once for each try
-                log.warning("the loop waits for something to come back", loop=name, reason=str(error))
+                log.warning("waiting", loop=name, reason=str(error))
             failing = True
             await stop.wait(backoff_s * random.uniform(0.5, 1.0))  # noqa: S311 (jitter, not a secret)
             backoff_s = min(backoff_s * 2, BACKOFF_S_MAX)
             continue
         if failing:
-            log.info("the loop goes on", loop=name)
+            log.info("going on", loop=name)
         if once:
             return
         failing = False

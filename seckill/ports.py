@@ -1,6 +1,6 @@
 """What the use cases need from the outside, with the promises that every backend keeps."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -185,8 +185,8 @@ class Transport(Protocol):
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
         """Call only after the ledger has committed: these will never be delivered again."""
 
-    async def backlog(self) -> int:
-        """Entries not settled yet, over all lanes."""
+    async def backlog(self, lanes: Collection[int]) -> int:
+        """Entries not settled yet in these lanes."""
 
     async def retire_consumers(self, idle_s: float) -> int:
         """Forgets consumers that hold nothing and have been silent for so long."""

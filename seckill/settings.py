@@ -28,14 +28,14 @@ class Settings:
     redis_url: str = field(
         default="",
         metadata=_about(
-            kinds.url("redis", "rediss", "unix", "memory"),
+            kinds.url("redis", "rediss", "unix"),
             "Where Valkey or Redis is; when empty, `seckill up` starts one of its own.",
         ),
     )
     database_url: str = field(
         default="",
         metadata=_about(
-            kinds.url("sqlite", "postgresql", "mysql", "mariadb"),
+            kinds.url("sqlite", "postgresql", "postgres"),
             "Where the ledger is; when empty, `seckill up` keeps it in SQLite in the data folder.",
         ),
     )

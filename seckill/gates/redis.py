@@ -12,7 +12,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from seckill.domain import Answer, Claim, Holding, Round, RoundRef
-from seckill.errors import GateUnavailable, GateUnclear, StartError
+from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
 from seckill.gates import keys
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
@@ -233,13 +233,23 @@ class RedisGate:
                 return
 
     async def check(self, durability: str) -> None:
-        async with self._connection() as connection:
-            info = await _execute(connection, "INFO", "everything")
-            try:
-                fsync = await _execute(connection, "CONFIG GET", "appendfsync")
-            except exceptions.ResponseError:  # managed servers hide it; what cannot be seen cannot be judged
-                fsync = None
+        try:
+            async with self._connection() as connection:
+                info = await _execute(connection, "INFO", "everything")
+                try:
+                    fsync = await _execute(connection, "CONFIG GET", "appendfsync")
+                except exceptions.ResponseError:  # managed servers hide it; what cannot be seen cannot be judged
+                    fsync = None
+        except GateError as error:
+            remedy = "start it, or mend SECKILL_REDIS_URL"
+            raise StartError(
+                f"Valkey/Redis at {self._where()} cannot be used ({error.__cause__}): {remedy}."
+            ) from error
         check_server(info, fsync, durability)
+
+    def _where(self) -> str:
+        facts = self._client.connection_pool.connection_kwargs
+        return str(facts.get("path") or f"{facts.get('host')}:{facts.get('port')}")
 
     async def ping(self) -> None:
         async with self._connection() as connection:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from itertools import chain
@@ -110,10 +110,10 @@ class StreamTransport:
             deleted += counts[1]
         return Settled(acknowledged, deleted)
 
-    async def backlog(self) -> int:
+    async def backlog(self, lanes: Collection[int]) -> int:
         with _translated():
             async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=False) as pipeline:
-                for lane in self._lanes:
+                for lane in lanes:
                     pipeline.xlen(keys.orders(lane))
                 return sum(await pipeline.execute())
 

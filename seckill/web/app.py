@@ -1,7 +1,7 @@
 """The ASGI application: the claim route first, then the framework with everything else."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -11,7 +11,7 @@ import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
@@ -25,12 +25,13 @@ from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.operator_desk import NotInForce, OperatorDesk
 from seckill.settings import Settings
+from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.claim import ClaimRoute
 from seckill.web.context import Context, context
 from seckill.web.openapi import document
 from seckill.web.problems import Problem, not_found
-from seckill.web.routes import ROUTES
+from seckill.web.routes import ROUTES, Handler
 from seckill.web.sales import view as sale_view
 from seckill.wiring import Engine
 
@@ -40,6 +41,7 @@ STATIC = str(files("seckill.web") / "static")
 SALES_EVERY_S = 0.5
 PULSES_EVERY_S = 0.2
 LOOK_UP_EVERY_S = 1.0
+FIGURES_EVERY_S = 1.0
 # Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -86,6 +88,10 @@ class Api:
         async def pulses() -> None:
             ctx.desk.forget(await ctx.catalogue.refresh_pulses())
 
+        async def figures() -> None:
+            BACKLOG.set(await ctx.engine.transport.backlog(ctx.catalogue.lanes()))
+            ROUNDS_MISSING.set(len(ctx.catalogue.without_pulse()))
+
         async def listen() -> None:
             await ctx.orders.listen(ctx.engine.transport)
 
@@ -95,6 +101,7 @@ class Api:
                 repeat("sales", ctx.catalogue.refresh_sales, stop, SALES_EVERY_S),
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
                 repeat("states", listen, stop),
+                repeat("figures", figures, stop, FIGURES_EVERY_S),
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
             )
         ]
@@ -116,10 +123,12 @@ def _framework(ctx: Context) -> Starlette:
     async def docs(_: Request) -> Response:
         return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
 
-    routes: list[BaseRoute] = [
-        StarletteRoute(route.path, route.handler, methods=[route.method]) for route in ROUTES if route.handler
-    ]
+    async def home(_: Request) -> Response:
+        return RedirectResponse("/docs")
+
+    routes: list[BaseRoute] = _by_path()
     routes += [
+        StarletteRoute("/", home),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -137,6 +146,26 @@ def _framework(ctx: Context) -> Starlette:
     )
     app.state.context = ctx
     return app
+
+
+def _by_path() -> list[BaseRoute]:
+    """One route for each path, so that a wrong method learns all the right ones."""
+    handlers: dict[str, dict[str, Handler]] = {}
+    for route in ROUTES:
+        handlers.setdefault(route.path, {})[route.method] = route.handler or _nothing
+    return [StarletteRoute(path, _dispatch(found), methods=list(found)) for path, found in handlers.items()]
+
+
+def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
+    async def endpoint(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+    return endpoint
+
+
+async def _nothing(_: Request) -> Response:
+    """In the place of the claim route, which answers before the framework is asked."""
+    raise not_found()
 
 
 async def _problem(_: Request, error: Exception) -> Response:

@@ -48,10 +48,29 @@ def _depth(body: bytes) -> int:
     return deepest
 
 
+# What msgspec says, and what people understand. The first that fits.
+_SENTENCES: tuple[tuple[str, str], ...] = (
+    (r"missing required field", "is missing"),
+    (r"unknown field", "is not a field of this request"),
+    (r"Expected `int` >= (\d+)", r"must be a whole number, \1 or more"),
+    (r"Expected `int` <= (\d+)", r"must be a whole number, \1 at most"),
+    (r"Expected `int`|Integer value out of range", "must be a whole number"),
+    (r"Expected `str` of length >= 1", "must not be empty"),
+    (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
+    (r"matching regex '\^\[A-Z\]\{3\}\$'", "must be three capital letters, such as CNY"),
+    (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
+    (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),
+    (r"Expected `str", "must be text"),
+    (r"Expected `object`", "must be a JSON object"),
+)
+
+
 def _field_and_message(text: str) -> tuple[str, str]:
     """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
     message, _, path = text.partition(" - at `$")
-    if path:
-        return path.strip("`").lstrip(".") or "body", message
     named = re.search(r"field `([^`]*)`", message)
-    return (named.group(1) if named else "body"), message
+    field = path.strip("`").lstrip(".") or (named.group(1) if named else "body")
+    for pattern, sentence in _SENTENCES:
+        if found := re.search(pattern, message):
+            return field, found.expand(sentence)
+    return field, message

@@ -106,7 +106,10 @@ class ClaimRoute:
     def _refusal(self, answer: Answer, sale: Sale) -> Problem:
         if answer.outcome is Outcome.LIMIT_REACHED:
             ids = [self._order_ids.encode(int(holding.number)) for holding in answer.holdings]
-            return Problem.of(answer.outcome, order_ids=ids)
+            limit = sale.round.limit_per_buyer
+            return Problem.of(
+                answer.outcome, f"You may have {limit} of this sale in all; this would be more.", order_ids=ids
+            )
         if answer.outcome is Outcome.NOT_STARTED:
             return Problem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms))
         return Problem.of(answer.outcome)

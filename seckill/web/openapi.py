@@ -6,13 +6,25 @@ from typing import Any
 import msgspec
 
 from seckill import __version__
-from seckill.web.problems import MEDIA_TYPE
+from seckill.web.problems import MEDIA_TYPE, REFUSALS
 from seckill.web.routes import ROUTES, Route
-from seckill.web.schemas import Problem
+from seckill.web.schemas import NewSale, Problem, SalePatch
 
 _REF = "#/components/schemas/{name}"
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {"all": [], "buyer": [{"buyer": []}], "operator": [{"operator": []}]}
 _TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators"}
+_EXAMPLES: dict[type, dict[str, object]] = {
+    NewSale: {
+        "title": "Phone",
+        "units": 100,
+        "limit_per_buyer": 1,
+        "price_cents": 9900,
+        "currency": "CNY",
+        "begins_at": "2026-11-20T10:00:00+08:00",
+        "ends_at": "2036-11-20T11:00:00+08:00",
+    },
+    SalePatch: {"add_units": 10},
+}
 
 
 def document() -> dict[str, Any]:
@@ -28,6 +40,7 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "A flash-sale engine. Errors are problem+json with a stable `code`.",
         },
+        "tags": [{"name": name} for name in ("buyers", "everybody", "operators")],
         "paths": paths,
         "components": {
             "schemas": components,
@@ -42,7 +55,7 @@ def document() -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     denied = {"all": (), "buyer": (401,), "operator": (401, 403)}[route.who]
     responses = {str(route.status): _response(route)}
-    responses |= {str(status): _problem() for status in sorted({*route.problems, *denied})}
+    responses |= {str(status): _problem(route, status) for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {
         "summary": route.summary,
         "tags": [_TAGS[route.who]],
@@ -53,13 +66,14 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     if route.body is not None:
         schema = {"$ref": _REF.format(name=route.body.__name__)}
-        operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+        content = {"schema": schema} | ({"example": _EXAMPLES[route.body]} if route.body in _EXAMPLES else {})
+        needed = any(field.required for field in msgspec.structs.fields(route.body))
+        operation["requestBody"] = {"required": needed, "content": {"application/json": content}}
     return operation
 
 
 def _operation_id(route: Route) -> str:
-    words = re.findall(r"[a-z]+", route.path.replace("{sale_id}", "sale").replace("{order_id}", "order"))
-    return "_".join([route.method.lower(), *words])
+    return "create_order" if route.handler is None else route.handler.__name__
 
 
 def _response(route: Route) -> dict[str, Any]:
@@ -69,9 +83,10 @@ def _response(route: Route) -> dict[str, Any]:
     return {"description": route.summary, "content": {"application/json": {"schema": schema}}}
 
 
-def _problem() -> dict[str, Any]:
+def _problem(route: Route, status: int) -> dict[str, Any]:
+    codes = [f"`{outcome}`" for outcome, (found, _) in REFUSALS.items() if found == status]
     return {
-        "description": "Refused",
+        "description": ", ".join(codes) if codes and route.handler is None else "Refused",
         "content": {MEDIA_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
     }
 

@@ -1,7 +1,6 @@
 """Sales: everybody may look, operators may act."""
 
 import hashlib
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from starlette.requests import Request
@@ -102,15 +101,21 @@ def _check_new(new: NewSale, now_ms: int) -> None:
         raise invalid("ends_at", "is already over")
     if new.repeat is not None:
         raise invalid("repeat", "repeating sales are not available yet; leave it out")
-    try:
-        ZoneInfo(new.timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise invalid("timezone", "is not a time zone such as Asia/Shanghai") from None
+    if new.timezone != "UTC":
+        raise invalid("timezone", "is for repeating sales, which are not available yet; leave it out")
+    _check_title(new.title)
+
+
+def _check_title(title: str) -> None:
+    if not title.isprintable():
+        raise invalid("title", "must be one line of text")
 
 
 async def change_sale(request: Request) -> Response:
     context(request).require_operator(request)
     patch = decode(await read_body(request.receive), _sale_patch)
+    _check_title(patch.title or "")
+    _check_window(patch, (await _find(request)).round)
     return await _change(
         request,
         domain.SaleChange(
@@ -121,6 +126,13 @@ async def change_sale(request: Request) -> Response:
             ends_ms=None if patch.ends_at is None else to_ms(patch.ends_at),
         ),
     )
+
+
+def _check_window(patch: SalePatch, round_: domain.Round) -> None:
+    begins_ms = round_.begins_ms if patch.begins_at is None else to_ms(patch.begins_at)
+    ends_ms = round_.ends_ms if patch.ends_at is None else to_ms(patch.ends_at)
+    if ends_ms <= begins_ms:
+        raise invalid("begins_at" if patch.ends_at is None else "ends_at", "a sale must end after it begins")
 
 
 async def custody(request: Request) -> Response:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from seckill.domain import QUANTITY_MAX, UNITS_MAX
 
-Title = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
 Instant = Annotated[datetime, Meta(tz=True)]

@@ -1,6 +1,7 @@
 """Running the API on a socket."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -29,9 +30,10 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise StartError(
-            f"Cannot listen on {host}:{port} ({error.strerror}): stop what uses it, or choose another with --port."
-        ) from error
+        remedy = "check --host"
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            remedy = "stop what uses it, or choose another with --port or SECKILL_PORT"
+        raise StartError(f"Cannot listen on {host}:{port} ({error.strerror}): {remedy}.") from error
     listener.listen(BACKLOG)
     return listener
 

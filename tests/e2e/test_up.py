@@ -140,7 +140,7 @@ def test_a_taken_port_is_one_sentence_and_nothing_is_started(folder: Path) -> No
     assert done.returncode == 1
     assert done.stderr.strip() == (
         f"seckill: Cannot listen on 127.0.0.1:{port} (Address already in use): stop what uses it, "
-        "or choose another with --port."
+        "or choose another with --port or SECKILL_PORT."
     )
     assert not (folder / "d" / "valkey").exists()
 

@@ -89,10 +89,10 @@ async def test_settled_entries_are_gone_and_the_counts_tell(gate: RedisGate, tra
     await transport.prepare(LANES)
     await admit(gate, 3)
     deliveries = await transport.read(10, 0)
-    assert await transport.backlog() == 3
+    assert await transport.backlog(LANES) == 3
     settled = await transport.settle(deliveries)
     assert (settled.acknowledged, settled.deleted) == (3, 3)
-    assert await transport.backlog() == 0
+    assert await transport.backlog(LANES) == 0
     again = await transport.settle(deliveries)
     assert (again.acknowledged, again.deleted) == (0, 0)
 
