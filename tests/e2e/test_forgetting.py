@@ -1,0 +1,38 @@
+"""The gate loses everything in the middle of a sale, with everything running."""
+
+import asyncio
+from pathlib import Path
+
+from seckill.gates.redis import connect
+from tests.e2e.checks import check_conservation, until_drained
+from tests.e2e.crowd import Crowd
+from tests.e2e.stack import Stack, running
+
+
+async def test_flushall_in_the_middle_of_a_sale(folder: Path, database_url: str) -> None:
+    """F3: never "sold out", nothing sold twice, and the sale goes on by itself under a new epoch."""
+    async with running(Stack(folder, database_url=database_url)) as stack:
+        sale = await stack.create_sale(units=120)
+        crowd = Crowd(stack, sale)
+        await asyncio.gather(*(crowd.buy(f"early-{i}") for i in range(50)))
+        async with stack.engine() as engine:
+            await until_drained(engine)
+        client = connect(stack.settings.redis_url)
+        await client.flushall()
+        await client.aclose()
+        refused = await crowd.press("impatient")
+        assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
+        # `buy` repeats as long as the answer is 503.
+        await asyncio.gather(*(crowd.buy(f"late-{i}") for i in range(100)))
+        assert crowd.retries > 0
+        assert len(crowd.orders) == 120
+        assert crowd.codes == {"accepted": 120, "sold_out": 30}
+        again = await crowd.press("early-7", key="key of early-7")
+        assert (again.status_code, again.json()["order_id"]) == (202, crowd.orders["early-7"])
+        async with stack.engine() as engine:
+            await until_drained(engine)
+            (found,) = await engine.ledger.sales()
+            assert found.round.epoch == 2
+            await check_conservation(engine, found, stack.settings.database_url, crowd.orders)
+        await crowd.close()
+        assert stack.stop() == 0
