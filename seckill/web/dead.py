@@ -1,5 +1,7 @@
 """Dead letters: orders that could not be written, for people to look at."""
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -40,22 +42,19 @@ async def show_dead(request: Request) -> Response:
 
 
 async def replay_dead(request: Request) -> Response:
-    ctx = context(request)
-    ctx.require_operator(request)
-    letter = await _find(request)
-    try:
-        await ctx.failures.replay(letter.id)
-    except NotPossible as error:
-        raise Problem(409, "not_possible", str(error)) from None
-    return _json(view(ctx, await _find(request)))
+    return await _act(request, context(request).failures.replay)
 
 
 async def discard_dead(request: Request) -> Response:
+    return await _act(request, context(request).failures.discard)
+
+
+async def _act(request: Request, action: Callable[[int], Awaitable[Letter]]) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
     letter = await _find(request)
     try:
-        await ctx.failures.discard(letter.id)
+        await action(letter.id)
     except NotPossible as error:
         raise Problem(409, "not_possible", str(error)) from None
     return _json(view(ctx, await _find(request)))
