@@ -10,7 +10,7 @@ from seckill.afterlife import Afterlife
 from seckill.alarms import Alarm
 from seckill.catalogue import Catalogue
 from seckill.cli.configuring import environment, with_data_folder
-from seckill.cli.parameters import OptionalWhole
+from seckill.cli.parameters import OptionalWhole, whole
 from seckill.cli.running import run
 from seckill.errors import SettingsError
 from seckill.failures import Failures
@@ -27,7 +27,7 @@ def api(
     *,
     host: str | None = None,
     port: OptionalWhole = None,
-    fd: Annotated[int | None, Parameter(show=False)] = None,
+    fd: Annotated[int | None, Parameter(show=False, converter=whole)] = None,
 ) -> None:
     """Answer buyers and operators over HTTP.
 
@@ -71,7 +71,7 @@ def worker() -> None:
 
 
 def keeper() -> None:
-    """Open rounds, pass on what operators change, watch over the gate."""
+    """Open rounds, pass on what operators change, expire unpaid orders, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
 

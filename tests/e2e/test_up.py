@@ -149,7 +149,10 @@ def test_a_taken_port_is_one_sentence_and_nothing_is_started(folder: Path) -> No
         ({"SECKILL_BROKER_URL": "amqp://127.0.0.1"}, "SECKILL_BROKER_URL is set"),
         ({"SECKILL_DATABASE_URL": "mysql://127.0.0.1/shop"}, "There is no ledger for mysql databases"),
         ({"SECKILL_DATABASE_URL": "postgresql://u@127.0.0.1:1/shop"}, "The database is away or busy"),
-        ({"SECKILL_DATABASE_URL": "sqlite:////nowhere/ledger.db"}, "The database cannot be used"),
+        (
+            {"SECKILL_DATABASE_URL": "sqlite:////nowhere/ledger.db"},
+            "The folder /nowhere for the SQLite database does not exist",
+        ),
         ({"SECKILL_REDIS_URL": "redis://127.0.0.1:1/0"}, ""),
         ({"SECKILL_REDIS_URL": "REDIS"}, "set appendfsync always"),  # the tests' own server is not strict
     ],
