@@ -46,10 +46,12 @@ lock: .venv/test ## Pin the newest versions that pyproject.toml allows
 	@touch $@
 
 .venv/run: .venv/python requirements.txt pyproject.toml
+	@echo "Installing into .venv (about a minute, needs the network) …"
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/test: .venv/run requirements-test.txt
+	@echo "Installing what the tests need into .venv (about a minute, needs the network) …"
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.txt
 	@touch $@

@@ -1,6 +1,6 @@
 """How many claims a second are accepted and written, with everything on this machine.
 
-    python benchmarks/accept.py [--seconds 15] [--connections 128]
+    make check && .venv/bin/python benchmarks/accept.py [--seconds 15] [--connections 128]
 
 Starts `seckill up` with one API process on a fresh folder, lets distinct buyers with tokens of their own press "buy"
 over HTTP with Debian's `wrk` (which must be installed), and counts what was accepted and what is in the ledger.

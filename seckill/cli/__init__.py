@@ -4,32 +4,38 @@ import os
 import sys
 from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from seckill import __version__
-from seckill.cli import dead, doctor, roles, sale, token, up
 from seckill.errors import SeckillError, SettingsError
 from seckill.failpoints import VARIABLE, arm
 
 EXIT_FAILED = 1
 EXIT_SETTINGS = 2
+EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 app = App(
     name="seckill",
     help="A flash-sale engine that sells exactly the stock. `seckill up --demo` gives a running sale.",
+    help_epilogue="With `--debug`, an unexpected error is shown with its traceback.",
     version=__version__,
     help_format="markdown",
 )
-app.command(up.up)
-app.command(roles.api)
-app.command(roles.worker)
-app.command(roles.keeper)
-app.command(roles.migrate)
-app.command(sale.app)
-app.command(dead.app)
-app.command(token.app)
-app.command(doctor.doctor)
+# By name, so that each is loaded only when it is needed: a token is made without a web server and a database.
+for _command in (
+    "up:up",
+    "roles:api",
+    "roles:worker",
+    "roles:keeper",
+    "roles:migrate",
+    "sale:app",
+    "dead:app",
+    "token:app",
+    "doctor:doctor",
+):
+    _module, _, _name = _command.partition(":")
+    app.command(f"seckill.cli.{_command}", name=_module if _name == "app" else _name)
 
 
 def main() -> NoReturn:
@@ -39,7 +45,12 @@ def main() -> NoReturn:
         arguments.remove("--debug")
     try:
         arm(os.environ.get(VARIABLE, ""))
-        app(arguments)
+        if not arguments or arguments[0] in app.help_flags:
+            _load_all()
+        app(arguments, print_error=False, exit_on_error=False, verbose=False)
+    except CycloptsError as error:
+        _complain(" ".join(str(error).split()))
+        code = EXIT_USAGE
     except SettingsError as error:
         _complain(*error.problems)
         code = EXIT_SETTINGS
@@ -56,6 +67,12 @@ def main() -> NoReturn:
     else:
         code = 0
     sys.exit(code)
+
+
+def _load_all() -> None:
+    """The list of commands says what each does, which is written where it is defined."""
+    for name in list(app):
+        app[name]
 
 
 def _complain(*sentences: str) -> None:

@@ -7,8 +7,8 @@ from cyclopts import App
 from rich.markup import escape
 
 from seckill.cli.client import call
-from seckill.cli.printing import console, print_json, table
-from seckill.cli.sale import AsJson, Url
+from seckill.cli.parameters import AsJson, LetterId, Url
+from seckill.cli.printing import console, instant, print_json, table
 
 app = App(name="dead", help="List, show, replay and discard dead letters: orders that could not be written.")
 
@@ -26,26 +26,26 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
             letter["id"],
             letter["order_id"] or "–",
             str(letter["attempts"]),
-            letter["created_at"],
+            instant(letter["created_at"]),
             escape(letter["reason"]),
         )
     console().print(listed if found["dead"] else "No dead letters.")
 
 
 @app.command
-def show(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def show(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """One dead letter with every try that was made."""
     _print(call("GET", _path(letter_id), url=url), as_json)
 
 
 @app.command
-def replay(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def replay(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Try once more to write it; refused if its order is over already."""
     _print(call("POST", f"{_path(letter_id)}/replay", url=url), as_json)
 
 
 @app.command
-def discard(letter_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def discard(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Put it away: nothing more is to be done."""
     _print(call("POST", f"{_path(letter_id)}/discard", url=url), as_json)
 

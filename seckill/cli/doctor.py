@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
+from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.printing import console, table
-from seckill.cli.running import environment, run, with_data_folder
+from seckill.cli.running import run
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
 from seckill.gates.redis import RedisGate
@@ -52,6 +53,9 @@ async def _run(output: Console, name: str, check: Check, settings: Settings) -> 
     except SeckillError as error:
         output.print(f"[red]mend[/]  {name}: {escape(str(error))}")
         return False
+    except Exception as error:  # the other checks are to be seen, too
+        output.print(f"[red]mend[/]  {name}: {escape(f'something unexpected went wrong ({error!r})')}")
+        return False
     return True
 
 
@@ -81,13 +85,13 @@ async def _gate(settings: Settings) -> str:
 async def _ledger(settings: Settings) -> str:
     if not settings.database_url:
         return "none configured; `seckill up` keeps one in SQLite"
+    if await pending(settings.database_url):
+        raise SeckillError("the schema is behind this version: run `seckill migrate`.")
     ledger = open_ledger(settings.database_url)
     try:
         await ledger.ping()
     finally:
         await ledger.close()
-    if await pending(settings.database_url):
-        raise SeckillError("the schema is behind this version: run `seckill migrate`.")
     return "answers, schema up to date"
 
 

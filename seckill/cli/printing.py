@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,11 @@ def table(*columns: str) -> Table:
     for position, column in enumerate(columns):
         made.add_column(column, no_wrap=position == 0)  # what comes first is copied into the next command
     return made
+
+
+def instant(rfc3339: str) -> str:
+    """To the second, and easy to read: 2026-11-15 20:41:05Z."""
+    return f"{datetime.fromisoformat(rfc3339).astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def print_json(content: Any) -> None:

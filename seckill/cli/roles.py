@@ -1,6 +1,7 @@
 """One role each, for production."""
 
 import socket
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -8,7 +9,10 @@ from cyclopts import Parameter
 from seckill.afterlife import Afterlife
 from seckill.alarms import Alarm
 from seckill.catalogue import Catalogue
-from seckill.cli.running import environment, run, with_data_folder
+from seckill.cli.configuring import environment, with_data_folder
+from seckill.cli.parameters import OptionalWhole, whole
+from seckill.cli.running import run
+from seckill.errors import SettingsError
 from seckill.failures import Failures
 from seckill.fulfilment import Worker, run_worker
 from seckill.keeper import Keeper, run_keeper
@@ -22,17 +26,17 @@ from seckill.wiring import open_engine
 def api(
     *,
     host: str | None = None,
-    port: int | None = None,
-    fd: Annotated[int | None, Parameter(show=False)] = None,
+    port: OptionalWhole = None,
+    fd: Annotated[int | None, Parameter(show=False, converter=whole)] = None,
 ) -> None:
     """Answer buyers and operators over HTTP.
 
     Parameters
     ----------
     host
-        Address to listen on.
+        Address to listen on; 0.0.0.0 for all.
     port
-        Port to listen on.
+        Port to listen on; 0 takes any free one.
     fd
         A socket that already listens, from the process that started this one.
     """
@@ -67,7 +71,7 @@ def worker() -> None:
 
 
 def keeper() -> None:
-    """Open rounds, pass on what operators change, watch over the gate."""
+    """Open rounds, pass on what operators change, expire unpaid orders, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
 
@@ -84,10 +88,13 @@ def keeper() -> None:
 
 
 def migrate() -> None:
-    """Bring the database's schema to this version."""
+    """Bring the database's schema to this version. Harmless to repeat."""
     settings = with_data_folder(environment())
+    if not settings.database_url:
+        raise SettingsError(["Set SECKILL_DATABASE_URL."])
 
     async def main(_: Stop) -> None:
         await migrate_ledger(settings.database_url)
 
     run(main, settings)
+    sys.stdout.write("The database is up to date.\n")

@@ -1,18 +1,13 @@
-"""Running a coroutine as a command, and the settings it runs with."""
+"""Running a coroutine as a command."""
 
 import asyncio
-import os
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 from seckill import logs
-from seckill.embedded.data_folder import read_secrets
-from seckill.embedded.valkey import EmbeddedValkey
 from seckill.loops import Stop
-from seckill.settings import Secret, Settings, read
+from seckill.settings import Settings
 
 T = TypeVar("T")
 
@@ -49,39 +44,3 @@ def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
             return runner.run(with_signals())
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
-
-
-def environment(data: Path | None = None, host: str | None = None, port: int | None = None) -> Settings:
-    """The environment, with what the command line says on top."""
-    settings = read(os.environ)
-    return replace(
-        settings,
-        data_dir=data or settings.data_dir,
-        host=host or settings.host,
-        port=settings.port if port is None else port,
-    )
-
-
-def with_data_folder(settings: Settings) -> Settings:
-    """What is not set comes from the folder of `seckill up`, if there is one."""
-    if not settings.data_dir.is_dir():
-        return settings
-    settings = with_embedded(settings)
-    found = read_secrets(settings.data_dir)
-    return settings if found is None else with_secrets(settings, found.jwt_secret, found.admin_key)
-
-
-def with_embedded(settings: Settings) -> Settings:
-    folder = settings.data_dir.resolve()
-    valkey = EmbeddedValkey(folder, durability=settings.durability)
-    return replace(
-        settings,
-        redis_url=settings.redis_url or valkey.url,
-        database_url=settings.database_url or f"sqlite:///{folder / 'ledger.db'}",
-    )
-
-
-def with_secrets(settings: Settings, jwt_secret: str, admin_key: str) -> Settings:
-    if settings.jwt_secret is None and settings.jwt_public_key is None:
-        settings = replace(settings, jwt_secret=Secret(jwt_secret))
-    return settings if settings.admin_key else replace(settings, admin_key=Secret(admin_key))

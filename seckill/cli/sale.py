@@ -8,13 +8,14 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.client import call
-from seckill.cli.printing import console, print_json, table
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole
+from seckill.cli.printing import console, instant, print_json, table
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
-AsJson = Annotated[bool, Parameter(name="--json", help="Print one JSON document.", negative=())]
-Url = Annotated[str | None, Parameter(help="Address of the API, if not the one on this machine.")]
-Instant = Annotated[datetime | None, Parameter(help="Such as 2026-11-20T10:00:00+08:00; UTC if there is no offset.")]
+_WRITTEN = "such as 2026-11-20T10:00:00+08:00; UTC if there is no offset."
+Begins = Annotated[datetime | None, Parameter(help=f"When it begins, {_WRITTEN} Now, if not given.")]
+Ends = Annotated[datetime | None, Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, if not given.")]
 # The same colours for the same states everywhere.
 STATE_COLOURS = {
     "scheduled": "bright_black",
@@ -29,13 +30,13 @@ STATE_COLOURS = {
 def create(
     title: str,
     *,
-    units: int,
-    limit: int = 1,
-    price_cents: int = 0,
+    units: Whole,
+    limit: Whole = 1,
+    price_cents: Whole = 0,
     currency: str = "CNY",
-    begins: Instant = None,
-    ends: Instant = None,
-    pay_within: int | None = None,
+    begins: Begins = None,
+    ends: Ends = None,
+    pay_within: OptionalWhole = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -50,11 +51,11 @@ def create(
     limit
         How many one buyer may have.
     price_cents
-        Price of one unit; 0: it is free and needs no payment.
+        Price of one unit in cents (9900 is 99.00); 0: free.
     currency
         Three capital letters.
     pay_within
-        Seconds that a buyer has to pay.
+        Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
     """
     begins_at = _aware(begins) or datetime.now(UTC)
     ends_at = _aware(ends) or begins_at + timedelta(days=1)
@@ -75,7 +76,7 @@ def create(
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
     """All sales."""
-    found = call("GET", "/v1/sales", url=url)
+    found = call("GET", "/v1/sales", url=url, public=True)
     if as_json:
         print_json(found)
         return
@@ -88,39 +89,45 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
             str(sale["units"]),
             str(sale["limit_per_buyer"]),
             _price(sale),
-            sale["begins_at"],
-            sale["ends_at"],
+            instant(sale["begins_at"]),
+            instant(sale["ends_at"]),
         )
     console().print(listed if found["sales"] else "No sales yet. `seckill sale create TITLE --units N` makes one.")
 
 
 @app.command
-def show(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def show(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """One sale."""
-    _print_one(call("GET", _path(sale_id), url=url), as_json)
+    _print_one(call("GET", _path(sale_id), url=url, public=True), as_json)
 
 
 @app.command
-def pause(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def pause(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Stop selling for now."""
     _print_one(call("POST", f"{_path(sale_id)}/pause", url=url), as_json)
 
 
 @app.command
-def resume(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def resume(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Sell on."""
     _print_one(call("POST", f"{_path(sale_id)}/resume", url=url), as_json)
 
 
 @app.command
-def close(sale_id: str, *, as_json: AsJson = False, url: Url = None) -> None:
+def close(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """End a sale for good."""
     _print_one(call("POST", f"{_path(sale_id)}/close", url=url), as_json)
 
 
 @app.command
-def add_stock(sale_id: str, units: int, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Put more units on sale."""
+def add_stock(sale_id: SaleId, units: Whole, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Put more units on sale.
+
+    Parameters
+    ----------
+    units
+        How many more.
+    """
     _print_one(call("PATCH", _path(sale_id), {"add_units": units}, url=url), as_json)
 
 

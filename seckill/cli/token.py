@@ -6,11 +6,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from seckill.cli.running import environment, with_data_folder
+from seckill.cli.configuring import environment, with_own_secrets
 from seckill.errors import SeckillError, StartError
-from seckill.web.auth import mint_buyer_token
+from seckill.web.auth import LIFETIME_S_MAX, mint_buyer_token
 
 app = App(name="token", help="Tokens for trying things out.")
+
+HOURS_MAX = LIFETIME_S_MAX // 3600
 
 
 @app.command
@@ -22,7 +24,9 @@ def buyer(user: str, *, hours: Annotated[float, Parameter(help="How long it is v
     user
         The buyer's id: letters, digits and . _ @ | : + ~ = / -
     """
-    settings = with_data_folder(environment())
+    if not 0 < hours <= HOURS_MAX:
+        raise SeckillError(f"--hours must be above 0 and at most {HOURS_MAX}.")
+    settings = with_own_secrets(environment())
     if settings.jwt_secret is None:
         raise StartError("There is no secret to sign with: set SECKILL_JWT_SECRET, or run `seckill up` once.")
     try:
@@ -42,7 +46,7 @@ def buyer(user: str, *, hours: Annotated[float, Parameter(help="How long it is v
 @app.command
 def admin() -> None:
     """Print the admin key."""
-    settings = with_data_folder(environment())
+    settings = with_own_secrets(environment())
     if settings.admin_key is None:
         raise StartError("There is no admin key yet: set SECKILL_ADMIN_KEY, or run `seckill up` once.")
     sys.stdout.write(settings.admin_key.reveal() + "\n")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import sys
 import time
@@ -15,21 +16,23 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from seckill.cli.client import ADDRESS_FILE
-from seckill.cli.running import environment, run, with_embedded, with_secrets
-from seckill.domain import SaleDraft
+from seckill.cli.client import ADDRESS_FILE, shown_host
+from seckill.cli.configuring import environment, with_embedded, with_secrets
+from seckill.cli.parameters import OptionalWhole, Whole
+from seckill.cli.running import run
+from seckill.domain import Sale, SaleDraft, SaleState
 from seckill.embedded.data_folder import DataFolder
 from seckill.embedded.supervisor import Process, Server, Supervisor
 from seckill.embedded.valkey import EmbeddedValkey
 from seckill.errors import StartError
-from seckill.ledgers.migrating import migrate
+from seckill.ledgers.migrating import migrate, pending
 from seckill.loops import Stop
 from seckill.operator_desk import OperatorDesk
 from seckill.settings import TABLE, Secret, Settings
 from seckill.web.auth import mint_buyer_token
 from seckill.web.schemas import to_ms
 from seckill.web.server import bind
-from seckill.wiring import open_engine
+from seckill.wiring import Engine, open_engine
 
 READY_WITHIN_S = 30.0
 POLL_S = 0.1
@@ -38,11 +41,11 @@ API_MAX = 64
 
 def up(
     *,
-    demo: Annotated[bool, Parameter(negative=())] = False,
+    demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     host: str | None = None,
-    port: int | None = None,
+    port: OptionalWhole = None,
     data: Path | None = None,
-    api: int = 2,
+    api: Whole = 2,
 ) -> None:
     """Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.
 
@@ -51,9 +54,9 @@ def up(
     demo
         Create two sales to try things out, if there is none yet.
     host
-        Address to listen on.
+        Address to listen on; 0.0.0.0 for all.
     port
-        Port to listen on.
+        Port to listen on; 0 takes any free one.
     data
         Folder for data and secrets.
     api
@@ -63,8 +66,8 @@ def up(
         raise StartError(f"--api must be from 1 to {API_MAX}.")
     settings = environment(data=data, host=host, port=port)
     with DataFolder.open(settings.data_dir) as folder:
-        secrets = folder.secrets()
-        settings = with_secrets(replace(settings, data_dir=folder.path), secrets.jwt_secret, secrets.admin_key)
+        made = folder.secrets()
+        settings = with_secrets(replace(settings, data_dir=folder.path), made.jwt_secret, made.admin_key)
 
         async def main(stop: Stop) -> None:
             await _up(settings, stop, demo=demo, api=api)
@@ -76,27 +79,43 @@ async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
     embedded = not settings.redis_url
     settings = with_embedded(settings)
     supervisor = Supervisor()
+    noted = settings.data_dir / ADDRESS_FILE
+    noted.unlink(missing_ok=True)  # of a run that was killed
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        address = f"http://{_shown_host(settings.host)}:{listener.getsockname()[1]}"
+        address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
         try:
+            await _prepare_ledger(settings)
             if embedded:
                 await supervisor.add(Server(EmbeddedValkey(settings.data_dir, durability=settings.durability)))
-            await migrate(settings.database_url)
-            demo_sale = await _demo_sale(settings) if demo else None
-            environ = _environ(settings)
-            await supervisor.add(Process("worker", ["worker"], environ))
-            await supervisor.add(Process("keeper", ["keeper"], environ))
-            for number in range(1, api + 1):
-                arguments = ["api", "--fd", str(listener.fileno())]
-                await supervisor.add(Process(f"api {number}", arguments, environ, fds=[listener.fileno()]))
+            async with open_engine(settings) as engine:  # refuses unsuitable servers before any role is started
+                sale_id = await _demo_sale(engine, settings) if demo else None
+            await _start_roles(supervisor, settings, listener.fileno(), api)
             await _until_ready(address, stop)
-            (settings.data_dir / ADDRESS_FILE).write_text(address + "\n")
+            noted.write_text(address + "\n")
             if not stop.is_set():
-                _greet(settings, address, demo_sale)
+                _greet(settings, address, sale_id, demo=demo)
             await stop.wait()
         finally:
-            Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
+            if stop.is_set():
+                Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
+            noted.unlink(missing_ok=True)
             await supervisor.stop()
+
+
+async def _prepare_ledger(settings: Settings) -> None:
+    if settings.broker_url:
+        async with open_engine(settings):  # says that there is none yet, before anything is started
+            pass
+    await pending(settings.database_url)  # a database that does not answer is given up sooner than by a migration
+    await migrate(settings.database_url)
+
+
+async def _start_roles(supervisor: Supervisor, settings: Settings, listener: int, api: int) -> None:
+    environ = _environ(settings)
+    await supervisor.add(Process("worker", ["worker"], environ))
+    await supervisor.add(Process("keeper", ["keeper"], environ))
+    for number in range(1, api + 1):
+        await supervisor.add(Process(f"api {number}", ["api", "--fd", str(listener)], environ, fds=[listener]))
 
 
 def _environ(settings: Settings) -> dict[str, str]:
@@ -131,42 +150,51 @@ async def _until_ready(address: str, stop: Stop) -> None:
         await stop.wait(POLL_S)
 
 
-async def _demo_sale(settings: Settings) -> str:
-    """Makes two sales once: goods with a price and a free voucher. Returns the id of the first sale there is."""
-    async with open_engine(settings) as engine:
-        sales = await engine.ledger.sales()
-        if not sales:
-            now = datetime.now(UTC)
-            desk = OperatorDesk(engine.ledger, engine.gate)
-            for lane, (title, units, price_cents) in enumerate(
-                [("Demo phone · 演示手机", 100, 99_00), ("Demo voucher · 演示优惠券", 1000, 0)]
-            ):
-                draft = SaleDraft(
-                    title=title,
-                    units=units,
-                    limit_per_buyer=1,
-                    price_cents=price_cents,
-                    currency="CNY",
-                    begins_ms=to_ms(now),
-                    ends_ms=to_ms(now + timedelta(days=30)),
-                    pay_within_s=settings.pay_within_s,
-                )
-                sales.append(await desk.announce(draft, lane % settings.lanes))
-        return engine.sale_ids.encode(sales[0].id)
+async def _demo_sale(engine: Engine, settings: Settings) -> str | None:
+    """Makes two sales once: goods with a price and a free voucher. Returns the id of the first that is open now."""
+    sales = await engine.ledger.sales()
+    now = datetime.now(UTC)
+    if not sales:
+        desk = OperatorDesk(engine.ledger, engine.gate)
+        for lane, (title, units, price_cents) in enumerate(
+            [("Demo phone · 演示手机", 100, 99_00), ("Demo voucher · 演示优惠券", 1000, 0)]
+        ):
+            draft = SaleDraft(
+                title=title,
+                units=units,
+                limit_per_buyer=1,
+                price_cents=price_cents,
+                currency="CNY",
+                begins_ms=to_ms(now),
+                ends_ms=to_ms(now + timedelta(days=30)),
+                pay_within_s=settings.pay_within_s,
+            )
+            sales.append(await desk.announce(draft, lane % settings.lanes))
+    for sale in sales:
+        if await _is_open(engine, sale, to_ms(now)):
+            return engine.sale_ids.encode(sale.id)
+    return None
 
 
-def _greet(settings: Settings, address: str, sale_id: str | None) -> None:
+async def _is_open(engine: Engine, sale: Sale, now_ms: int) -> bool:
+    view = await engine.gate.inspect(sale.round.ref)
+    sold_out = view is not None and view.available == 0
+    return sale.state(now_ms, sold_out) is SaleState.OPEN
+
+
+def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) -> None:
     """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
     write(f"  API docs   {address}/docs\n")
     write(f"  data       {settings.data_dir}\n")
     assert settings.admin_key is not None
-    write(f"  admin key  {settings.admin_key.reveal()}\n")
+    # What is not a terminal may be a log that others read.
+    write(f"  admin key  {settings.admin_key.reveal() if sys.stdout.isatty() else '`seckill token admin` shows it'}\n")
     if settings.jwt_secret is not None:
         token = mint_buyer_token(
             settings.jwt_secret,
-            "demo-buyer",
+            f"demo-{secrets.token_hex(3)}",
             lifetime_s=24 * 3600,
             issuer=settings.jwt_issuer,
             audience=settings.jwt_audience,
@@ -174,15 +202,19 @@ def _greet(settings: Settings, address: str, sale_id: str | None) -> None:
         )
         write(f"  buyer      {token}\n")
         if sale_id is not None:
-            write("\nBuy one, then look at the order:\n\n")
-            write(f"  TOKEN={token}\n")
-            write(f'  curl -i -X POST {address}/v1/sales/{sale_id}/orders -H "Authorization: Bearer $TOKEN"\n')
-            write(f'  curl {address}/v1/orders -H "Authorization: Bearer $TOKEN"\n')
+            _show_how_to_buy(address, token, sale_id)
+    if demo and sale_id is None:
+        write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
     write("\nCtrl-C stops everything; the data stays.\n\n")
     sys.stdout.flush()
 
 
-def _shown_host(host: str) -> str:
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (shown, not bound)
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
+def _show_how_to_buy(address: str, token: str, sale_id: str) -> None:
+    write = sys.stdout.write
+    bearer = '-H "Authorization: Bearer $TOKEN"'
+    write("\nBuy one, then look at the order:\n\n")
+    write(f"  TOKEN={token}\n")
+    write(f"  curl -i -w '\\n' -X POST {address}/v1/sales/{sale_id}/orders {bearer}\n")
+    write(f"  curl -w '\\n' {address}/v1/orders {bearer}\n")
+    write("\nPay for it, with the order_id that you got in place of ORDER (a sandbox: no money moves):\n\n")
+    write(f"    curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")

@@ -1,0 +1,23 @@
+"""Parameters that several commands have."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+
+def whole(_: Any, tokens: Sequence[Token]) -> int:
+    """Cyclopts' own reading rounds, and 99.99 for a price in cents must not become 100."""
+    text = tokens[0].value
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise ValueError(f'"{text}" is not a whole number.')
+    return int(text)
+
+
+Whole = Annotated[int, Parameter(converter=whole)]
+OptionalWhole = Annotated[int | None, Parameter(converter=whole)]
+AsJson = Annotated[bool, Parameter(name="--json", help="Print one JSON document.", negative=(), show_default=False)]
+Url = Annotated[str | None, Parameter(help="Address of the API, if not the one on this machine.")]
+SaleId = Annotated[str, Parameter(help="The sale's id, as `seckill sale list` shows it.")]
+LetterId = Annotated[str, Parameter(help="The dead letter's id, as `seckill dead list` shows it.")]

@@ -1,0 +1,225 @@
+"""The command line: what it understands, and how it says what is wrong."""
+
+import http.server
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seckill.cli import app, main
+from seckill.cli.printing import instant
+
+KEY = "kR7tq2Zx9vLm4Wp8"
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """Answers as it is told and keeps what it was asked."""
+
+    answer: tuple[int, dict[str, Any]]
+    asked: list[tuple[str, str, str | None, Any]]
+
+    def _respond(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.asked.append((self.command, self.path, self.headers["Authorization"], json.loads(body or b"null")))
+        status, content = self.answer
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
+
+    do_GET = do_POST = do_PATCH = _respond  # noqa: N815
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[tuple[str, type[Recorder]]]:
+    class Mine(Recorder):
+        answer = (200, {"sales": []})
+        asked: list[tuple[str, str, str | None, Any]] = []  # noqa: RUF012
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Mine) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", Mine
+        server.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def seckill(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    monkeypatch.setattr(sys, "argv", ["seckill", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize("text", ["99.99", "1.5", "0x10", "1e3", "1_000", "٣", "", "many", "9" * 19])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sale create Phone --units 1 --price-cents",
+        "sale create Phone --units",
+        "sale create Phone --units 1 --limit",
+        "sale create Phone --units 1 --pay-within",
+        "sale add-stock SALE",
+        "up --port",
+        "up --api",
+        "api --port",
+    ],
+)
+def test_a_number_that_is_not_whole_is_refused_and_not_rounded(
+    command: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, *command.split(), text) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("seckill: ")
+    assert said.endswith(f'"{text}" is not a whole number.\n')
+    assert said.count("\n") == 1
+
+
+def test_what_was_typed_is_what_is_sent(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    command = ["sale", "create", "Phone", "--units", "+7", "--price-cents", "9900", "--json", "--url", url]
+    assert seckill(monkeypatch, *command) in (None, 0)
+    ((method, path, authorization, body),) = asked
+    assert (method, path, authorization) == ("POST", "/v1/sales", f"Bearer {KEY}")
+    assert (body["units"], body["limit_per_buyer"], body["price_cents"]) == (7, 1, 9900)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nonsense"], 'Unknown command "nonsense".'),
+        (["sale", "create", "Phone"], 'Command "sale create" parameter --units requires an argument.'),
+        (["up", "--nonsense"], "Unknown option: --nonsense."),
+        (["up", "--port", "99999"], "--port must be a whole number from 0 to 65535, not '99999'."),
+        (["api", "--port", "-1"], "--port must be a whole number from 0 to 65535, not '-1'."),
+        (["up", "--api", "0"], "--api must be from 1 to 64."),
+        (["migrate"], "Set SECKILL_DATABASE_URL."),
+        (["token", "buyer", "alice", "--hours", "0"], "--hours must be above 0 and at most 744."),
+        (["token", "buyer", "alice", "--hours", "nan"], "--hours must be above 0 and at most 744."),
+        (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
+        (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
+        (
+            ["sale", "list", "--url", "http://127.0.0.1:1"],
+            "The API at http://127.0.0.1:1 does not answer (Connection refused): start it, or give --url.",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, *arguments) in (1, 2)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"seckill: {sentence}")
+    assert said.err.count("\n") == 1
+
+
+def test_looking_at_sales_needs_no_key_and_sends_none(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    assert seckill(monkeypatch, "sale", "list", "--url", url) in (None, 0)
+    assert "No sales yet." in capsys.readouterr().out
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    seckill(monkeypatch, "sale", "list", "--url", url)
+    assert [authorization for _, _, authorization, _ in asked] == [None, None]
+
+
+def test_a_wrong_admin_key(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api[1].answer = (403, {"code": "forbidden", "detail": "This needs the admin key."})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "pause", "SALE", "--url", api[0]) == 1
+    said = capsys.readouterr().err
+    assert said == "seckill: The admin key is not the one of this server: set SECKILL_ADMIN_KEY.\n"
+
+
+def test_the_noted_address_gives_way_to_the_environment(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(".seckill")
+    folder.mkdir()
+    (folder / "address").write_text(f"{api[0]}\n")
+    assert seckill(monkeypatch, "sale", "list") in (None, 0)
+    assert len(api[1].asked) == 1
+    monkeypatch.setenv("SECKILL_PORT", "1")
+    assert seckill(monkeypatch, "sale", "list") == 1
+    assert "http://127.0.0.1:1 does not answer" in capsys.readouterr().err
+    monkeypatch.delenv("SECKILL_PORT")
+    monkeypatch.setenv("SECKILL_HOST", "127.0.0.2")
+    assert seckill(monkeypatch, "sale", "list") == 1
+    assert len(api[1].asked) == 1
+
+
+def test_migrating_says_that_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SECKILL_DATABASE_URL", f"sqlite:///{tmp_path / 'ledger.db'}")
+    for _ in range(2):
+        assert seckill(monkeypatch, "migrate") in (None, 0)
+        assert capsys.readouterr().out == "The database is up to date.\n"
+
+
+def test_doctor_and_a_database_without_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(tmp_path / "empty.db") as connection:
+        connection.execute("PRAGMA user_version = 1")
+    monkeypatch.setenv("SECKILL_DATABASE_URL", f"sqlite:///{tmp_path / 'empty.db'}")
+    assert seckill(monkeypatch, "doctor") == 1
+    printed = capsys.readouterr().out
+    assert "mend  ledger: the schema is behind this version: run `seckill migrate`." in printed
+    assert "secrets" in printed, "the checks go on"
+
+
+def test_doctor_survives_what_nobody_thought_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> Path:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("seckill.cli.doctor.find_server", broken)
+    assert seckill(monkeypatch, "doctor") == 1
+    printed = capsys.readouterr().out
+    assert "mend  embedded server: something unexpected went wrong (RuntimeError('surprise'))" in printed
+    assert "secrets" in printed, "the checks go on"
+
+
+def test_every_command_says_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert seckill(monkeypatch, "--help") in (None, 0)
+    printed = capsys.readouterr().out
+    for command in set(app) - {"--help", "-h", "--version"}:
+        assert re.search(rf"^\W*{command} +[A-Z]", printed, re.MULTILINE), command
+    assert "--debug" in printed
+
+
+def test_a_token_is_made_without_web_server_and_database() -> None:
+    """So it is quick."""
+    code = (
+        "import sys; from seckill.cli import main; sys.argv = ['seckill', 'token', 'admin']\n"
+        "try: main()\n"
+        "except SystemExit: print([m for m in ('uvicorn', 'sqlalchemy', 'redis', 'alembic') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_times_are_short() -> None:
+    assert instant("2026-11-15T20:41:05.123Z") == "2026-11-15 20:41:05Z"
+    assert instant("2026-11-16T04:41:05+08:00") == "2026-11-15 20:41:05Z"
