@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, WebSocketRoute
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
@@ -31,6 +31,8 @@ from seckill.web.openapi import document
 from seckill.web.problems import Problem, not_found
 from seckill.web.routes import ROUTES
 from seckill.web.sales import view as sale_view
+from seckill.web.seats import Seats
+from seckill.web.sockets import live
 from seckill.wiring import Engine
 
 log = structlog.get_logger()
@@ -65,6 +67,7 @@ class Api:
             orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
             buyers=Buyers(settings),
             admin_key=AdminKey(settings.admin_key),
+            seats=Seats(),
         )
         ctx = self.context
         self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
@@ -119,6 +122,7 @@ def _framework(ctx: Context) -> Starlette:
         StarletteRoute(route.path, route.handler, methods=[route.method]) for route in ROUTES if route.handler
     ]
     routes += [
+        WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
         Mount("/static", StaticFiles(directory=STATIC)),

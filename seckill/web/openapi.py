@@ -12,6 +12,12 @@ from seckill.web.schemas import Problem
 
 _REF = "#/components/schemas/{name}"
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {"all": [], "buyer": [{"buyer": []}], "operator": [{"operator": []}]}
+_DESCRIPTION = (
+    "A flash-sale engine. Errors are problem+json with a stable `code`.\n\n"
+    "Besides what is listed here there is a WebSocket at `/v1/ws`, which OpenAPI cannot describe. The first message is "
+    '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}`; the server sends that `Order` at '
+    "once and at each change."
+)
 _TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators"}
 
 
@@ -26,7 +32,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "seckill",
             "version": __version__,
-            "description": "A flash-sale engine. Errors are problem+json with a stable `code`.",
+            "description": _DESCRIPTION,
         },
         "paths": paths,
         "components": {
@@ -42,6 +48,7 @@ def document() -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     denied = {"all": (), "buyer": (401,), "operator": (401, 403)}[route.who]
     responses = {str(route.status): _response(route)}
+    responses |= {str(status): {"description": text} for status, text in route.empty_answers}
     responses |= {str(status): _problem() for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {
         "summary": route.summary,
@@ -66,7 +73,7 @@ def _response(route: Route) -> dict[str, Any]:
     if route.answer is None:
         return {"description": route.summary}
     schema = {"$ref": _REF.format(name=route.answer.__name__)}
-    return {"description": route.summary, "content": {"application/json": {"schema": schema}}}
+    return {"description": route.summary, "content": {route.media_type: {"schema": schema}}}
 
 
 def _problem() -> dict[str, Any]:
