@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import socket as tcp
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -16,7 +18,7 @@ from seckill.web.seats import SEATS_PER_BUYER_MAX
 from seckill.web.server import MESSAGE_BYTES_MAX
 from seckill.web.socket_guard import FRAGMENTS_MAX
 from tests.api.conftest import Served, buyer, token, token_that_ends
-from tests.live import Socket, socket
+from tests.live import PATIENCE_S, Socket, socket
 
 
 async def test_an_order_is_sent_at_once_and_at_each_change(served: Served) -> None:
@@ -136,6 +138,28 @@ async def test_too_large_a_frame_closes_and_says_so(served: Served, size: int, k
         sending = asyncio.create_task(opened.connection.send("x" * size))
         assert await opened.closed() == 1009
         await asyncio.gather(sending, return_exceptions=True)
+    await served.until_all_are_gone()
+
+
+def send_all_then_read(port: int) -> bytes:
+    """Half a megabyte is on its way before the first byte of the answer is looked at."""
+    with tcp.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
+        client.sendall(
+            b"GET /v1/ws HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert client.recv(4096).startswith(b"HTTP/1.1 101 ")
+        client.sendall(bytes([0x81, 0x80 | 127]) + (1 << 20).to_bytes(8) + bytes(4))
+        for _ in range(64):
+            client.sendall(bytes(8192))
+            time.sleep(0.002)
+        return client.recv(4096)
+
+
+async def test_the_reason_reaches_also_a_client_that_is_still_sending(served: Served) -> None:
+    """Closing with unread bytes would reset the connection, and the client would lose what it has not read yet."""
+    answer = await asyncio.to_thread(send_all_then_read, int(served.url.rsplit(":", 1)[1]))
+    assert (answer[0], int.from_bytes(answer[2:4])) == (0x88, 1009)
     await served.until_all_are_gone()
 
 
