@@ -1,17 +1,17 @@
 """What a buyer sees of the own orders: the ledger's word, and the gate's for those that are still queued."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from seckill.catalogue import Catalogue
-from seckill.domain import Holding, Order, OrderState, Sale
+from seckill.domain import Holding, Order, OrderState, Sale, states_after
 from seckill.numbers import ORIGIN_S, OrderNumber
 from seckill.ports import Gate, Ledger, Transport
 
 WAIT_S_MAX = 30.0
-# How many waiting orders one query asks for, when the announcement of a change has been missed.
+# How many watched orders one query asks for.
 LOOK_UP_MAX = 500
 
 
@@ -30,10 +30,51 @@ class OrderView:
     closed_ms: int | None = None
 
 
-@dataclass(eq=False, slots=True)
-class _Waiter:
-    seen: str
-    changed: asyncio.Event
+class Watch:
+    """One buyer's look at one order. It keeps no more than the newest news, however slowly they are taken."""
+
+    def __init__(self) -> None:
+        self._shown: OrderView | None = None
+        self._news: OrderView | None = None
+        self._awake = asyncio.Event()
+        self._over = False
+
+    @property
+    def order(self) -> OrderView:
+        assert self._shown is not None, "a watch is handed out when its order was found"
+        return self._shown
+
+    async def change(self) -> bool:
+        """True when `order` has moved on, False when this node stops."""
+        await self._awake.wait()
+        if self._news is None:
+            return False
+        self._shown, self._news = self._news, None
+        self._set_awake()
+        return True
+
+    def begin(self, order: OrderView) -> None:
+        self._shown = order
+        if self._news is not None and self._news.state not in states_after(order.state):
+            self._news = None
+        self._set_awake()
+
+    def offer(self, order: OrderView) -> None:
+        """Takes it if it is later than what is known: answers of the ledger may overtake each other."""
+        known = self._news or self._shown
+        if known is None or order.state in states_after(known.state):
+            self._news = order
+            self._set_awake()
+
+    def end(self) -> None:
+        self._over = True
+        self._set_awake()
+
+    def _set_awake(self) -> None:
+        if self._over or self._news is not None:
+            self._awake.set()
+        else:
+            self._awake.clear()
 
 
 class BuyerOrders:
@@ -41,7 +82,7 @@ class BuyerOrders:
         self._ledger = ledger
         self._gate = gate
         self._catalogue = catalogue
-        self._waiting: dict[OrderNumber, set[_Waiter]] = {}
+        self._watches: dict[OrderNumber, set[Watch]] = {}
         self._closing = False
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
@@ -81,56 +122,58 @@ class BuyerOrders:
     async def wait_for_change(self, user: str, number: OrderNumber, seen: str, wait_s: float) -> OrderView | None:
         """The order as soon as its state differs from `seen`, or as it is when the time is over."""
         deadline_s = asyncio.get_running_loop().time() + min(wait_s, WAIT_S_MAX)
-        with self._watch(number, seen) as changed:  # before looking, or a change in between would be missed
-            while True:
-                view = await self.find(user, number)
-                if view is None or view.state != seen or self._closing:
-                    return view
-                try:
+        async with self.watch(user, number) as watch:
+            if watch is None:
+                return None
+            if watch.order.state == seen:
+                with suppress(TimeoutError):
                     async with asyncio.timeout_at(deadline_s):
-                        await changed.wait()
-                except TimeoutError:
-                    return view
-                changed.clear()
+                        await watch.change()
+            return watch.order
 
-    @contextmanager
-    def _watch(self, number: OrderNumber, seen: str) -> Iterator[asyncio.Event]:
-        waiter = _Waiter(seen, asyncio.Event())
-        self._waiting.setdefault(number, set()).add(waiter)
+    @asynccontextmanager
+    async def watch(self, user: str, number: OrderNumber) -> AsyncIterator[Watch | None]:
+        """None for an order that does not exist, and the same for somebody else's."""
+        watch = Watch()
+        watches = self._watches.setdefault(number, set())
+        watches.add(watch)  # before looking, or a change in between would be missed
         try:
-            yield waiter.changed
+            order = await self.find(user, number)
+            if order is None:
+                yield None
+                return
+            watch.begin(order)
+            if self._closing:
+                watch.end()
+            yield watch
         finally:
-            waiters = self._waiting[number]
-            waiters.discard(waiter)
-            if not waiters:
-                del self._waiting[number]
-
-    def _wake(self, number: OrderNumber, state: str) -> None:
-        for waiter in self._waiting.get(number, ()):
-            if waiter.seen != state:
-                waiter.changed.set()
+            watches.discard(watch)
+            if not watches:
+                del self._watches[number]
 
     def close(self) -> None:
         """Nobody waits any longer: everyone gets the order as it is."""
         self._closing = True
-        for waiters in self._waiting.values():
-            for waiter in waiters:
-                waiter.changed.set()
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.end()
 
     async def listen(self, transport: Transport) -> None:
-        """Wakes whoever waits for an order that was announced."""
+        """Passes on what is announced: one query for each announcement, however many watch its orders."""
         async for states in transport.state_changes():
-            for number, state in states.items():
-                self._wake(number, state)
+            await self._look_up([number for number in states if number in self._watches])
 
     async def look_up_waiting(self) -> int:
-        """The net under `listen`: one query for everybody who waits, so that a missed announcement costs a second."""
-        waiting = list(self._waiting)
+        """The net under `listen`: everybody who waits at once, so that a missed announcement costs a second."""
+        return await self._look_up(list(self._watches))
+
+    async def _look_up(self, numbers: Sequence[OrderNumber]) -> int:
         found = 0
-        for start in range(0, len(waiting), LOOK_UP_MAX):
-            orders = await self._ledger.orders(waiting[start : start + LOOK_UP_MAX])
+        for start in range(0, len(numbers), LOOK_UP_MAX):
+            orders = await self._ledger.orders(numbers[start : start + LOOK_UP_MAX])
             for order in orders:
-                self._wake(order.number, order.state)
+                for watch in self._watches.get(order.number, ()):
+                    watch.offer(recorded(order))
             found += len(orders)
         return found
 

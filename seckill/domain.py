@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 
 from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.outcomes import Outcome
@@ -54,6 +55,17 @@ TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
 
 def may_become(state: OrderState, following: OrderState) -> bool:
     return following in TRANSITIONS[state]
+
+
+@cache
+def states_after(state: OrderState) -> frozenset[OrderState]:
+    """Everything that an order may still become, over one step or several."""
+    found: set[OrderState] = set()
+    left = {state}
+    while left:
+        left = set().union(*(TRANSITIONS[each] for each in left)) - found
+        found |= left
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

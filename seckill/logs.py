@@ -23,7 +23,7 @@ Format = Literal["auto", "json", "console"]
 Level = Literal["debug", "info", "warning", "error"]
 
 # They tell every statement and every connection; at `info` that would be several lines per order.
-_TALKATIVE = ("aio_pika", "aiormq", "aiosqlite", "alembic", "asyncio", "sqlalchemy")
+_TALKATIVE = ("aio_pika", "aiormq", "aiosqlite", "alembic", "asyncio", "sqlalchemy", "uvicorn.error.websocket")
 # uvicorn gives these handlers of their own when it is started with its default configuration.
 _UVICORN = ("uvicorn", "uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 # Deeper than anything we log, and far from where recursion would fail.

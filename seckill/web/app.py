@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, WebSocketRoute
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
@@ -33,6 +33,8 @@ from seckill.web.openapi import document
 from seckill.web.problems import Problem, not_found
 from seckill.web.routes import ROUTES, Handler
 from seckill.web.sales import view as sale_view
+from seckill.web.seats import Seats
+from seckill.web.sockets import live
 from seckill.wiring import Engine
 
 log = structlog.get_logger()
@@ -68,6 +70,7 @@ class Api:
             orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
             buyers=Buyers(settings),
             admin_key=AdminKey(settings.admin_key),
+            seats=Seats(),
         )
         ctx = self.context
         self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
@@ -129,6 +132,7 @@ def _framework(ctx: Context) -> Starlette:
     routes: list[BaseRoute] = _by_path()
     routes += [
         StarletteRoute("/", home),
+        WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
         Mount("/static", StaticFiles(directory=STATIC)),

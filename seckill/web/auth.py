@@ -42,7 +42,12 @@ class Unauthenticated(Exception):
 @dataclass(frozen=True, slots=True)
 class Buyer:
     user: str
-    expires_s: float  # Unix time; a connection that outlives it is closed
+    expires_s: float  # Unix time
+
+    @property
+    def good_until_s(self) -> float:
+        """A connection that outlives it is closed."""
+        return self.expires_s + LEEWAY_S
 
 
 def is_user(text: str) -> bool:
@@ -75,7 +80,7 @@ class Buyers:
     def verify(self, token: str, now: float) -> Buyer:
         """Raises Unauthenticated."""
         buyer = self._known.get(token) or self._decode(token, now)
-        if now >= buyer.expires_s + LEEWAY_S:
+        if now >= buyer.good_until_s:
             self._known.pop(token, None)
             raise Unauthenticated("The token has expired.")
         self._known[token] = buyer

@@ -66,7 +66,7 @@ class ClaimRoute:
     async def _answer(
         self, sale_id: str, headers: dict[bytes, bytes], receive: Any
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        user = authenticate(self._buyers, headers.get(b"authorization"))
+        user = authenticate(self._buyers, headers.get(b"authorization")).user
         try:
             sale = await self._catalogue.find(sale_id)
         except LedgerError:

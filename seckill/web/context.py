@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from seckill.admission import AdmissionDesk
 from seckill.buyer_orders import BuyerOrders
@@ -13,8 +13,9 @@ from seckill.failures import Failures
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
 from seckill.settings import Settings
-from seckill.web.auth import AdminKey, Buyers, Unauthenticated, bearer
+from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer
 from seckill.web.problems import Problem
+from seckill.web.seats import Seats
 from seckill.wiring import Engine
 
 
@@ -29,8 +30,12 @@ class Context:
     orders: BuyerOrders
     buyers: Buyers
     admin_key: AdminKey
+    seats: Seats
 
     def require_buyer(self, request: Request) -> str:
+        return self.require_token(request).user
+
+    def require_token(self, request: Request) -> Buyer:
         return authenticate(self.buyers, request.headers.get("authorization", "").encode("latin-1"))
 
     def require_operator(self, request: Request) -> None:
@@ -41,16 +46,16 @@ class Context:
             raise Problem(403, "forbidden", "This needs the admin key.")
 
 
-def context(request: Request) -> Context:
+def context(request: HTTPConnection) -> Context:
     return cast(Context, request.app.state.context)
 
 
-def authenticate(buyers: Buyers, header: bytes | None) -> str:
-    """The buyer's id. Nothing of what was sent comes back in the refusal."""
+def authenticate(buyers: Buyers, header: bytes | None) -> Buyer:
+    """Nothing of what was sent comes back in the refusal."""
     token = bearer(header)
     if token is None:
         raise Problem.of(Outcome.UNAUTHENTICATED, "Sign in first: Authorization: Bearer <token>.")
     try:
-        return buyers.verify(token, time.time()).user
+        return buyers.verify(token, time.time())
     except Unauthenticated as error:
         raise Problem.of(Outcome.UNAUTHENTICATED, error.reason) from None

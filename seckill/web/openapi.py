@@ -12,6 +12,12 @@ from seckill.web.schemas import NewSale, Problem, SalePatch
 
 _REF = "#/components/schemas/{name}"
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {"all": [], "buyer": [{"buyer": []}], "operator": [{"operator": []}]}
+_DESCRIPTION = (
+    "A flash-sale engine. Errors are problem+json with a stable `code`.\n\n"
+    "Besides what is listed here there is a WebSocket at `/v1/ws`, which OpenAPI cannot describe. The first message is "
+    '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}`; the server sends that `Order` at '
+    "once and at each change."
+)
 _TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators"}
 _EXAMPLES: dict[type, dict[str, object]] = {
     NewSale: {
@@ -38,7 +44,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "seckill",
             "version": __version__,
-            "description": "A flash-sale engine. Errors are problem+json with a stable `code`.",
+            "description": _DESCRIPTION,
         },
         "tags": [{"name": name} for name in ("buyers", "everybody", "operators")],
         "paths": paths,
@@ -55,6 +61,7 @@ def document() -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     denied = {"all": (), "buyer": (401,), "operator": (401, 403)}[route.who]
     responses = {str(route.status): _response(route)}
+    responses |= {str(status): {"description": text} for status, text in route.empty_answers}
     responses |= {str(status): _problem(route, status) for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {
         "summary": route.summary,
@@ -80,7 +87,7 @@ def _response(route: Route) -> dict[str, Any]:
     if route.answer is None:
         return {"description": route.summary}
     schema = {"$ref": _REF.format(name=route.answer.__name__)}
-    return {"description": route.summary, "content": {"application/json": {"schema": schema}}}
+    return {"description": route.summary, "content": {route.media_type: {"schema": schema}}}
 
 
 def _problem(route: Route, status: int) -> dict[str, Any]:

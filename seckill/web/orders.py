@@ -39,7 +39,7 @@ def _rfc3339_or_none(ms: int | None) -> str | None:
 async def show_order(request: Request) -> Response:
     ctx = context(request)
     user = ctx.require_buyer(request)
-    number = _number(ctx, request.path_params["order_id"])
+    number = order_number(ctx, request.path_params["order_id"])
     wait_s = _wait_s(request)
     seen = request.query_params.get("seen", OrderState.QUEUED.value)
     if seen not in set(OrderState):
@@ -77,7 +77,7 @@ async def cancel_order(request: Request) -> Response:
 
 
 async def _own(request: Request, ctx: Context, user: str) -> OrderView:
-    number = _number(ctx, request.path_params["order_id"])
+    number = order_number(ctx, request.path_params["order_id"])
     order = None if number is None else await ctx.orders.find(user, number)
     if order is None:
         raise not_found()
@@ -101,14 +101,14 @@ async def list_orders(request: Request) -> Response:
     count = _count(request)
     before = None
     if (cursor := request.query_params.get("cursor")) is not None:
-        before = _number(ctx, cursor)
+        before = order_number(ctx, cursor)
         if before is None:
             raise invalid("cursor", "is not one that this list gave")
     orders = [view(ctx, order) for order in await ctx.orders.newest(user, before, count)]
     return _json(Orders(orders, orders[-1].order_id if len(orders) == count else None))
 
 
-def _number(ctx: Context, public_id: str) -> OrderNumber | None:
+def order_number(ctx: Context, public_id: str) -> OrderNumber | None:
     number = ctx.engine.order_ids.decode(public_id)
     return None if number is None else OrderNumber.from_int(number)
 

@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.web import dead, health, orders, sales, schemas
+from seckill.web import dead, events, health, orders, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -21,6 +21,8 @@ class Route:
     who: str = "all"  # all | buyer | operator
     status: int = 200
     answer: type[msgspec.Struct] | None = None
+    media_type: str = "application/json"
+    empty_answers: tuple[tuple[int, str], ...] = ()
     body: type[msgspec.Struct] | None = None
     query: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
@@ -108,6 +110,18 @@ ROUTES = (
             ("seen", "The state the buyer knows; `queued` if left out"),
         ),
         problems=(404, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/orders/{order_id}/events",
+        summary="One order of the buyer, now and at each change, as server-sent events",
+        handler=events.order_events,
+        who="buyer",
+        answer=schemas.Order,
+        media_type=events.MEDIA_TYPE,
+        empty_answers=((204, "The order is over, and the state that was seen last is its last"),),
+        headers=(("Last-Event-ID", "The `id` of the event that was seen last; it is not sent again"),),
+        problems=(404, 429, 503),
     ),
     *(
         Route(

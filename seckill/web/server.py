@@ -12,11 +12,16 @@ from seckill.errors import StartError
 from seckill.loops import Stop
 from seckill.settings import Settings
 from seckill.web.app import Api
+from seckill.web.auth import TOKEN_BYTES_MAX
 from seckill.web.guard import GuardedProtocol
+from seckill.web.socket_guard import GuardedWebSocket
 from seckill.wiring import open_engine
 
 BACKLOG = 4096  # connections that the kernel keeps for us while everybody arrives at once
 KEEP_ALIVE_S = 15
+PING_EVERY_S = 20
+# The longest token that is accepted anywhere, and the message around it.
+MESSAGE_BYTES_MAX = TOKEN_BYTES_MAX + 64
 # Slow readers get this long to finish when the process is told to stop.
 DRAIN_S_MAX = 10
 
@@ -38,7 +43,27 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
+    def __init__(self, api: Api) -> None:
+        super().__init__(
+            uvicorn.Config(
+                api,
+                http=GuardedProtocol,
+                ws=GuardedWebSocket,
+                ws_max_size=MESSAGE_BYTES_MAX,
+                ws_ping_interval=PING_EVERY_S,
+                ws_ping_timeout=PING_EVERY_S,
+                ws_per_message_deflate=False,  # for messages this small it costs memory and saves nothing
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=DRAIN_S_MAX,
+            )
+        )
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Signals are the command's business; uvicorn would raise them again after it has drained."""
@@ -49,27 +74,14 @@ async def serve(settings: Settings, listener: socket.socket, stop: Stop) -> None
     """Answers until told to stop, then finishes what it has begun."""
     async with open_engine(settings) as engine:
         api = Api(settings, engine)
-        config = uvicorn.Config(
-            api,
-            http=GuardedProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=DRAIN_S_MAX,
-        )
-        server = _Server(config)
         async with api.running():
-            await _serve_until(stop, server, listener, api)
+            await serve_until(stop, Server(api), listener, api)
 
 
-async def _serve_until(stop: Stop, server: uvicorn.Server, listener: socket.socket, api: Api) -> None:
+async def serve_until(stop: Stop, server: uvicorn.Server, listener: socket.socket, api: Api) -> None:
     async def watch() -> None:
         await stop.wait()
-        api.context.orders.close()  # long polls would hold up the end for as long as they wait
+        api.context.orders.close()  # whoever waits would hold up the end
         server.should_exit = True
 
     watching = asyncio.create_task(watch())

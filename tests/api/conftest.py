@@ -1,5 +1,6 @@
 """One API node in this process, on a real Valkey and a real SQLite, with a worker that runs when told to."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.auth import mint_buyer_token
+from seckill.web.auth import LEEWAY_S, mint_buyer_token
+from seckill.web.server import Server, bind, serve_until
 from seckill.wiring import Engine, open_engine
 
 ADMIN_KEY = "an-admin-key-for-tests-only"
@@ -24,6 +26,11 @@ JWT_SECRET = Secret("0123456789abcdef0123456789abcdef-of-tests")
 
 def token(user: str) -> str:
     return mint_buyer_token(JWT_SECRET, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+
+
+def token_that_ends(user: str, within_s: int) -> str:
+    began = time.time() - LEEWAY_S
+    return mint_buyer_token(JWT_SECRET, user, lifetime_s=within_s, issuer=None, audience=None, now=began)
 
 
 def buyer(user: str, key: str | None = None) -> dict[str, str]:
@@ -113,3 +120,40 @@ async def node(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
     node = await make_node(settings, engine)
     yield node
     await node.http.aclose()
+
+
+@dataclass
+class Served:
+    """The node with its loops, on a port."""
+
+    node: Node
+    url: str
+    stop: Stop
+    server: Server
+
+    async def order(self, user: str = "ann", **changes: Any) -> str:
+        """A queued order, in a sale of its own."""
+        made = await self.node.buy(await self.node.create(**changes), user)
+        return str(made.json()["order_id"])
+
+    async def act(self, order_id: str, verb: str, user: str = "ann") -> None:
+        response = await self.node.http.post(f"/v1/orders/{order_id}/{verb}", headers=buyer(user))
+        assert response.status_code == 200, response.text
+
+    async def until_all_are_gone(self) -> None:
+        """Nothing is left of those who were connected."""
+        ctx = self.node.api.context
+        async with asyncio.timeout(20):
+            while ctx.orders._watches or ctx.seats._taken or self.server.server_state.tasks:
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def served(node: Node) -> AsyncIterator[Served]:
+    listener = bind("127.0.0.1", 0)
+    server, stop = Server(node.api), Stop()
+    async with node.api.running():
+        serving = asyncio.create_task(serve_until(stop, server, listener, node.api))
+        yield Served(node, f"http://127.0.0.1:{listener.getsockname()[1]}", stop, server)
+        stop.set()
+        await serving

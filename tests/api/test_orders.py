@@ -59,7 +59,7 @@ async def test_waiting_has_an_end(node: Node) -> None:
     await node.work()
     assert (await node.http.get(f"{url}?wait=20&seen=queued", headers=buyer("ann"))).json()["state"] == "unpaid"
     assert (await node.http.get(f"{url}?wait=0.1&seen=unpaid", headers=buyer("ann"))).json()["state"] == "unpaid"
-    assert node.api.context.orders._waiting == {}
+    assert node.api.context.orders._watches == {}
 
 
 @pytest.mark.parametrize("query", ["wait=-1", "wait=31", "wait=x", "wait=nan", "wait=1&seen=happy"])

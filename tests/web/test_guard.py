@@ -200,3 +200,11 @@ def test_requests_beyond_what_may_wait_are_not_taken(server: Guarded) -> None:
         for _ in range(SHORT.pipelined_max + 1):
             assert client.response().status == 200
         assert client.is_closed()
+
+
+def test_an_upgrade_behind_a_request_that_is_not_answered_yet_is_refused(server: Guarded) -> None:
+    """The connection would change hands, and whoever answers would write into it and never learn that it ended."""
+    with server.connect() as client:
+        client.send(GET.replace(b"hello", b"slow") + HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        assert client.response().status == 200
+        assert client.is_closed()

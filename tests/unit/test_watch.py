@@ -1,0 +1,74 @@
+"""A watch never goes back and never repeats itself, in whatever order the news arrive (I18)."""
+
+import asyncio
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seckill.buyer_orders import OrderView, Watch
+from seckill.domain import OrderState, states_after
+from seckill.numbers import OrderNumber
+
+
+def order(state: OrderState) -> OrderView:
+    return OrderView(
+        number=OrderNumber.from_int(1),
+        sale_id=1,
+        round_id=1,
+        quantity=1,
+        state=state,
+        price_cents=1,
+        currency="CNY",
+        created_ms=0,
+    )
+
+
+def test_what_an_order_may_still_become() -> None:
+    assert states_after(OrderState.QUEUED) == set(OrderState) - {OrderState.QUEUED}
+    assert OrderState.REFUNDED in states_after(OrderState.UNPAID)
+    assert states_after(OrderState.PAID) == set()
+
+
+@given(
+    early=st.lists(st.sampled_from(OrderState)),
+    first=st.sampled_from(OrderState),
+    late=st.lists(st.lists(st.sampled_from(OrderState))),
+)
+def test_a_watch_never_goes_back(early: list[OrderState], first: OrderState, late: list[list[OrderState]]) -> None:
+    async def seen() -> list[OrderState]:
+        watch = Watch()
+        for state in early:
+            watch.offer(order(state))
+        watch.begin(order(first))
+        states = [watch.order.state]
+        for news in late:
+            for state in news:
+                watch.offer(order(state))
+            if watch._awake.is_set() and await watch.change():
+                states.append(watch.order.state)
+        watch.end()
+        while await watch.change():
+            states.append(watch.order.state)
+        return states
+
+    shown = asyncio.run(seen())
+    assert all(following in states_after(state) for state, following in pairwise(shown))
+
+
+async def test_news_that_come_before_the_first_look_are_not_lost() -> None:
+    watch = Watch()
+    watch.offer(order(OrderState.UNPAID))
+    watch.begin(order(OrderState.QUEUED))  # read before, arrived after
+    assert await watch.change()
+    assert watch.order.state is OrderState.UNPAID
+
+
+async def test_a_watch_that_ends_still_tells_what_it_has() -> None:
+    watch = Watch()
+    watch.begin(order(OrderState.QUEUED))
+    watch.offer(order(OrderState.UNPAID))
+    watch.end()
+    assert await watch.change()
+    assert not await watch.change()
+    assert watch.order.state is OrderState.UNPAID
