@@ -10,17 +10,20 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
+from seckill.catalogue import Catalogue
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.printing import console, table
 from seckill.cli.running import run
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
 from seckill.gates.redis import RedisGate
+from seckill.keeper import Keeper
 from seckill.ledgers import open_ledger
 from seckill.ledgers.migrating import pending
 from seckill.loops import Stop
 from seckill.settings import TABLE, Settings, shown
 from seckill.web.auth import Buyers
+from seckill.wiring import open_engine
 
 Check = Callable[[Settings], Awaitable[str]]
 
@@ -69,11 +72,18 @@ async def _embedded(settings: Settings) -> str:
     return str(find_server())
 
 
-async def _gate(settings: Settings) -> str:
+def _absent_gate(settings: Settings) -> str | None:
+    """Why there is no gate to ask, if that is as it should be."""
     if not settings.redis_url:
         return "none configured; `seckill up` starts one of its own"
     if not os.environ.get("SECKILL_REDIS_URL") and not (settings.data_dir / "valkey.sock").exists():
         return "not running; `seckill up` starts it"
+    return None
+
+
+async def _gate(settings: Settings) -> str:
+    if absent := _absent_gate(settings):
+        return absent
     gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
     try:
         await gate.check(settings.durability)
@@ -95,6 +105,17 @@ async def _ledger(settings: Settings) -> str:
     return "answers, schema up to date"
 
 
+async def _rounds(settings: Settings) -> str:
+    if _absent_gate(settings) or not settings.database_url:
+        return "there is no gate and ledger to compare yet"
+    async with open_engine(settings) as engine:
+        catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+        lost = await Keeper(engine.gate, engine.transport, engine.ledger, catalogue).look_for_losses()
+    if lost:
+        raise SeckillError(f"the gate has lost {len(lost)}: `seckill keeper` (or `seckill up`) rebuilds them.")
+    return "the gate has all that are on"
+
+
 async def _secrets(settings: Settings) -> str:
     if settings.admin_key is None or (settings.jwt_secret is None and settings.jwt_public_key is None):
         return "none set; `seckill up` makes its own, the roles on their own refuse to start"
@@ -107,5 +128,6 @@ CHECKS: dict[str, Check] = {
     "embedded server": _embedded,
     "gate": _gate,
     "ledger": _ledger,
+    "rounds": _rounds,
     "secrets": _secrets,
 }

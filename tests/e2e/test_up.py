@@ -17,6 +17,10 @@ import httpx2
 import pytest
 import redis
 
+from seckill.domain import SaleDraft
+from seckill.operator_desk import OperatorDesk
+from seckill.settings import Settings
+from seckill.wiring import open_engine
 from tests.e2e.checks import rows
 from tests.e2e.stack import Stack, free_port, running
 
@@ -279,7 +283,34 @@ async def test_the_operators_commands(folder: Path) -> None:
         assert seckill("token", "admin", cwd=folder, **here).stdout.strip() == stack.settings.admin_key.reveal()  # type: ignore[union-attr]
         healthy = seckill("doctor", cwd=folder, **here)
         assert healthy.returncode == 0
+        assert "rounds: the gate has all that are on" in healthy.stdout
         assert stack.settings.admin_key.reveal() not in healthy.stdout  # type: ignore[union-attr]
+
+
+async def test_doctor_tells_of_rounds_that_the_gate_has_lost(folder: Path, redis_url: str) -> None:
+    environ = production(redis_url, folder)
+    assert seckill("migrate", cwd=folder, **environ).returncode == 0
+    settings = Settings(
+        redis_url=redis_url, database_url=environ["SECKILL_DATABASE_URL"], durability="fast", gate_timeout_s=10
+    )
+    async with open_engine(settings) as engine:
+        now_ms = int(time.time() * 1000)
+        draft = SaleDraft(
+            title="Phone",
+            units=5,
+            limit_per_buyer=1,
+            price_cents=0,
+            currency="CNY",
+            begins_ms=now_ms - 60_000,
+            ends_ms=now_ms + 3_600_000,
+            pay_within_s=900,
+        )
+        await OperatorDesk(engine.ledger, engine.gate).announce(draft, 0)
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushdb()
+    done = seckill("doctor", cwd=folder, **environ)
+    assert done.returncode == 1
+    assert "mend  rounds: the gate has lost 1: `seckill keeper` (or `seckill up`) rebuilds them." in done.stdout
 
 
 def test_commands_without_a_running_api(folder: Path) -> None:
