@@ -80,14 +80,14 @@ async def test_somebody_elses_stream_is_as_unknown_as_none(served: Served) -> No
 async def test_a_silent_stream_shows_that_it_is_alive(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "HEARTBEAT_EVERY_S", 0.02)
     order_id = await served.order()
-    async with stream(served.url, order_id, token_that_ends("ann", 2)) as told:
+    async with stream(served.url, order_id, token_that_ends("ann", 4)) as told:
         assert await told.states() == ["queued"]
         assert told.comments > 3
 
 
 async def test_a_stream_ends_with_its_token(served: Served) -> None:
     order_id = await served.order()
-    async with stream(served.url, order_id, token_that_ends("ann", 2)) as told:
+    async with stream(served.url, order_id, token_that_ends("ann", 4)) as told:
         assert await told.states() == ["queued"]
     await served.until_all_are_gone()
 

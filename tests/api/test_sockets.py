@@ -97,7 +97,7 @@ async def test_cookies_and_headers_do_not_open_it(served: Served) -> None:
 
 async def test_a_socket_ends_with_its_token(served: Served) -> None:
     order_id = await served.order()
-    async with socket(served.url, token_that_ends("ann", 2)) as opened:
+    async with socket(served.url, token_that_ends("ann", 4)) as opened:
         await opened.say({"watch": order_id})
         assert (await opened.hear())["state"] == "queued"
         assert await opened.closed() == 4401
@@ -212,6 +212,24 @@ async def test_one_buyer_has_so_many_sockets_and_no_more(served: Served) -> None
             await other.say({"watch": order_id})
             assert (await other.hear())["error"] == "not_found"
     await served.until_all_are_gone()
+
+
+async def test_clients_that_vanish_leave_nothing_behind(served: Served) -> None:
+    """S32: reset in the middle of everything, a hundred at once."""
+    sale = await served.node.create(units=100)
+    users = [f"buyer-{i}" for i in range(100)]
+    ids = [(await served.node.buy(sale, user)).json()["order_id"] for user in users]
+    async with AsyncExitStack() as stack:
+        opened = [await stack.enter_async_context(socket(served.url, token(user))) for user in users]
+        for each, order_id in zip(opened, ids, strict=True):
+            await each.say({"watch": order_id})
+        for each in opened[::2]:
+            assert (await each.hear())["state"] == "queued"
+        for each in opened:
+            each.connection.transport.abort()
+        await served.node.work()
+    await served.until_all_are_gone()
+    assert not served.server.server_state.connections
 
 
 @asynccontextmanager

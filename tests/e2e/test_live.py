@@ -137,7 +137,7 @@ async def check_refusals(stack: Stack, order_id: str) -> None:
     secret = stack.settings.jwt_secret
     assert secret is not None
     began = time.time() - LEEWAY_S
-    expiring = mint_buyer_token(secret, "ann", lifetime_s=3, issuer=None, audience=None, now=began)
+    expiring = mint_buyer_token(secret, "ann", lifetime_s=5, issuer=None, audience=None, now=began)
     async with socket(stack.url, expiring) as ann, stream(stack.url, order_id, expiring) as told:
         await ann.say({"watch": order_id})
         assert (await ann.hear())["state"] == "queued"
