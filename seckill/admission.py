@@ -53,7 +53,7 @@ class AdmissionDesk:
         if not self._catalogue.is_fresh() or claim.quantity > round_.limit_per_buyer:
             return None
         now_ms = self._catalogue.now_ms()
-        if now_ms < round_.begins_ms - EDGE_MS:
+        if now_ms < round_.begins_ms - EDGE_MS and self._catalogue.knows_sales():
             return Outcome.NOT_STARTED  # nobody can have bought yet, so no repeat can be meant
         flag = self._flags.get(round_.id)
         pulse = self._catalogue.pulse(round_.id)

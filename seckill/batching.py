@@ -35,6 +35,7 @@ class Batcher:
         self._waiting_max = waiting_max
         self._waiting: deque[tuple[Claim, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
+        self._failing = False
 
     @property
     def idle(self) -> bool:
@@ -73,12 +74,16 @@ class Batcher:
         except GateError as error:
             outcome = Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN
             answers = [Answer(outcome)] * len(batch)
-            log.warning("claims without a decision", claims=len(batch), outcome=outcome, reason=str(error))
+            if not self._failing:  # once for each outage, not once for each call
+                log.warning("claims get no decision", claims=len(batch), outcome=outcome, reason=str(error))
+            self._failing = True
             # Those who wait have waited as long as those who were sent. Nothing of theirs was, so this is certain.
             self._answer_all(Answer(Outcome.NOT_READY))
         except Exception:
             answers = [Answer(Outcome.UNKNOWN)] * len(batch)
             log.exception("the gate's reply was not understood", claims=len(batch))
+        else:
+            self._failing = False
         for (_, future), answer in zip(batch, answers, strict=True):
             if not future.done():
                 future.set_result(answer)

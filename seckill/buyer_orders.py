@@ -100,10 +100,9 @@ class BuyerOrders:
 
     async def newest(self, user: str, before: OrderNumber | None, count: int) -> list[OrderView]:
         orders = [recorded(order) for order in await self._ledger.orders_of(user, before, count)]
-        if before is not None:
-            return orders
-        newer = await self._not_listed(user, {order.number for order in orders})
-        return sorted(newer + orders, key=lambda order: order.number, reverse=True)[:count]
+        others = await self._not_listed(user, {order.number for order in orders})
+        wanted = [order for order in others if before is None or order.number < before]
+        return sorted(wanted + orders, key=lambda order: order.number, reverse=True)[:count]
 
     async def _not_listed(self, user: str, listed: set[OrderNumber]) -> list[OrderView]:
         """What the gate has and the list has not: still queued, or written since the list was read."""

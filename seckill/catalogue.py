@@ -16,6 +16,7 @@ from seckill.ports import Gate, Ledger, Pulse
 SALE_NUMBER_MAX = 1 << 31
 # Knowledge older than this decides nothing any more.
 FRESH_S = 1.0
+SALES_FRESH_S = 2.0
 # How long before its window a round is watched, and how long after.
 WATCH_MARGIN_MS = 5_000
 # How long after its end a round may still have orders that no worker has written.
@@ -32,6 +33,8 @@ class Catalogue:
         self._monotonic = monotonic
         self._sales: dict[int, Sale] = {}
         self._sale_of_round: dict[int, int] = {}
+        self._public_ids: dict[int, str] = {}
+        self._sales_read_s: float | None = None
         self._by_public_id: dict[str, Sale] = {}  # as we spell it: no claim has to be deciphered
         self._version = 0
         self._pulses: dict[int, Pulse] = {}
@@ -39,16 +42,19 @@ class Catalogue:
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
 
     async def refresh_sales(self) -> None:
+        began_s = self._monotonic()
         for sale in await self._ledger.sales(changed_after=self._version):
             self.put(sale)
             self._version = max(self._version, sale.changed)
+        self._sales_read_s = began_s
 
     def put(self, sale: Sale) -> None:
         known = self._sales.get(sale.id)
         if known is None or known.changed <= sale.changed:
             self._sales[sale.id] = sale
             self._sale_of_round[sale.round.id] = sale.id
-            self._by_public_id[self._sale_ids.encode(sale.id)] = sale
+            public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
+            self._by_public_id[public_id] = sale
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
         """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
@@ -88,6 +94,13 @@ class Catalogue:
 
     def is_fresh(self) -> bool:
         return self._gate_ms is not None and self._monotonic() - self._gate_ms[1] < FRESH_S
+
+    def knows_sales(self) -> bool:
+        """As they are in the ledger, but for a moment: a window may have been moved."""
+        return self._sales_read_s is not None and self._monotonic() - self._sales_read_s < SALES_FRESH_S
+
+    def public_id(self, sale: Sale) -> str:
+        return self._public_ids[sale.id]
 
     def pulse(self, round_id: int) -> Pulse | None:
         return self._pulses.get(round_id)

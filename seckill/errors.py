@@ -9,6 +9,7 @@ SeckillError
 ├── TransportUnavailable   the order streams cannot be reached
 ├── LedgerError
 │   ├── LedgerUnavailable  the database is away or busy: wait and try again
+│   ├── LedgerUnsuitable   the database is there, but somebody has to mend it: rights, password, name
 │   └── LedgerRefused      the database is there and says no: trying again will not help
 └── NotPossible            an operator's request that the state of the sale does not allow
 """
@@ -49,6 +50,10 @@ class LedgerError(SeckillError):
 
 
 class LedgerUnavailable(LedgerError):
+    pass
+
+
+class LedgerUnsuitable(LedgerError, StartError):
     pass
 
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 ORIGIN_S = 1_577_836_800  # 2020-01-01T00:00:00Z
-LANES_MAX = 1 << 8
 COUNTER_MAX = (1 << 24) - 1
-_SECONDS_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from seckill.domain import Sale, SaleChange, SaleDraft
-from seckill.errors import GateError, SeckillError
+from seckill.errors import GateError, LedgerError, SeckillError
 from seckill.ports import Gate, Ledger
 from seckill.rounds import Sync, bring_to_gate
 
@@ -12,7 +12,7 @@ class NotInForce(SeckillError):
     """The change is stored, but the gate does not have it yet. The keeper passes it on as soon as it can."""
 
     def __init__(self, sale: Sale) -> None:
-        super().__init__("It is stored and takes effect by itself as soon as the gate answers.")
+        super().__init__("It is stored, so do not repeat it. It takes effect by itself as soon as everything answers.")
         self.sale = sale
 
 
@@ -32,7 +32,7 @@ class OperatorDesk:
     async def _put_in_force(self, sale: Sale) -> Sale:
         try:
             sync = await bring_to_gate(sale.round, self._gate, self._ledger)
-        except GateError as error:
+        except (GateError, LedgerError) as error:
             raise NotInForce(sale) from error
         if sync is Sync.LOST:
             raise NotInForce(sale)

@@ -145,6 +145,10 @@ class Gate(Protocol):
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
 
+    async def bind(self, ledger: str) -> None:
+        """This gate serves that ledger from now on. Raises StartError if it serves another: round 1 of one would be
+        taken for round 1 of the other."""
+
     async def check(self, durability: str) -> None:
         """Raises StartError with one sentence if the server cannot keep the promises."""
 

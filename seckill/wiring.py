@@ -1,5 +1,6 @@
 """Chooses the adapters. The only module that imports them."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         if await pending(settings.database_url):
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
+        await gate.bind(hashlib.blake2b(key, digest_size=16).hexdigest())
         yield Engine(
             gate=gate,
             transport=transport,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seckill.embedded.data_folder import read_secrets
-from seckill.errors import SettingsError
+from seckill.errors import SettingsError, StartError
 from seckill.settings import TABLE, Secret, Settings, read
 
 _PORT = next(setting.kind for setting in TABLE if setting.name == "port")
@@ -42,6 +42,8 @@ def with_embedded(settings: Settings) -> Settings:
     from seckill.embedded.valkey import EmbeddedValkey  # noqa: PLC0415 (slow to load, and most commands do without)
 
     folder = settings.data_dir.resolve()
+    if set("?%#") & set(str(folder)):
+        raise StartError(f"The data folder {folder} has a ?, % or # in its name: choose another with --data.")
     valkey = EmbeddedValkey(folder, durability=settings.durability)
     return replace(
         settings,

@@ -1,6 +1,8 @@
 """Running a coroutine as a command."""
 
 import asyncio
+import contextlib
+import resource
 import signal
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -20,9 +22,18 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
+def _allow_many_connections() -> None:
+    """Each buyer's connection is a file, and many systems allow a thousand unless asked for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # macOS names a limit that it does not grant
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
     """SIGINT and SIGTERM ask it to stop; a second one does not wait for it."""
     logs.setup(settings.log_format, settings.log_level)
+    _allow_many_connections()
 
     async def with_signals() -> T:
         stop = Stop()

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import sys
 import time
-import urllib.request
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from seckill.cli.client import ADDRESS_FILE, shown_host
+from seckill.cli.client import ADDRESS_FILE, DIRECT, shown_host
 from seckill.cli.configuring import environment, with_embedded, with_secrets
 from seckill.cli.parameters import OptionalWhole, Whole
 from seckill.cli.running import run
@@ -65,6 +64,7 @@ def up(
     if not 1 <= api <= API_MAX:
         raise StartError(f"--api must be from 1 to {API_MAX}.")
     settings = environment(data=data, host=host, port=port)
+    os.umask(0o077)  # whatever we and our servers write is nobody else's
     with DataFolder.open(settings.data_dir) as folder:
         made = folder.secrets()
         settings = with_secrets(replace(settings, data_dir=folder.path), made.jwt_secret, made.admin_key)
@@ -138,7 +138,7 @@ def _environ(settings: Settings) -> dict[str, str]:
 async def _until_ready(address: str, stop: Stop) -> None:
     def ready() -> bool:
         try:
-            with urllib.request.urlopen(f"{address}/readyz", timeout=2) as response:  # noqa: S310 (our own address)
+            with DIRECT.open(f"{address}/readyz", timeout=2) as response:
                 return bool(response.status == 200)
         except OSError:
             return False

@@ -6,6 +6,7 @@
                                    seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over)
     seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`
     seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
+    seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for the own ones
     seckill:states         channel order states as they are committed, for everyone who waits
 
 `{k}` is the lane. It is a hash tag: on a cluster, all keys of a lane are in one slot and one script may touch them all.
@@ -14,6 +15,7 @@
 from seckill.domain import RoundRef
 
 STATES_CHANNEL = "seckill:states"
+LEDGER = "seckill:ledger"
 WORKERS_GROUP = "workers"
 
 

@@ -109,7 +109,9 @@ class RedisGate:
                     raise
         except (TimeoutError, exceptions.TimeoutError, exceptions.ConnectionError, OSError) as error:
             sent = connection is not None and not isinstance(error, exceptions.BusyLoadingError)
-            raise (GateUnclear if sent else GateUnavailable)(f"The gate does not answer: {error!r}.") from error
+            raise (GateUnclear if sent else GateUnavailable)(
+                f"The gate does not answer ({type(error).__name__}: {error})."
+            ) from error
         except exceptions.ResponseError as error:
             raise GateUnavailable(f"The gate refuses: {error}.") from error
         finally:
@@ -246,6 +248,16 @@ class RedisGate:
                 f"Valkey/Redis at {self._where()} cannot be used ({error.__cause__}): {remedy}."
             ) from error
         check_server(info, fsync, durability)
+
+    async def bind(self, ledger: str) -> None:
+        async with self._connection() as connection:
+            await _execute(connection, "SET", keys.LEDGER, ledger, "NX")
+            bound = await _execute(connection, "GET", keys.LEDGER)
+        if bound.decode() != ledger:
+            raise StartError(
+                f"Valkey/Redis at {self._where()} holds the rounds of another database: use another one for this "
+                "database (with `seckill up`: another --data), or go back to the old database."
+            )
 
     def _where(self) -> str:
         facts = self._client.connection_pool.connection_kwargs

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, StartError
+from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, SeckillError
 from seckill.ledgers.database import Database, Verdict
 
 _MEANING: dict[Verdict, tuple[type[SeckillError], str]] = {
     Verdict.UNAVAILABLE: (LedgerUnavailable, "The database is away or busy, try again: {}"),
     Verdict.REFUSED: (LedgerRefused, "The database refuses the data: {}"),
-    Verdict.UNSUITABLE: (StartError, "The database cannot be used, check its address and rights: {}"),
+    Verdict.UNSUITABLE: (LedgerUnsuitable, "The database cannot be used, check its address and rights: {}"),
 }
 
 

@@ -157,7 +157,7 @@ def _translated() -> Any:
     try:
         yield
     except (exceptions.RedisError, TimeoutError, OSError) as error:
-        raise TransportUnavailable(f"The order streams cannot be reached: {error!r}.") from error
+        raise TransportUnavailable(f"The order streams cannot be reached ({type(error).__name__}: {error}).") from error
 
 
 def _group_is_gone(error: exceptions.ResponseError) -> bool:

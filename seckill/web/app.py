@@ -196,7 +196,9 @@ async def _not_in_force(request: Request, error: Exception) -> Response:
     assert isinstance(error, NotInForce)
     ctx = context(request)
     ctx.catalogue.put(error.sale)
-    return Problem(503, "not_ready", str(error), sale=sale_view(ctx, error.sale)).response()
+    response = Problem(503, "not_in_force", str(error), sale=sale_view(ctx, error.sale)).response()
+    del response.headers["Retry-After"]  # to repeat it would do it twice
+    return response
 
 
 async def _internal(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ It stands before the framework, as a plain ASGI handler.
 from typing import Any
 
 import msgspec
+import structlog
 
 from seckill.admission import AdmissionDesk
 from seckill.buyer_orders import BuyerOrders
@@ -19,6 +20,8 @@ from seckill.web.body import decode, read_body
 from seckill.web.context import authenticate
 from seckill.web.problems import MEDIA_TYPE, Problem, invalid
 from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
+
+log = structlog.get_logger()
 
 _PREFIX = "/v1/sales/"
 _SUFFIX = "/orders"
@@ -55,7 +58,8 @@ class ClaimRoute:
     async def __call__(self, sale_id: str, scope: Any, receive: Any, send: Any) -> None:
         try:
             status, headers, body = await self._answer(sale_id, dict(scope["headers"]), receive)
-        except Problem as problem:
+        except Exception as error:
+            problem = error if isinstance(error, Problem) else _internal(error)
             status, body = problem.status, problem.body()
             headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers().items()]
             headers.append((b"content-type", MEDIA_TYPE.encode()))
@@ -78,7 +82,7 @@ class ClaimRoute:
         answer = await self._desk.claim(sale, claim)
         if answer.outcome not in (Outcome.ADMITTED, Outcome.REPEATED):
             raise self._refusal(answer, sale)
-        accepted = await self._accepted(answer, sale_id, sale, user)
+        accepted = await self._accepted(answer, sale, user)
         location = f"/v1/orders/{accepted.order_id}".encode()
         return (
             202,
@@ -86,7 +90,7 @@ class ClaimRoute:
             msgspec.json.encode(accepted),
         )
 
-    async def _accepted(self, answer: Answer, sale_id: str, sale: Sale, user: str) -> OrderAccepted:
+    async def _accepted(self, answer: Answer, sale: Sale, user: str) -> OrderAccepted:
         (holding,) = answer.holdings
         state = "queued"
         if answer.outcome is Outcome.REPEATED:
@@ -98,7 +102,7 @@ class ClaimRoute:
         return OrderAccepted(
             order_id=self._order_ids.encode(int(holding.number)),
             state=state,
-            sale_id=sale_id,
+            sale_id=self._catalogue.public_id(sale),
             round=str(sale.round.id),
             quantity=holding.quantity,
         )
@@ -113,6 +117,11 @@ class ClaimRoute:
         if answer.outcome is Outcome.NOT_STARTED:
             return Problem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms))
         return Problem.of(answer.outcome)
+
+
+def _internal(error: Exception) -> Problem:
+    log.error("a claim failed", exc_info=error)
+    return Problem(500, "internal", "Something went wrong on our side; it was logged.")
 
 
 def _idempotency_key(headers: dict[bytes, bytes]) -> str:

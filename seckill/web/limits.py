@@ -59,7 +59,7 @@ TOO_LARGE = Refusal(413, "too_large", "The body of the request is too large.")
 URI_TOO_LONG = Refusal(414, "uri_too_long", "The address of the request is too long.")
 HEADERS_TOO_LARGE = Refusal(431, "headers_too_large", "The headers of the request are too many or too large.")
 
-_SINGLE = (b"host", b"content-length", b"transfer-encoding")
+_SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization", b"idempotency-key")
 
 
 def fault_in_head(

@@ -1,6 +1,7 @@
 """Sales: everybody may look, operators may act."""
 
 import hashlib
+from datetime import datetime
 
 import msgspec
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from seckill.web.problems import Problem, invalid, not_found
 from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, Sales, rfc3339, to_ms
 
 MAX_AGE_S = 1
+YEARS = (2000, 2999)
 
 _new_sale = msgspec.json.Decoder(NewSale)
 _sale_patch = msgspec.json.Decoder(SalePatch)
@@ -94,7 +96,15 @@ async def create_sale(request: Request) -> Response:
     return Response(msgspec.json.encode(content), 201, headers, "application/json")
 
 
+def _check_years(**instants: datetime | None) -> None:
+    """What every calendar and clock on the way can write down."""
+    for field, instant in instants.items():
+        if instant is not None and not YEARS[0] <= instant.year <= YEARS[1]:
+            raise invalid(field, f"must be in the years {YEARS[0]} to {YEARS[1]}")
+
+
 def _check_new(new: NewSale, now_ms: int) -> None:
+    _check_years(begins_at=new.begins_at, ends_at=new.ends_at)
     if new.ends_at <= new.begins_at:
         raise invalid("ends_at", "must be later than begins_at")
     if to_ms(new.ends_at) <= now_ms:
@@ -129,6 +139,7 @@ async def change_sale(request: Request) -> Response:
 
 
 def _check_window(patch: SalePatch, round_: domain.Round) -> None:
+    _check_years(begins_at=patch.begins_at, ends_at=patch.ends_at)
     begins_ms = round_.begins_ms if patch.begins_at is None else to_ms(patch.begins_at)
     ends_ms = round_.ends_ms if patch.ends_at is None else to_ms(patch.ends_at)
     if ends_ms <= begins_ms:

@@ -48,6 +48,8 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
             await until_drained(engine)
             (found,) = await engine.ledger.sales()
             await check_conservation(engine, found, stack.settings.database_url, crowd.orders)
+        for user in chance.sample(sorted(crowd.orders), 100):
+            await crowd.buy(user)  # with the key of the first time
         await crowd.close()
         assert crowd.changed == [], "a repeat with the same key gave another order"
         assert len(crowd.orders) > 500, "there was load all along"
