@@ -27,7 +27,9 @@ class Crowd:
 
     def __post_init__(self) -> None:
         limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
-        self._http = httpx2.AsyncClient(base_url=self.stack.url, timeout=10, limits=limits)
+        # A whole crowd waits for these connections, and waiting for one is not a failure of the server.
+        patience = httpx2.Timeout(20, pool=None)
+        self._http = httpx2.AsyncClient(base_url=self.stack.url, timeout=patience, limits=limits)
 
     async def close(self) -> None:
         await self._http.aclose()
