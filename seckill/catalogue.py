@@ -38,10 +38,13 @@ class Catalogue:
         self._without_pulse: Sequence[Round] = ()
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
 
-    async def refresh_sales(self) -> None:
-        for sale in await self._ledger.sales(changed_after=self._version):
+    async def refresh_sales(self) -> int:
+        """Returns how many are new or changed."""
+        sales = await self._ledger.sales(changed_after=self._version)
+        for sale in sales:
             self.put(sale)
             self._version = max(self._version, sale.changed)
+        return len(sales)
 
     def put(self, sale: Sale) -> None:
         known = self._sales.get(sale.id)
