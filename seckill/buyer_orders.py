@@ -90,6 +90,12 @@ class BuyerOrders:
         order = await self._ledger.order(number)
         if order is not None:
             return recorded(order) if order.user == user else None
+        view = await self._held(user, number)
+        if view is None and await self._catalogue.refresh_sales():
+            view = await self._held(user, number)  # in a sale that was announced on another node a moment ago
+        return view
+
+    async def _held(self, user: str, number: OrderNumber) -> OrderView | None:
         refs = self._catalogue.recent_rounds(number.lane)
         for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
             sale = self._catalogue.sale_of_round(ref.id)

@@ -41,12 +41,15 @@ class Catalogue:
         self._without_pulse: Sequence[Round] = ()
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
 
-    async def refresh_sales(self) -> None:
+    async def refresh_sales(self) -> int:
+        """Returns how many are new or changed."""
         began_s = self._monotonic()
-        for sale in await self._ledger.sales(changed_after=self._version):
+        sales = await self._ledger.sales(changed_after=self._version)
+        for sale in sales:
             self.put(sale)
             self._version = max(self._version, sale.changed)
         self._sales_read_s = began_s
+        return len(sales)
 
     def put(self, sale: Sale) -> None:
         known = self._sales.get(sale.id)

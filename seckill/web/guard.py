@@ -178,11 +178,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         version, upgrades = self.parser.get_http_version(), self.parser.should_upgrade()
         refusal = fault_in_head(self.limits, self.url, version, self.headers, self._arrived_bytes, upgrades=upgrades)
-        if refusal is None and (
-            len(self.pipeline) >= self.limits.pipelined_max
-            # Whoever answers the earlier request would never learn that the client is gone.
-            or (upgrades and self._answering() and self._should_upgrade())
-        ):
+        # After an upgrade, whoever still answers an earlier request would never learn that the client is gone.
+        too_early = upgrades and self._answering() and self._should_upgrade()
+        if refusal is None and (too_early or len(self.pipeline) >= self.limits.pipelined_max):
             refusal = BAD_REQUEST
         if refusal is not None:
             self._stop_parsing(refusal)

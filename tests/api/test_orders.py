@@ -8,8 +8,9 @@ from unittest.mock import AsyncMock
 import pytest
 
 from seckill.errors import GateUnavailable, LedgerUnavailable
+from seckill.settings import Settings
 from seckill.wiring import Engine
-from tests.api.conftest import OPERATOR, Node, buyer
+from tests.api.conftest import OPERATOR, Node, buyer, make_node
 
 
 async def test_somebody_elses_order_is_as_unknown_as_none(node: Node) -> None:
@@ -24,6 +25,17 @@ async def test_somebody_elses_order_is_as_unknown_as_none(node: Node) -> None:
         assert theirs.content == nobodys.content
         assert (await node.http.get(url)).status_code == 401
         await node.work()
+
+
+async def test_an_order_in_a_sale_that_is_new_to_this_node_is_found(
+    node: Node, settings: Settings, engine: Engine
+) -> None:
+    other = await make_node(settings, engine)
+    sale = await node.create()
+    order = (await node.buy(sale, "ann")).json()
+    found = await other.http.get(f"/v1/orders/{order['order_id']}", headers=buyer("ann"))
+    assert (found.status_code, found.json()["state"]) == (200, "queued")
+    await other.http.aclose()
 
 
 async def test_waiting_ends_when_the_order_is_written(node: Node) -> None:
