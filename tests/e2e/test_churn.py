@@ -15,7 +15,7 @@ from tests.e2e.stack import Stack, running
 
 UNITS = 40
 SECONDS_MAX = 150.0
-KILLS = 3  # of each role, besides what the failpoints kill
+KILLS = 2  # of each role, besides what the failpoints kill
 WINDOWS = {
     "ledger.end.inside": 0.1,
     "keeper.outbox.after": 0.1,

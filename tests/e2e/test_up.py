@@ -151,7 +151,7 @@ def test_a_taken_port_is_one_sentence_and_nothing_is_started(folder: Path) -> No
     ("environ", "sentence"),
     [
         ({"SECKILL_BROKER_URL": "amqp://127.0.0.1"}, "SECKILL_BROKER_URL is set"),
-        ({"SECKILL_DATABASE_URL": "mysql://127.0.0.1/shop"}, "There is no ledger for mysql databases"),
+        ({"SECKILL_DATABASE_URL": "mysql://127.0.0.1/shop"}, "SECKILL_DATABASE_URL must begin with"),
         ({"SECKILL_DATABASE_URL": "postgresql://u@127.0.0.1:1/shop"}, "The database is away or busy"),
         (
             {"SECKILL_DATABASE_URL": "sqlite:////nowhere/ledger.db"},
@@ -167,7 +167,7 @@ def test_servers_that_cannot_be_used_are_one_sentence_and_nothing_is_started(
 ) -> None:
     environ = {name: redis_url if value == "REDIS" else value for name, value in environ.items()}
     done = seckill("up", "--data", str(folder / "d"), "--port", str(free_port()), cwd=folder, **environ)
-    assert done.returncode == 1
+    assert done.returncode in (1, 2)  # 2: the setting itself is wrong
     assert done.stdout == ""
     assert done.stderr.startswith("seckill: ")
     assert sentence in done.stderr
