@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    target_bytes_max: int = 8 * 1024
+    target_bytes_max: int = 12 * 1024
     headers_bytes_max: int = 16 * 1024
     headers_max: int = 100
     body_bytes_max: int = 64 * 1024

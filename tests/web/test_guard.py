@@ -17,7 +17,7 @@ nothing_stays = pytest.fixture(autouse=True)(is_quiet_and_empty)
 
 def test_the_limits_in_use() -> None:
     assert GuardedProtocol.limits == Limits(
-        target_bytes_max=8192,
+        target_bytes_max=12 * 1024,
         headers_bytes_max=16384,
         headers_max=100,
         body_bytes_max=65536,
