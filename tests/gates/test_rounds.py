@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from seckill.domain import Claim, RoundStatus
-from seckill.errors import GateUnavailable
+from seckill.errors import GateUnavailable, StartError
 from seckill.gates import keys
 from seckill.gates.redis import RedisGate
 from seckill.outcomes import Outcome
@@ -90,3 +90,13 @@ async def test_pulses_and_buyers(gate: RedisGate, opened: OpenedRound) -> None:
     assert abs(now_ms - (await gate.pulses([]))[0]) < 5000
     users = [user async for portion in gate.buyers(round_.ref) for user in portion]
     assert len(set(users)) == 2500
+
+
+async def test_a_gate_serves_one_ledger(gate: RedisGate, client: Any) -> None:
+    """Round 1 of another database must not be taken for round 1 of this one."""
+    await gate.bind("one")
+    await gate.bind("one")
+    with pytest.raises(StartError, match="holds the rounds of another database"):
+        await gate.bind("another")
+    await client.flushall()
+    await gate.bind("another")
