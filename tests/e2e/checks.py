@@ -20,6 +20,14 @@ async def until_drained(engine: Engine, within_s: float = 60.0) -> None:
         await asyncio.sleep(0.05)
 
 
+async def until_relayed(engine: Engine, within_s: float = 60.0) -> None:
+    """The keeper relays a few times a second, and a payment made just now has its announcement still to go."""
+    deadline_s = time.monotonic() + within_s
+    while await engine.ledger.outbox(1):
+        assert time.monotonic() < deadline_s, "the outbox did not drain"
+        await asyncio.sleep(0.05)
+
+
 async def rows(database_url: str, sql: str) -> list[Any]:
     url = database_url.replace("sqlite:", "sqlite+aiosqlite:").replace("postgresql:", "postgresql+asyncpg:")
     database = create_async_engine(url)

@@ -30,9 +30,7 @@ class Crowd:
         # A whole crowd waits for these connections, and waiting for one is not a failure of the server.
         patience = httpx2.Timeout(20, pool=None)
         self._http = httpx2.AsyncClient(base_url=self.stack.url, timeout=patience, limits=limits)
-
-    async def close(self) -> None:
-        await self._http.aclose()
+        self.stack.clients.append(self._http)
 
     async def press(self, user: str, *, key: str | None = None, quantity: int = 1) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.stack.token(user)}"}

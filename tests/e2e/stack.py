@@ -43,6 +43,7 @@ class Stack:
         self._settings = dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._secret: Secret | None = None
+        self.clients: list[httpx2.AsyncClient] = []  # closed at the end, also when the test has failed
 
     async def start(self, **settings: str) -> None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
@@ -159,6 +160,8 @@ async def running(stack: Stack, **settings: str) -> AsyncIterator[Stack]:
     try:
         yield stack
     finally:
+        for client in stack.clients:
+            await client.aclose()
         if stack.process.poll() is None:
             stack.process.terminate()
             try:

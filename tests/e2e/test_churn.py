@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.checks import rows, until_drained
+from tests.e2e.checks import rows, until_drained, until_relayed
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
@@ -55,7 +55,6 @@ async def test_every_unit_is_sold_again_and_in_the_end_all_are_paid(folder: Path
         await _pay_for_everything(stack, crowd)
         await _check_the_end(stack, crowd)
         print(f"killed {dict(killed)}, windows {_hits(stack)}, orders {len(crowd.orders)}")  # noqa: T201
-        await crowd.close()
         assert stack.stop() == 0
 
 
@@ -97,6 +96,7 @@ async def _pay_for_everything(stack: Stack, crowd: Crowd) -> None:
 async def _check_the_end(stack: Stack, crowd: Crowd) -> None:
     async with stack.engine() as engine:
         await until_drained(engine)
+        await until_relayed(engine)
         (found,) = await engine.ledger.sales()
         tally = await engine.ledger.tally(found.round.id)
         view = await engine.gate.inspect(found.round.ref)
@@ -105,7 +105,6 @@ async def _check_the_end(stack: Stack, crowd: Crowd) -> None:
         assert (tally.paid, tally.unpaid, tally.sold, view.available) == (UNITS, 0, UNITS, 0)
         assert view.admitted == tally.recorded, "nothing admitted is missing, nothing is there that was not"
         assert view.released == tally.ended, "each unit came back once"
-        assert await engine.ledger.outbox(10) == []
         assert tally.ended > UNITS, "units were sold again and again"
         ids = {
             engine.order_ids.encode(row.id): row.user_id

@@ -34,5 +34,4 @@ async def test_flushall_in_the_middle_of_a_sale(folder: Path, database_url: str)
             (found,) = await engine.ledger.sales()
             assert found.round.epoch == 2
             await check_conservation(engine, found, stack.settings.database_url, crowd.orders)
-        await crowd.close()
         assert stack.stop() == 0

@@ -50,7 +50,6 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
             await check_conservation(engine, found, stack.settings.database_url, crowd.orders)
         for user in chance.sample(sorted(crowd.orders), 100):
             await crowd.buy(user)  # with the key of the first time
-        await crowd.close()
         assert crowd.changed == [], "a repeat with the same key gave another order"
         assert len(crowd.orders) > 500, "there was load all along"
         # What the kills left behind was found and mended by those who came after.
@@ -101,7 +100,6 @@ async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
             (found,) = await engine.ledger.sales()
             await check_conservation(engine, found, stack.settings.database_url, crowd.orders)
         assert stack.logged('"event": "taken over"') > 0
-        await crowd.close()
 
 
 async def test_with_the_worker_stopped_claims_go_on_to_the_cap(folder: Path) -> None:
@@ -129,7 +127,6 @@ async def test_with_the_worker_stopped_claims_go_on_to_the_cap(folder: Path) -> 
             await asyncio.gather(*(crowd.buy(f"buyer-{i}") for i in range(50, 120)))
             await until_drained(engine)
             await check_conservation(engine, found, stack.settings.database_url, accepted | crowd.orders)
-        await crowd.close()
 
 
 async def test_a_frozen_gate_gives_a_bounded_and_honest_answer(folder: Path) -> None:
@@ -162,4 +159,3 @@ async def test_a_frozen_gate_gives_a_bounded_and_honest_answer(folder: Path) -> 
             (found,) = await engine.ledger.sales()
             view = await check_conservation(engine, found, stack.settings.database_url, accepted)
             assert view.admitted == 10
-        await crowd.close()

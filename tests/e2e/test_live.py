@@ -82,7 +82,6 @@ async def test_every_buyer_hears_of_every_change_on_whichever_process(folder: Pa
             for i, (user, order_id) in enumerate(crowd.orders.items())
         ]
         assert await asyncio.gather(*map(next_state, late)) == ends, "who comes after the fact learns it all the same"
-        await crowd.close()
 
 
 async def test_bad_clients_are_refused_and_disturb_nobody(folder: Path) -> None:
@@ -116,7 +115,6 @@ async def test_bad_clients_are_refused_and_disturb_nobody(folder: Path) -> None:
                 else:
                     assert await listener.next() is None
         assert stack.logged("Traceback") == 0
-        await crowd.close()
 
 
 async def check_refusals(stack: Stack, order_id: str) -> None:

@@ -51,7 +51,6 @@ async def test_a_hundred_units_become_a_hundred_orders(
         calls = stack.metric(metrics, "seckill_admit_batch_size_count")
         claims = stack.metric(metrics, "seckill_admit_batch_size_sum")
         assert claims / calls > 1.5, "one call to the gate serves several claims"
-        await crowd.close()
         assert stack.stop() == 0
 
 
@@ -71,4 +70,3 @@ async def test_a_winner_finds_the_own_order_whatever_happened(folder: Path) -> N
         await stack.start()
         again = await crowd.press("ann", key="k")
         assert (again.status_code, again.json()) == (202, first | {"state": "unpaid"})
-        await crowd.close()
