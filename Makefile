@@ -20,7 +20,8 @@ run: install ## A running sale on this machine, with everything it needs
 
 .PHONY: test
 test: .venv/test ## The whole test suite, on real servers
-	$(BIN)/python -m pytest
+	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 .PHONY: check
 check: .venv/test ## Style and types
