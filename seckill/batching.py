@@ -41,14 +41,16 @@ class Batcher:
     def idle(self) -> bool:
         return self._running is None
 
-    async def submit(self, claim: Claim) -> Answer:
-        if len(self._waiting) >= self._waiting_max:
-            return Answer(Outcome.OVERLOADED)
+    def submit(self, claim: Claim) -> asyncio.Future[Answer]:
+        """The answer to come. To cancel it is to give up: a claim that was not sent yet then never is."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if len(self._waiting) >= self._waiting_max:
+            answer.set_result(Answer(Outcome.OVERLOADED))
+            return answer
         self._waiting.append((claim, answer))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
-        return await answer
+        return answer
 
     async def _run(self) -> None:
         try:

@@ -116,6 +116,10 @@ class Catalogue:
         """In the order of their windows."""
         return sorted(self._sales.values(), key=lambda sale: (sale.round.begins_ms, sale.id))
 
+    def known(self, public_id: str) -> Sale | None:
+        """A sale that was found before, under the id as we spell it."""
+        return self._by_public_id.get(public_id)
+
     async def find(self, public_id: str) -> Sale | None:
         """Also a sale that another node created a moment ago. An id that was never issued costs no query: it cannot
         be made up without the key."""

@@ -73,13 +73,13 @@ class Api:
             seats=Seats(),
         )
         ctx = self.context
-        self._claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
+        self.claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
         self._rest = _framework(ctx)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         sale_id = ClaimRoute.sale_in(scope)
         if sale_id is not None:
-            await self._claims(sale_id, scope, receive, send)
+            await self.claims(sale_id, scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

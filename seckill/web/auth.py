@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import re
+import string
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from seckill.errors import SettingsError
 from seckill.settings import Secret, Settings
+from seckill.web.signed_tokens import SignedTokens
 
 LEEWAY_S = 30  # how far the clocks of whoever makes tokens may be from ours
 LIFETIME_S_MAX = 31 * 86_400  # a token that leaks must not be good for ever
 TOKEN_BYTES_MAX = 4096
-# A verification costs as much as the rest of a claim, and a buyer comes back with the same token.
+# The library takes as long for a token as all the rest of a claim, and a buyer comes back with the same one.
 KNOWN_TOKENS_MAX = 20_000
 RSA_BITS_MIN = 2048
 
@@ -28,7 +30,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # ASCII only: the same name in another script, width or case would be another buyer with a limit of their own.
 _USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@|:+~=/-]{0,127}")
 _PADDED_NUMBER = re.compile(r"0[0-9]+")
-_BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
+_BEARER_CHARACTERS = (string.ascii_letters + string.digits + "-._~+/").encode()
 
 
 class Unauthenticated(Exception):
@@ -76,9 +78,19 @@ class Buyers:
         self._issuer = settings.jwt_issuer
         self._audience = settings.jwt_audience
         self._known: OrderedDict[str, Buyer] = OrderedDict()
+        self._signed = SignedTokens(self._key, self._issuer, self._audience) if self._algorithm == "HS256" else None
 
     def verify(self, token: str, now: float) -> Buyer:
         """Raises Unauthenticated."""
+        if self._signed is not None and len(token) <= TOKEN_BYTES_MAX:
+            claims = self._signed.read(token)
+            if claims is not None:
+                buyer = _buyer(claims, now)
+                if now < buyer.good_until_s:
+                    return buyer
+        return self._verify_with_library(token, now)
+
+    def _verify_with_library(self, token: str, now: float) -> Buyer:
         buyer = self._known.get(token) or self._decode(token, now)
         if now >= buyer.good_until_s:
             self._known.pop(token, None)
@@ -115,7 +127,10 @@ class Buyers:
             raise Unauthenticated(reason) from error
         if "crit" in decoded["header"]:
             raise Unauthenticated("The token demands an extension that is not known here.")
-        return _buyer(decoded["payload"], now)
+        buyer = _buyer(decoded["payload"], now)
+        if self._signed is not None:
+            self._signed.learn(token)
+        return buyer
 
 
 def _key(settings: Settings) -> tuple[Any, str]:
@@ -191,5 +206,10 @@ def _digest(text: str) -> bytes:
 
 def bearer(header: bytes | None) -> str | None:
     """The one token of an `Authorization: Bearer` header, or None."""
-    match = _BEARER.fullmatch(header or b"")
-    return match[1].decode("ascii") if match else None
+    scheme, _, rest = (header or b"").partition(b" ")
+    token = rest.strip(b" ")
+    text = token.rstrip(b"=")
+    # What is left after all that may be there: a regular expression takes five times as long.
+    if scheme.lower() != b"bearer" or not text or text.translate(None, _BEARER_CHARACTERS):
+        return None
+    return token.decode("ascii")

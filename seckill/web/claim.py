@@ -1,8 +1,12 @@
 """`POST /v1/sales/{id}/orders`: the one route that a hundred thousand people call in the same second.
 
-It stands before the framework, as a plain ASGI handler.
+It stands before the framework. `ClaimRoute` as an ASGI application knows everything; `begin` is the short way that the
+protocol takes for the many claims with nothing unusual about them (`claiming.py`), made of the same parts.
 """
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,7 +22,7 @@ from seckill.outcomes import Outcome
 from seckill.web.auth import Buyers
 from seckill.web.body import decode, read_body
 from seckill.web.context import authenticate
-from seckill.web.problems import MEDIA_TYPE, Problem, invalid
+from seckill.web.problems import MEDIA_TYPE, REFUSALS, Problem, invalid
 from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
 
 log = structlog.get_logger()
@@ -27,6 +31,13 @@ _PREFIX = "/v1/sales/"
 _SUFFIX = "/orders"
 _KEY_LENGTH_MAX = 255
 _new_order = msgspec.json.Decoder(NewOrder)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 class ClaimRoute:
@@ -57,19 +68,13 @@ class ClaimRoute:
 
     async def __call__(self, sale_id: str, scope: Any, receive: Any, send: Any) -> None:
         try:
-            status, headers, body = await self._answer(sale_id, dict(scope["headers"]), receive)
+            reply = await self._answer(sale_id, dict(scope["headers"]), receive)
         except Exception as error:
-            problem = error if isinstance(error, Problem) else _internal(error)
-            status, body = problem.status, problem.body()
-            headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers().items()]
-            headers.append((b"content-type", MEDIA_TYPE.encode()))
-        headers += [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            reply = problem_reply(error)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+        await send({"type": "http.response.body", "body": reply.body})
 
-    async def _answer(
-        self, sale_id: str, headers: dict[bytes, bytes], receive: Any
-    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    async def _answer(self, sale_id: str, headers: Mapping[bytes, bytes], receive: Any) -> Reply:
         user = authenticate(self._buyers, headers.get(b"authorization")).user
         try:
             sale = await self._catalogue.find(sale_id)
@@ -77,46 +82,79 @@ class ClaimRoute:
             raise Problem.of(Outcome.NOT_READY) from None
         if sale is None:
             raise Problem.of(Outcome.UNKNOWN_SALE)
-        order = decode(await read_body(receive), _new_order)
-        claim = Claim(user, order.quantity, request_id(_idempotency_key(headers)))
+        claim = _read_claim(user, headers, await read_body(receive))
         answer = await self._desk.claim(sale, claim)
-        if answer.outcome not in (Outcome.ADMITTED, Outcome.REPEATED):
-            raise self._refusal(answer, sale)
-        accepted = await self._accepted(answer, sale, user)
-        location = f"/v1/orders/{accepted.order_id}".encode()
-        return (
-            202,
-            [(b"content-type", b"application/json"), (b"location", location)],
-            msgspec.json.encode(accepted),
-        )
+        if answer.outcome is not Outcome.REPEATED:
+            return self._reply(sale, answer)
+        try:
+            view = await self._orders.find(user, answer.holdings[0].number)
+        except (LedgerError, GateError):
+            raise Problem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
+        return self._accepted(sale, answer, view.state if view else "queued")
 
-    async def _accepted(self, answer: Answer, sale: Sale, user: str) -> OrderAccepted:
+    def begin(
+        self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes
+    ) -> Reply | tuple[Sale, asyncio.Future[Answer]] | None:
+        """What can be said at once, or the gate's answer to come (for `finish`). None: not without waiting for more."""
+        user = authenticate(self._buyers, headers.get(b"authorization")).user
+        sale = self._catalogue.known(sale_id)
+        if sale is None:
+            return None
+        claim = _read_claim(user, headers, body)
+        refused = self._desk.refuse_here(sale, claim)
+        return (sale, self._desk.submit(sale, claim)) if refused is None else self._reply(sale, refused)
+
+    def finish(self, sale: Sale, answer: Answer) -> Reply | None:
+        """None: a repeat, whose order has to be looked up."""
+        return None if answer.outcome is Outcome.REPEATED else self._reply(sale, answer)
+
+    def _reply(self, sale: Sale, answer: Answer) -> Reply:
+        if answer.outcome is Outcome.ADMITTED:
+            return self._accepted(sale, answer, "queued")
+        if answer.outcome is Outcome.LIMIT_REACHED:
+            ids = [self._order_ids.encode(int(holding.number)) for holding in answer.holdings]
+            limit = sale.round.limit_per_buyer
+            detail = f"You may have {limit} of this sale in all; this would be more."
+            return problem_reply(Problem.of(answer.outcome, detail, order_ids=ids))
+        if answer.outcome is Outcome.NOT_STARTED:
+            return problem_reply(Problem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms)))
+        return _PREPARED[answer.outcome]
+
+    def _accepted(self, sale: Sale, answer: Answer, state: str) -> Reply:
         (holding,) = answer.holdings
-        state = "queued"
-        if answer.outcome is Outcome.REPEATED:
-            try:
-                view = await self._orders.find(user, holding.number)
-            except (LedgerError, GateError):
-                raise Problem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
-            state = view.state if view else state
-        return OrderAccepted(
-            order_id=self._order_ids.encode(int(holding.number)),
+        order_id = self._order_ids.encode(int(holding.number))
+        accepted = OrderAccepted(
+            order_id=order_id,
             state=state,
             sale_id=self._catalogue.public_id(sale),
             round=str(sale.round.id),
             quantity=holding.quantity,
         )
+        location = (b"location", f"/v1/orders/{order_id}".encode())
+        return _reply(202, b"application/json", msgspec.json.encode(accepted), location)
 
-    def _refusal(self, answer: Answer, sale: Sale) -> Problem:
-        if answer.outcome is Outcome.LIMIT_REACHED:
-            ids = [self._order_ids.encode(int(holding.number)) for holding in answer.holdings]
-            limit = sale.round.limit_per_buyer
-            return Problem.of(
-                answer.outcome, f"You may have {limit} of this sale in all; this would be more.", order_ids=ids
-            )
-        if answer.outcome is Outcome.NOT_STARTED:
-            return Problem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms))
-        return Problem.of(answer.outcome)
+
+def _read_claim(user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
+    order = decode(body, _new_order)
+    return Claim(user, order.quantity, request_id(_idempotency_key(headers)))
+
+
+def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
+    key = headers.get(b"idempotency-key", b"").strip()
+    if len(key) > _KEY_LENGTH_MAX or not all(0x20 <= char < 0x7F for char in key):
+        raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
+    return key.decode("ascii")
+
+
+def _reply(status: int, media_type: bytes, body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
+    length = (b"content-length", b"%d" % len(body))
+    return Reply(status, [*headers, (b"content-type", media_type), length, (b"cache-control", b"no-store")], body)
+
+
+def problem_reply(error: Exception) -> Reply:
+    problem = error if isinstance(error, Problem) else _internal(error)
+    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers().items()]
+    return _reply(problem.status, MEDIA_TYPE.encode(), problem.body(), *headers)
 
 
 def _internal(error: Exception) -> Problem:
@@ -124,8 +162,5 @@ def _internal(error: Exception) -> Problem:
     return Problem(500, "internal", "Something went wrong on our side; it was logged.")
 
 
-def _idempotency_key(headers: dict[bytes, bytes]) -> str:
-    key = headers.get(b"idempotency-key", b"").strip()
-    if len(key) > _KEY_LENGTH_MAX or not all(0x20 <= char < 0x7F for char in key):
-        raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
-    return key.decode("ascii")
+# The refusals that are the same for everybody, made once: after the sell-out they are nearly all there is to say.
+_PREPARED: Mapping[Outcome, Reply] = {outcome: problem_reply(Problem.of(outcome)) for outcome in REFUSALS}

@@ -13,7 +13,7 @@ from seckill.loops import Stop
 from seckill.settings import Settings
 from seckill.web.app import Api
 from seckill.web.auth import TOKEN_BYTES_MAX
-from seckill.web.guard import GuardedProtocol
+from seckill.web.claiming import ClaimingProtocol
 from seckill.web.socket_guard import GuardedWebSocket
 from seckill.wiring import open_engine
 
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api,
-                http=GuardedProtocol,
+                http=ClaimingProtocol,
                 ws=GuardedWebSocket,
                 ws_max_size=MESSAGE_BYTES_MAX,
                 ws_ping_interval=PING_EVERY_S,

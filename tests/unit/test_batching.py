@@ -42,9 +42,9 @@ async def settle() -> None:
 async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
     calls = Calls()
     batcher = Batcher(calls, batch_max=4)
-    tasks = [asyncio.create_task(batcher.submit(Claim("0", 1)))]
+    tasks = [batcher.submit(Claim("0", 1))]
     await settle()
-    tasks += [asyncio.create_task(batcher.submit(Claim(str(i), 1))) for i in range(1, 8)]
+    tasks += [batcher.submit(Claim(str(i), 1)) for i in range(1, 8)]
     await settle()
     assert [len(batch) for batch in calls.batches] == [1]
     for _ in range(3):
@@ -63,7 +63,7 @@ async def test_whoever_gives_up_shifts_nobody_elses_answer() -> None:
     for _ in range(100):
         tasks = {}
         for i in range(60):
-            tasks[i] = asyncio.create_task(batcher.submit(Claim(str(i), 1)))
+            tasks[i] = batcher.submit(Claim(str(i), 1))
             if chance.random() < 0.2:
                 await asyncio.sleep(0)
                 list(tasks.values())[chance.randrange(len(tasks))].cancel()
@@ -80,9 +80,9 @@ async def test_whoever_gives_up_shifts_nobody_elses_answer() -> None:
 async def test_a_claim_given_up_before_it_was_sent_is_never_sent() -> None:
     calls = Calls()
     batcher = Batcher(calls)
-    first = asyncio.create_task(batcher.submit(Claim("1", 1)))
+    first = batcher.submit(Claim("1", 1))
     await settle()
-    second = asyncio.create_task(batcher.submit(Claim("2", 1)))
+    second = batcher.submit(Claim("2", 1))
     await settle()
     second.cancel()
     calls.go.release()
@@ -94,9 +94,9 @@ async def test_a_claim_given_up_before_it_was_sent_is_never_sent() -> None:
 async def test_more_than_may_wait_are_refused_at_once() -> None:
     calls = Calls()
     batcher = Batcher(calls, waiting_max=3)
-    tasks = [asyncio.create_task(batcher.submit(Claim("0", 1)))]
+    tasks = [batcher.submit(Claim("0", 1))]
     await settle()
-    tasks += [asyncio.create_task(batcher.submit(Claim(str(i), 1))) for i in range(1, 4)]
+    tasks += [batcher.submit(Claim(str(i), 1)) for i in range(1, 4)]
     await settle()
     assert await batcher.submit(Claim("9", 1)) == Answer(Outcome.OVERLOADED)
     calls.go.release()
@@ -116,9 +116,9 @@ async def test_without_a_decision_nobody_hangs(error: Exception, sent: Outcome) 
     calls = Calls()
     calls.error = error
     batcher = Batcher(calls)
-    under_way = asyncio.create_task(batcher.submit(Claim("0", 1)))
+    under_way = batcher.submit(Claim("0", 1))
     await settle()
-    waiting = asyncio.create_task(batcher.submit(Claim("1", 1)))
+    waiting = batcher.submit(Claim("1", 1))
     await settle()
     calls.go.release()
     calls.go.release()

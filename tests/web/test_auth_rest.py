@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seckill.settings import Secret
+from seckill.settings import Secret, Settings
 from seckill.web import auth
-from seckill.web.auth import AdminKey, Buyer, Unauthenticated, bearer, is_user, mint_buyer_token
-from tests.web.tokens import CLAIMS, DAY_S, NOW, SECRET, by_hand, refused, shared, signed
+from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, is_user, mint_buyer_token
+from tests.web.tokens import CLAIMS, DAY_S, ED25519_KEY, NOW, SECRET, by_hand, pem, refused, shared, signed
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_any_signed_claims_are_a_buyer_or_refused(claims: dict[str, Any], header
 
 
 def test_a_known_token_is_not_decoded_again_but_expires_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    buyers, token = shared(), signed()
+    buyers, token = Buyers(Settings(jwt_public_key=pem(ED25519_KEY))), jwt.encode(CLAIMS, ED25519_KEY, "EdDSA")
     decoded: list[str] = []
     decode: Callable[..., Any] = jwt.decode_complete
 
@@ -92,12 +92,16 @@ def test_a_known_token_is_not_decoded_again_but_expires_on_time(monkeypatch: pyt
 
 def test_refused_tokens_take_no_place_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "KNOWN_TOKENS_MAX", 2)
-    buyers = shared()
-    first, second, third = (signed(sub=user) for user in ("u1", "u2", "u3"))
+    buyers = Buyers(Settings(jwt_public_key=pem(ED25519_KEY)))
+
+    def token_of(**claims: Any) -> str:
+        return jwt.encode({**CLAIMS, **claims}, ED25519_KEY, "EdDSA")
+
+    first, second, third = (token_of(sub=user) for user in ("u1", "u2", "u3"))
     for token in (first, second, first):
         buyers.verify(token, NOW)
-    refused(buyers, signed(sub="07"))
-    refused(buyers, signed(exp=NOW - 60))
+    refused(buyers, token_of(sub="07"))
+    refused(buyers, token_of(exp=NOW - 60))
     buyers.verify(third, NOW)
     assert list(buyers._known) == [first, third]
 

@@ -1,0 +1,94 @@
+"""The short way to believe a token believes nothing that the library would not."""
+
+import base64
+import json
+from typing import Any
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seckill.settings import Secret, Settings
+from seckill.web.auth import Buyer, Buyers, Unauthenticated
+from seckill.web.signed_tokens import HEADERS_MAX, SignedTokens
+from tests.web.tokens import CLAIMS, NOW, SECRET, by_hand, part, shared, signed
+
+OTHER_SECRET = SECRET[::-1]
+
+times = st.sampled_from([NOW - 31, NOW - 29, NOW + 29, NOW + 31, NOW + 40 * 86_400, "1", None, True, -0.5])
+texts = st.sampled_from(["shop", "seckill", "", "Shop", ["seckill"], ["shop", "seckill"], None, 7])
+claims = st.fixed_dictionaries(
+    {},
+    optional={
+        "exp": times,
+        "nbf": times,
+        "iat": times,
+        "sub": st.sampled_from(["ann", "07", "７", "", None, 7, "a" * 200]),
+        "iss": texts,
+        "aud": texts,
+        "jti": texts,
+        "more": texts,
+    },
+)
+headers = st.sampled_from([{"typ": "JWT"}, {}, {"crit": ["b64"]}, {"alg": "none"}, {"alg": "HS512"}, {"kid": "1"}])
+secrets = st.sampled_from([SECRET.encode(), OTHER_SECRET.encode()])
+spellings = st.sampled_from(["{}", "{}=", "{}\n", ".{}", "{}.x", "{}\ud800", "{}é", "x{}"])
+
+
+def judged(buyers: Buyers, token: str) -> Buyer | str:
+    try:
+        return buyers.verify(token, NOW)
+    except Unauthenticated as error:
+        return error.reason
+
+
+def without_the_short_way(**more: str) -> Buyers:
+    buyers = Buyers(Settings(jwt_secret=Secret(SECRET), **more))  # type: ignore[arg-type]
+    buyers._signed = None
+    return buyers
+
+
+@pytest.mark.parametrize("more", [{}, {"jwt_issuer": "shop"}, {"jwt_audience": "seckill"}])
+@given(claims, headers, secrets, spellings)
+def test_both_ways_judge_alike(
+    more: dict[str, str], chosen: dict[str, Any], header: dict[str, Any], secret: bytes, spelling: str
+) -> None:
+    token = spelling.format(by_hand(header, {**CLAIMS, **chosen}, secret))
+    assert judged(shared(**more), token) == judged(without_the_short_way(**more), token)
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", "{", '{"sub":"ann","sub":"bob","exp":1800000600}', "{}", "NaN"])
+def test_any_signed_json(text: str) -> None:
+    payload = base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+    token = resigned(f"{part({'alg': 'HS256', 'typ': 'JWT'})}.{payload}")
+    assert judged(shared(), token) == judged(without_the_short_way(), token)
+
+
+def test_a_payload_spelt_in_another_way_is_not_believed() -> None:
+    """Signed, but not base64url: the decoder would pass over the characters that are not."""
+    payload = base64.b64encode(json.dumps({**CLAIMS, "more": "??>>??"}).encode()).rstrip(b"=").decode()
+    assert set(payload) & set("+/")
+    for spelt in (payload, payload[:4] + "*" + payload[4:], payload[:4] + "." + payload[4:]):
+        token = resigned(f"{part({'alg': 'HS256', 'typ': 'JWT'})}.{spelt}")
+        assert isinstance(judged(shared(), token), str)
+
+
+def resigned(text: str) -> str:
+    algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
+    signature = base64.urlsafe_b64encode(algorithm.sign(text.encode(), SECRET.encode()))
+    return f"{text}.{signature.rstrip(b'=').decode()}"
+
+
+def test_the_second_token_of_a_kind_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    buyers = Buyers(Settings(jwt_secret=Secret(SECRET)))
+    assert buyers.verify(signed(), NOW).user == "ann"
+    monkeypatch.delattr(jwt, "decode_complete")
+    assert buyers.verify(signed(sub="bob"), NOW).user == "bob"
+
+
+def test_only_so_many_kinds_of_headers_are_remembered() -> None:
+    tokens = SignedTokens(SECRET.encode(), None, None)
+    for number in range(2 * HEADERS_MAX):
+        tokens.learn(f"{number}.b.c")
+    assert len(tokens._headers) == HEADERS_MAX
