@@ -120,6 +120,21 @@ class Settings:
             kinds.decimal(0.01, 60), "Wait for the gate after which a claim's result is `unknown`.", "seconds"
         ),
     )
+    claims_per_second: int = field(
+        default=100,
+        metadata=_about(
+            kinds.whole(0, 1_000_000),
+            "Claims of one buyer in a second, on each API process, above which they are refused with 429; 0: no limit.",
+            "claims",
+        ),
+    )
+    metrics: Literal["public", "operator"] = field(
+        default="public",
+        metadata=_about(
+            kinds.one_of("public", "operator"),
+            "Who may read `/metrics`: everybody, or those with the admin key.",
+        ),
+    )
     log_format: Literal["auto", "json", "console"] = field(
         default="auto",
         metadata=_about(

@@ -31,6 +31,7 @@ from seckill.web.claim import ClaimRoute
 from seckill.web.context import Context, context
 from seckill.web.openapi import document
 from seckill.web.problems import Problem, not_found
+from seckill.web.rates import Rates
 from seckill.web.routes import ROUTES, Handler
 from seckill.web.sales import view as sale_view
 from seckill.web.seats import Seats
@@ -73,7 +74,9 @@ class Api:
             seats=Seats(),
         )
         ctx = self.context
-        self.claims = ClaimRoute(ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids)
+        self.claims = ClaimRoute(
+            ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids, Rates(settings.claims_per_second)
+        )
         self._rest = _framework(ctx)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

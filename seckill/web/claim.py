@@ -5,6 +5,7 @@ protocol takes for the many claims with nothing unusual about them (`claiming.py
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from seckill.web.auth import Buyers
 from seckill.web.body import decode, read_body
 from seckill.web.context import authenticate
 from seckill.web.problems import MEDIA_TYPE, REFUSALS, Problem, invalid
+from seckill.web.rates import Rates
 from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
 
 log = structlog.get_logger()
@@ -48,12 +50,14 @@ class ClaimRoute:
         desk: AdmissionDesk,
         orders: BuyerOrders,
         order_ids: PublicIds,
+        rates: Rates,
     ) -> None:
         self._buyers = buyers
         self._catalogue = catalogue
         self._desk = desk
         self._orders = orders
         self._order_ids = order_ids
+        self._rates = rates
 
     @staticmethod
     def sale_in(scope: Any) -> str | None:
@@ -82,7 +86,7 @@ class ClaimRoute:
             raise Problem.of(Outcome.NOT_READY) from None
         if sale is None:
             raise Problem.of(Outcome.UNKNOWN_SALE)
-        claim = _read_claim(user, headers, await read_body(receive))
+        claim = self._read_claim(user, headers, await read_body(receive))
         answer = await self._desk.claim(sale, claim)
         if answer.outcome is not Outcome.REPEATED:
             return self._reply(sale, answer)
@@ -100,13 +104,20 @@ class ClaimRoute:
         sale = self._catalogue.known(sale_id)
         if sale is None:
             return None
-        claim = _read_claim(user, headers, body)
+        claim = self._read_claim(user, headers, body)
         refused = self._desk.refuse_here(sale, claim)
         return (sale, self._desk.submit(sale, claim)) if refused is None else self._reply(sale, refused)
 
     def finish(self, sale: Sale, answer: Answer) -> Reply | None:
         """None: a repeat, whose order has to be looked up."""
         return None if answer.outcome is Outcome.REPEATED else self._reply(sale, answer)
+
+    def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
+        order = decode(body, _new_order)
+        claim = Claim(user, order.quantity, request_id(_idempotency_key(headers)))
+        if not self._rates.allow(user, time.monotonic()):
+            raise Problem.of(Outcome.RATE_LIMITED)
+        return claim
 
     def _reply(self, sale: Sale, answer: Answer) -> Reply:
         if answer.outcome is Outcome.ADMITTED:
@@ -132,11 +143,6 @@ class ClaimRoute:
         )
         location = (b"location", f"/v1/orders/{order_id}".encode())
         return _reply(202, b"application/json", msgspec.json.encode(accepted), location)
-
-
-def _read_claim(user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
-    order = decode(body, _new_order)
-    return Claim(user, order.quantity, request_id(_idempotency_key(headers)))
 
 
 def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:

@@ -51,7 +51,10 @@ async def version(_: Request) -> Response:
     return _json({"name": "seckill", "version": __version__})
 
 
-async def metrics(_: Request) -> Response:
+async def metrics(request: Request) -> Response:
+    ctx = context(request)
+    if ctx.settings.metrics == "operator":
+        ctx.require_operator(request)
     return Response(await asyncio.to_thread(exposition), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

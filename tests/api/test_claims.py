@@ -1,6 +1,7 @@
 """`POST /v1/sales/{id}/orders`, answer by answer."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -276,3 +277,29 @@ async def test_the_backlog_cap(node: Node, settings: Settings, redis_url: str) -
         await tight.work()
         assert (await tight.buy(sale, "u9")).status_code == 202
         await tight.http.aclose()
+
+
+async def a_second_after(second: int) -> None:
+    while int(time.monotonic()) == second:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_buyer_who_hammers_is_slowed_down_and_nobody_else(settings: Settings, engine: Engine) -> None:
+    """S17. After everything that is wrong with the request, before the gate is asked."""
+    node = await make_node(replace(settings, claims_per_second=3), engine)
+    sale = await node.create(units=100, limit_per_buyer=50)
+    began = 0
+    while True:
+        await a_second_after(began)
+        began = int(time.monotonic())
+        answers = [await node.buy(sale, "eve") for _ in range(5)]
+        invalid = await node.buy(sale, "eve", quantity=0)
+        other = await node.buy(sale, "ann")
+        if int(time.monotonic()) == began:  # otherwise the second changed in the middle of it
+            break
+    assert [answer.status_code for answer in answers] == [202, 202, 202, 429, 429]
+    assert (answers[4].json()["code"], answers[4].headers["retry-after"]) == ("rate_limited", "1")
+    assert (invalid.status_code, other.status_code) == (422, 202)
+    await a_second_after(began)
+    assert (await node.buy(sale, "eve")).status_code == 202
+    await node.http.aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -123,6 +124,14 @@ async def test_health(node: Node, engine: Engine) -> None:
     assert (await node.http.get("/readyz")).json() == {"status": "ready", "gate": "ok", "ledger": "ok"}
     assert (await node.http.get("/version")).json()["name"] == "seckill"
     assert "seckill_admit_batch_size" in (await node.http.get("/metrics")).text
+
+
+async def test_figures_for_operators_only(settings: Settings, engine: Engine) -> None:
+    node = await make_node(replace(settings, metrics="operator"), engine)
+    assert (await node.http.get("/metrics")).status_code == 401
+    assert (await node.http.get("/metrics", headers=buyer("ann"))).status_code == 403
+    assert "seckill_admit_batch_size" in (await node.http.get("/metrics", headers=OPERATOR)).text
+    await node.http.aclose()
 
 
 async def test_ready_without_the_ledger_but_not_without_the_gate(node: Node, engine: Engine) -> None:

@@ -1,0 +1,20 @@
+"""How often one buyer may press "buy": so many claims in each second, on each API process.
+
+Counting starts anew with every second, so it costs a dictionary's lookup, and remembers nobody for longer than that.
+"""
+
+from collections import defaultdict
+
+
+class Rates:
+    def __init__(self, claims_per_second: int) -> None:
+        self._most = claims_per_second  # 0: as many as they like
+        self._second = 0
+        self._claims: defaultdict[str, int] = defaultdict(int)
+
+    def allow(self, user: str, now: float) -> bool:
+        if int(now) != self._second:
+            self._second = int(now)
+            self._claims = defaultdict(int)
+        self._claims[user] += 1
+        return self._most == 0 or self._claims[user] <= self._most
