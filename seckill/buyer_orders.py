@@ -28,6 +28,7 @@ class OrderView:
     pay_before_ms: int | None = None
     paid_ms: int | None = None
     closed_ms: int | None = None
+    replaced_by: OrderNumber | None = None
 
 
 class Watch:
@@ -209,4 +210,5 @@ def recorded(order: Order) -> OrderView:
         pay_before_ms=order.expires_ms if order.state is OrderState.UNPAID else None,
         paid_ms=order.paid_ms,
         closed_ms=order.closed_ms,
+        replaced_by=order.replaced_by,
     )

@@ -48,9 +48,13 @@ TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
     OrderState.PAID: frozenset(),
     OrderState.CANCELLED: frozenset({OrderState.REFUNDED}),
     OrderState.EXPIRED: frozenset({OrderState.REFUNDED}),
-    OrderState.FAILED: frozenset(),
+    OrderState.FAILED: frozenset({OrderState.REFUNDED}),
     OrderState.REFUNDED: frozenset(),
 }
+
+
+# Over without having been paid: what may still come is money that has to go back.
+OVER = frozenset({OrderState.CANCELLED, OrderState.EXPIRED, OrderState.FAILED})
 
 
 def may_become(state: OrderState, following: OrderState) -> bool:
@@ -162,6 +166,7 @@ class Order:
     expires_ms: int | None
     paid_ms: int | None
     closed_ms: int | None
+    replaced_by: OrderNumber | None = None  # paid for when it was over: the order that the money pays instead
 
 
 @dataclass(frozen=True, slots=True)

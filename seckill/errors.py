@@ -11,6 +11,9 @@ SeckillError
 │   ├── LedgerUnavailable  the database is away or busy: wait and try again
 │   ├── LedgerUnsuitable   the database is there, but somebody has to mend it: rights, password, name
 │   └── LedgerRefused      the database is there and says no: trying again will not help
+├── NotGenuine             a payment callback that is not signed as it should be
+├── NotUnderstood          a genuine payment callback that makes no sense
+├── ProviderUnavailable    the payment provider cannot be reached or says no: try again later
 └── NotPossible            an operator's request that the state of the sale does not allow
 """
 
@@ -58,6 +61,18 @@ class LedgerUnsuitable(LedgerError, StartError):
 
 
 class LedgerRefused(LedgerError):
+    pass
+
+
+class NotGenuine(SeckillError):
+    pass
+
+
+class NotUnderstood(SeckillError):
+    pass
+
+
+class ProviderUnavailable(SeckillError):
     pass
 
 

@@ -10,6 +10,7 @@ from seckill.catalogue import Catalogue
 from seckill.domain import Round
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
+from seckill.payments import Payments
 from seckill.ports import Gate, Ledger, Pulse, Transport
 from seckill.rebuilding import Rebuilder
 from seckill.rounds import FIRST_EPOCH, Sync, bring_to_gate
@@ -23,6 +24,8 @@ RETRY_EVERY_S = 0.5
 BETWEEN_BATCHES_S = 0.05
 # A unit that comes back is to be on sale again within a second.
 RELAY_EVERY_S = 0.2
+LATE_EVERY_S = 0.2
+REFUND_EVERY_S = 1.0
 # A consumer that holds nothing and was silent for so long belongs to a worker that is gone.
 CONSUMER_IDLE_S = 3600.0
 
@@ -95,7 +98,7 @@ class Keeper:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
 
-async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, stop: Stop) -> None:
+async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, payments: Payments, stop: Stop) -> None:
     async def step() -> None:
         await keeper.sync_rounds()
         await keeper.measure_backlog()
@@ -112,3 +115,5 @@ async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, s
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
         loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))
         loops.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
+        loops.create_task(repeat("late payments", payments.decide_late, stop, every_s=LATE_EVERY_S))
+        loops.create_task(repeat("refunds", payments.refund_due, stop, every_s=REFUND_EVERY_S))

@@ -19,6 +19,7 @@ from seckill.domain import (
     SaleDraft,
 )
 from seckill.numbers import OrderNumber
+from seckill.payment_ports import Capture, PaymentLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,16 +213,6 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
-    """Money that a payment provider has taken."""
-
-    provider: str
-    ref: str  # the provider's own name for it
-    amount_cents: int
-    currency: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
     """Something that the ledger has decided and the rest of the world does not know yet."""
 
@@ -282,6 +273,9 @@ class Letter:
 class Ledger(Protocol):
     """The record. Every method is one transaction. Raises LedgerUnavailable when it makes sense to try again."""
 
+    @property
+    def payments(self) -> PaymentLedger: ...
+
     async def create_sale(self, draft: SaleDraft, lane: int) -> Sale: ...
 
     async def sale(self, sale_id: int) -> Sale | None: ...
@@ -316,7 +310,7 @@ class Ledger(Protocol):
         success. Raises LedgerRefused if a constraint, an epoch or a different content stands against it."""
 
     async def pay(self, number: OrderNumber, user: str, capture: Capture) -> Changed | None:
-        """`unpaid` → `paid`, with the capture. None if the buyer has no such order."""
+        """`unpaid` → `paid`, with the capture; otherwise no money moves. None if the buyer has no such order."""
 
     async def cancel(self, number: OrderNumber, user: str) -> Changed | None:
         """`unpaid` → `cancelled`, with the release in the outbox. None if the buyer has no such order."""

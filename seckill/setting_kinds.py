@@ -75,7 +75,7 @@ def url(*families: str) -> Kind:
     return parse
 
 
-def jwt_secret(text: str) -> Secret:
+def hmac_secret(text: str) -> Secret:
     size = len(text.encode(errors="surrogateescape"))
     if size < SECRET_BYTES_MIN:
         remedy = "`openssl rand -base64 48` makes one"
@@ -100,6 +100,12 @@ def _random(text: str) -> Secret:
     return Secret(text)
 
 
+def provider(text: str) -> str:
+    if not re.fullmatch(r"sandbox|callback|[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
+        raise ValueError(f"must be sandbox, callback or the name of a factory such as shop.payment:make, not {text!r}")
+    return text
+
+
 def public_key(text: str) -> str:
     """PEM text, or the path of a file with it."""
     if "-----BEGIN" not in text:
@@ -117,4 +123,4 @@ def public_key(text: str) -> str:
     return text
 
 
-SECRET = (jwt_secret, admin_key)
+SECRET = (hmac_secret, admin_key)

@@ -64,7 +64,7 @@ class Settings:
     )
     jwt_secret: Secret | None = field(
         default=None,
-        metadata=_about(kinds.jwt_secret, "Secret that signs buyers' tokens (HS256).", "≥ 32 bytes"),
+        metadata=_about(kinds.hmac_secret, "Secret that signs buyers' tokens (HS256).", "≥ 32 bytes"),
     )
     jwt_public_key: str | None = field(
         default=None,
@@ -83,6 +83,25 @@ class Settings:
     admin_key: Secret | None = field(
         default=None,
         metadata=_about(kinds.admin_key, "Operators send it as their bearer token.", "≥ 16 characters"),
+    )
+    payment_provider: str = field(
+        default="sandbox",
+        metadata=_about(
+            kinds.provider,
+            "Who takes the money: `sandbox` (nobody), `callback` (your own payment side tells us) or a factory of "
+            "yours such as `shop.payment:make`.",
+        ),
+    )
+    payment_secret: Secret | None = field(
+        default=None,
+        metadata=_about(kinds.hmac_secret, "Secret that signs payment callbacks and refund requests.", "≥ 32 bytes"),
+    )
+    refund_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("http", "https"),
+            "Where `callback` asks for refunds, as a signed POST; when empty, they wait to be made by hand.",
+        ),
     )
     lanes: int = field(default=16, metadata=_about(kinds.whole(1, 256), "How many lanes new rounds are spread over."))
     pay_within_s: int = field(
@@ -214,6 +233,8 @@ def read(environ: Mapping[str, str]) -> Settings:
         problems.append("Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY, not both.")
     if "jwt_secret" in values and values["jwt_secret"] == values.get("admin_key"):
         problems.append("Set SECKILL_ADMIN_KEY to something else than SECKILL_JWT_SECRET.")
+    if "payment_secret" in values and values["payment_secret"] in (values.get("jwt_secret"), values.get("admin_key")):
+        problems.append("Set SECKILL_PAYMENT_SECRET to something else than the other secrets.")
     if problems:
         raise SettingsError(problems)
     return Settings(**values)
@@ -243,6 +264,8 @@ def require_production(settings: Settings, role: Role) -> None:
         problems.append("Set SECKILL_ADMIN_KEY: operators are known by it.")
     if role == "api" and settings.jwt_secret is None and settings.jwt_public_key is None:
         problems.append("Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY: buyers' tokens are checked with it.")
+    if role != "worker" and settings.payment_provider == "callback" and settings.payment_secret is None:
+        problems.append("Set SECKILL_PAYMENT_SECRET: callbacks and refund requests are signed with it.")
     if problems:
         raise SettingsError(problems)
 

@@ -21,6 +21,9 @@ SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody 
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
 DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
+CAPTURES = Counter("seckill_captures", "Notices of taken money, by what became of them", ["fate"])
+LATE_PAYMENTS = Counter("seckill_late_payments", "Late payments that were decided, by how", ["result"])
+REFUNDS = Counter("seckill_refunds", "Tries to make a refund, by how they ended", ["result"])
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 

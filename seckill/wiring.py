@@ -10,7 +10,9 @@ from seckill.gates.redis import RedisGate
 from seckill.ledgers import open_ledger
 from seckill.ledgers.migrating import pending
 from seckill.numbers import PublicIds
+from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
+from seckill.providers import open_provider
 from seckill.settings import Settings
 from seckill.transports.streams import StreamTransport
 
@@ -20,6 +22,7 @@ class Engine:
     gate: Gate
     transport: Transport
     ledger: Ledger
+    provider: PaymentProvider
     sale_ids: PublicIds
     order_ids: PublicIds
 
@@ -31,6 +34,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         raise StartError(
             "SECKILL_BROKER_URL is set, but orders travel by the lane streams only so far: leave it empty."
         )
+    provider = open_provider(settings)
     gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
     transport = StreamTransport(settings.redis_url)
     ledger = open_ledger(settings.database_url)
@@ -44,6 +48,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             gate=gate,
             transport=transport,
             ledger=ledger,
+            provider=provider,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
         )

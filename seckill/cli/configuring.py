@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from seckill.embedded.data_folder import read_secrets
+from seckill.embedded.data_folder import Secrets, read_secrets
 from seckill.errors import SettingsError, StartError
 from seckill.settings import TABLE, Secret, Settings, read
 
@@ -35,7 +35,7 @@ def with_data_folder(settings: Settings) -> Settings:
 def with_own_secrets(settings: Settings) -> Settings:
     """Those that `seckill up` made, where none are set."""
     found = read_secrets(settings.data_dir)
-    return settings if found is None else with_secrets(settings, found.jwt_secret, found.admin_key)
+    return settings if found is None else with_secrets(settings, found)
 
 
 def with_embedded(settings: Settings) -> Settings:
@@ -52,7 +52,12 @@ def with_embedded(settings: Settings) -> Settings:
     )
 
 
-def with_secrets(settings: Settings, jwt_secret: str, admin_key: str) -> Settings:
+def with_secrets(settings: Settings, made: Secrets) -> Settings:
+    """Each of them where none is set."""
     if settings.jwt_secret is None and settings.jwt_public_key is None:
-        settings = replace(settings, jwt_secret=Secret(jwt_secret))
-    return settings if settings.admin_key else replace(settings, admin_key=Secret(admin_key))
+        settings = replace(settings, jwt_secret=Secret(made.jwt_secret))
+    return replace(
+        settings,
+        admin_key=settings.admin_key or Secret(made.admin_key),
+        payment_secret=settings.payment_secret or Secret(made.payment_secret),
+    )

@@ -18,6 +18,7 @@ from seckill.fulfilment import Worker, run_worker
 from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
+from seckill.payments import Payments
 from seckill.settings import require_production
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
@@ -71,7 +72,7 @@ def worker() -> None:
 
 
 def keeper() -> None:
-    """Open rounds, pass on what operators change, expire unpaid orders, rebuild what the gate lost."""
+    """Open rounds, pass on what operators change, expire unpaid orders, make refunds, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
 
@@ -80,9 +81,9 @@ def keeper() -> None:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-            await run_keeper(
-                role, afterlife, Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s), stop
-            )
+            failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s)
+            payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
+            await run_keeper(role, afterlife, failures, payments, stop)
 
     run(main, settings)
 

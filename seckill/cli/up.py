@@ -66,8 +66,7 @@ def up(
     settings = environment(data=data, host=host, port=port)
     os.umask(0o077)  # whatever we and our servers write is nobody else's
     with DataFolder.open(settings.data_dir) as folder:
-        made = folder.secrets()
-        settings = with_secrets(replace(settings, data_dir=folder.path), made.jwt_secret, made.admin_key)
+        settings = with_secrets(replace(settings, data_dir=folder.path), folder.secrets())
 
         async def main(stop: Stop) -> None:
             await _up(settings, stop, demo=demo, api=api)

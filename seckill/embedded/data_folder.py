@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +23,7 @@ SECRET_LENGTH_MIN = 32
 class Secrets:
     jwt_secret: str = field(repr=False)
     admin_key: str = field(repr=False)
+    payment_secret: str = field(repr=False)
 
 
 class DataFolder:
@@ -67,10 +68,7 @@ class DataFolder:
             try:
                 return _read(file)
             except FileNotFoundError:
-                made = Secrets(
-                    jwt_secret=secrets.token_urlsafe(SECRET_BYTES),
-                    admin_key=secrets.token_urlsafe(SECRET_BYTES),
-                )
+                made = Secrets(**{name.name: secrets.token_urlsafe(SECRET_BYTES) for name in fields(Secrets)})
                 _write(file, made)
                 return made
 

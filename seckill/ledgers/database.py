@@ -49,7 +49,9 @@ class Database(Protocol):
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         """True where the column is in the list of integers that the parameter `name` brings, however many."""
 
-    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+    def insert_missing(
+        self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
+    ) -> Executable:
         """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
         of the new ones. Any other constraint that stands against a row is an error."""
 

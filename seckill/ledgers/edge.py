@@ -5,9 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, SeckillError
 from seckill.ledgers.database import Database, Verdict
+
+WRITE_WITHIN_S = 15.0
+READ_WITHIN_S = 5.0
 
 _MEANING: dict[Verdict, tuple[type[SeckillError], str]] = {
     Verdict.UNAVAILABLE: (LedgerUnavailable, "The database is away or busy, try again: {}"),
@@ -32,6 +36,19 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
             raise
         kind, sentence = _MEANING[verdict]
         raise kind(sentence.format(_first_line(error))) from error
+
+
+@asynccontextmanager
+async def writing(database: Database) -> AsyncIterator[AsyncConnection]:
+    """One transaction, durable when it is left."""
+    async with edge(database, WRITE_WITHIN_S), database.writers.begin() as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
+    async with edge(database, READ_WITHIN_S), database.readers.connect() as connection:
+        yield connection
 
 
 def _is_lost(error: Exception) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ScalarSelect,
     String,
     Update,
+    and_,
     bindparam,
     func,
     insert,
@@ -19,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import OrderState, RoundRef
+from seckill.domain import OVER, Order, OrderState, RoundRef
 from seckill.failpoints import reached
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.tables import dead_letters, order_events, orders, outbox, rounds
@@ -102,6 +103,21 @@ class Endings:
         )
         return True
 
+    async def refund(self, connection: AsyncConnection, number: int, cause: str) -> bool:
+        """From any way of being over without having been paid, unless another order has taken its place."""
+        this = and_(orders.c.id == number, orders.c.replaced_by.is_(None))
+        row = (await connection.execute(select(orders.c.state, orders.c.round_id).where(this))).one_or_none()
+        if row is None or row.state not in OVER:
+            return False
+        changed = await connection.execute(
+            update(orders).where(this, orders.c.state == row.state).values(state=OrderState.REFUNDED)
+        )
+        if changed.rowcount != 1:
+            return False
+        now_ms = (await connection.execute(select(self._database.now_ms))).scalar_one()
+        await self._follow_up(connection, [(number, row.round_id, row.state, OrderState.REFUNDED, now_ms)], TELL, cause)
+        return True
+
     def _compare_and_set(self, to: OrderState) -> Update:
         return (
             update(orders)
@@ -139,6 +155,24 @@ class Endings:
             happened.at_ms.label("created_ms"),
         ).join(rounds, rounds.c.id == happened.round_id)
         return insert(outbox).from_select(source.selected_columns.keys(), source)
+
+
+def to_order(row: AnyRow) -> Order:
+    return Order(
+        number=OrderNumber.from_int(row.id),
+        sale_id=row.sale_id,
+        round_id=row.round_id,
+        user=row.user_id,
+        quantity=row.quantity,
+        state=OrderState(row.state),
+        price_cents=row.price_cents,
+        currency=row.currency,
+        created_ms=row.created_ms,
+        expires_ms=row.expires_ms,
+        paid_ms=row.paid_ms,
+        closed_ms=row.closed_ms,
+        replaced_by=None if row.replaced_by is None else OrderNumber.from_int(row.replaced_by),
+    )
 
 
 def select_outbox(count: int) -> AnySelect:

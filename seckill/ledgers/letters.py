@@ -106,7 +106,7 @@ class Burial:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._insert = database.insert_missing(
-            orders, "id", self._tombstone(), returning=("id", "round_id", "recorded_ms")
+            orders, ["id"], self._tombstone(), returning=("id", "round_id", "recorded_ms")
         )
 
     async def run(self, connection: AsyncConnection, admission: Admission) -> OrderState | None:

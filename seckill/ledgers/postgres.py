@@ -101,9 +101,11 @@ class PostgresDatabase:
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
 
-    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+    def insert_missing(
+        self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
+    ) -> Executable:
         missing = insert(table).from_select(source.selected_columns.keys(), source)
-        return missing.on_conflict_do_nothing(index_elements=[key]).returning(*[table.c[name] for name in returning])
+        return missing.on_conflict_do_nothing(index_elements=key).returning(*[table.c[name] for name in returning])
 
     def verdict(self, error: Exception) -> Verdict | None:
         told = error.orig if isinstance(error, DBAPIError) else error

@@ -49,7 +49,7 @@ class Recording:
             },
         )
         self._insert_orders = database.insert_missing(
-            orders, "id", _new_orders(self._batch, database.now_ms), returning=("id", "state", "recorded_ms")
+            orders, ["id"], _new_orders(self._batch, database.now_ms), returning=("id", "state", "recorded_ms")
         )
         self._written = database.rows("written", {"id": BigInteger(), "state": String(), "at_ms": BigInteger()})
         self._insert_events = _new_events(self._written)

@@ -2,8 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from sqlalchemy import and_, insert, literal, or_, select, update
@@ -12,17 +12,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
 from seckill.ledgers import catalogue, endings, letters
 from seckill.ledgers.database import AnyRow, Database
-from seckill.ledgers.edge import edge
-from seckill.ledgers.endings import Endings
+from seckill.ledgers.edge import edge, reading, writing
+from seckill.ledgers.endings import Endings, to_order
 from seckill.ledgers.letters import Burial
+from seckill.ledgers.payments import SqlPayments
 from seckill.ledgers.recording import Recording
 from seckill.ledgers.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds, sales
 from seckill.ledgers.tasks import to_the_end
 from seckill.numbers import OrderNumber
-from seckill.ports import Capture, Changed, Delivery, Letter, LetterState, OutboxItem, Recorded, Tally
+from seckill.payment_ports import Capture
+from seckill.ports import Changed, Delivery, Letter, LetterState, OutboxItem, Recorded, Tally
 
-WRITE_WITHIN_S = 15.0
-READ_WITHIN_S = 5.0
 PING_WITHIN_S = 2.0
 
 _ID_KEY_BYTES = 32
@@ -36,6 +36,7 @@ class SqlLedger:
         self.tasks: set[asyncio.Task[Any]] = set()
         self._recording = Recording(database)
         self._endings = Endings(database)
+        self.payments = SqlPayments(database, self._endings, self.tasks)
         self._burial = Burial(database)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
 
@@ -146,7 +147,7 @@ class SqlLedger:
                         provider_ref=capture.ref,
                         amount_cents=capture.amount_cents,
                         currency=capture.currency,
-                        kind="capture",
+                        settles=int(number),
                         created_ms=self.database.now_ms,
                     )
                 )
@@ -164,11 +165,11 @@ class SqlLedger:
     async def _own(self, connection: AsyncConnection, number: OrderNumber, user: str) -> Order | None:
         found = await connection.execute(self._select_orders, {"numbers": [int(number)]})
         row = found.one_or_none()
-        return _to_order(row) if row is not None and row.user_id == user else None
+        return to_order(row) if row is not None and row.user_id == user else None
 
     async def _again(self, connection: AsyncConnection, order: Order) -> Order:
         found = await connection.execute(self._select_orders, {"numbers": [int(order.number)]})
-        return _to_order(found.one())
+        return to_order(found.one())
 
     @to_the_end
     async def expire_due(self, count: int) -> list[OrderNumber]:
@@ -255,7 +256,7 @@ class SqlLedger:
     async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]:
         async with self._reading() as connection:
             found = await connection.execute(self._select_orders, {"numbers": [int(number) for number in numbers]})
-            return [_to_order(row) for row in found]
+            return [to_order(row) for row in found]
 
     @to_the_end
     async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]:
@@ -264,7 +265,7 @@ class SqlLedger:
         if before is not None:
             wanted = wanted.where(orders.c.id < int(before))
         async with self._reading() as connection:
-            return [_to_order(row) for row in await connection.execute(wanted)]
+            return [to_order(row) for row in await connection.execute(wanted)]
 
     @to_the_end
     async def id_key(self) -> bytes:
@@ -272,7 +273,7 @@ class SqlLedger:
         if key is None:
             made = select(literal(ID_KEY).label("name"), literal(secrets.token_hex(_ID_KEY_BYTES)).label("value"))
             async with self._writing() as connection:
-                await connection.execute(self.database.insert_missing(meta, "name", made, returning=("name",)))
+                await connection.execute(self.database.insert_missing(meta, ["name"], made, returning=["name"]))
             key = await self._read_id_key()
         return bytes.fromhex(str(key))
 
@@ -292,15 +293,11 @@ class SqlLedger:
             await asyncio.wait(self.tasks)
         await self.database.close()
 
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[AsyncConnection]:
-        async with edge(self.database, WRITE_WITHIN_S), self.database.writers.begin() as connection:
-            yield connection
+    def _writing(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        return writing(self.database)
 
-    @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[AsyncConnection]:
-        async with edge(self.database, READ_WITHIN_S), self.database.readers.connect() as connection:
-            yield connection
+    def _reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        return reading(self.database)
 
 
 def _to_holding(row: AnyRow) -> Holding:
@@ -310,21 +307,4 @@ def _to_holding(row: AnyRow) -> Holding:
         slot=row.slot,
         request_id=row.request_id,
         live=row.active_slot is not None,
-    )
-
-
-def _to_order(row: AnyRow) -> Order:
-    return Order(
-        number=OrderNumber.from_int(row.id),
-        sale_id=row.sale_id,
-        round_id=row.round_id,
-        user=row.user_id,
-        quantity=row.quantity,
-        state=OrderState(row.state),
-        price_cents=row.price_cents,
-        currency=row.currency,
-        created_ms=row.created_ms,
-        expires_ms=row.expires_ms,
-        paid_ms=row.paid_ms,
-        closed_ms=row.closed_ms,
     )

@@ -100,9 +100,11 @@ class SqliteDatabase:
         each = func.json_each(bindparam(name, type_=_Json)).table_valued("value")
         return column.in_(select(each.c.value))
 
-    def insert_missing(self, table: Table, key: str, source: AnySelect, returning: Sequence[str]) -> Executable:
+    def insert_missing(
+        self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
+    ) -> Executable:
         missing = insert(table).from_select(source.selected_columns.keys(), source)
-        return missing.on_conflict_do_nothing(index_elements=[key]).returning(*[table.c[name] for name in returning])
+        return missing.on_conflict_do_nothing(index_elements=key).returning(*[table.c[name] for name in returning])
 
     def verdict(self, error: Exception) -> Verdict | None:
         told = error.orig if isinstance(error, DBAPIError) else error

@@ -110,6 +110,7 @@ orders = Table(
     Column("expires_ms", BigInteger),
     Column("paid_ms", BigInteger),
     Column("closed_ms", BigInteger),
+    Column("replaced_by", Key),  # the order that a late payment for this one pays instead
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
     Index(None, "user_id", "id"),
@@ -181,17 +182,50 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
+# Money that was taken. All of it = the price of all paid orders + all refunds + what is late and not decided yet.
 payments = Table(
     "payments",
     metadata,
     Column("id", Key, primary_key=True),
-    Column("order_id", Key, nullable=False, index=True),
+    Column("order_id", Key, nullable=False, index=True),  # the order that the provider has named
     Column("provider", String(32), nullable=False),
     Column("provider_ref", String(128), nullable=False),
     Column("amount_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
-    Column("kind", String(16), nullable=False),  # capture or refund
+    # The order that is paid with it. No two NULLs are equal, so an order is paid once, and money that goes back pays
+    # for nothing.
+    Column("settles", Key, unique=True),
+    Column("next_ms", BigInteger),  # when somebody tries again to decide about it; NULL: decided
     Column("created_ms", BigInteger, nullable=False),
-    CheckConstraint("kind IN ('capture', 'refund')", name="kind"),
+    CheckConstraint("amount_cents > 0", name="amount"),
+    CheckConstraint("settles IS NULL OR next_ms IS NULL", name="decided"),
     UniqueConstraint("provider", "provider_ref"),
+    Index(
+        "ix_payments_late",
+        "next_ms",
+        postgresql_where=text("next_ms IS NOT NULL"),
+        sqlite_where=text("next_ms IS NOT NULL"),
+    ),
+)
+
+refunds = Table(
+    "refunds",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("payment_id", Key, ForeignKey("payments.id"), nullable=False, unique=True),
+    Column("amount_cents", BigInteger, nullable=False),
+    Column("currency", String(3), nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_ms", BigInteger),  # when the provider is asked again; NULL: done
+    Column("created_ms", BigInteger, nullable=False),
+    Column("done_ms", BigInteger),
+    Index(
+        "ix_refunds_due",
+        "next_ms",
+        postgresql_where=text("next_ms IS NOT NULL"),
+        sqlite_where=text("next_ms IS NOT NULL"),
+    ),
+    # Providers tell a repeated refund by its id, so it must not come back.
+    sqlite_autoincrement=True,
 )

@@ -24,6 +24,7 @@ from seckill.errors import GateError, LedgerError
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.operator_desk import NotInForce, OperatorDesk
+from seckill.payments import Payments
 from seckill.settings import Settings
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 from seckill.web.auth import AdminKey, Buyers
@@ -69,6 +70,7 @@ class Api:
             operator_desk=OperatorDesk(engine.ledger, engine.gate),
             failures=Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s),
             orders=BuyerOrders(engine.ledger, engine.gate, catalogue),
+            payments=Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids),
             buyers=Buyers(settings),
             admin_key=AdminKey(settings.admin_key),
             seats=Seats(),

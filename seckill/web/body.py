@@ -35,7 +35,7 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(body or b"{}")
     except msgspec.ValidationError as error:
-        raise invalid(*_field_and_message(str(error))) from None
+        raise invalid(*field_and_message(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Problem(400, "bad_request", "The body is not valid JSON.") from None
 
@@ -58,6 +58,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"Expected `str` of length >= 1", "must not be empty"),
     (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
     (r"matching regex '\^\[A-Z\]\{3\}\$'", "must be three capital letters, such as CNY"),
+    (r"matching regex '\^\[A-Za-z0-9", "must be 1 to 128 letters, digits and . _ : / + = ~ -"),
     (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
     (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),
     (r"Expected `str", "must be text"),
@@ -65,7 +66,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 )
 
 
-def _field_and_message(text: str) -> tuple[str, str]:
+def field_and_message(text: str) -> tuple[str, str]:
     """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
     message, _, path = text.partition(" - at `$")
     named = re.search(r"field `([^`]*)`", message)

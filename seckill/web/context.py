@@ -12,6 +12,7 @@ from seckill.catalogue import Catalogue
 from seckill.failures import Failures
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
+from seckill.payments import Payments
 from seckill.settings import Settings
 from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer
 from seckill.web.problems import Problem
@@ -28,6 +29,7 @@ class Context:
     operator_desk: OperatorDesk
     failures: Failures
     orders: BuyerOrders
+    payments: Payments
     buyers: Buyers
     admin_key: AdminKey
     seats: Seats

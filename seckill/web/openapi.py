@@ -6,19 +6,25 @@ from typing import Any
 import msgspec
 
 from seckill import __version__
+from seckill.signing import HEADER
 from seckill.web.problems import MEDIA_TYPE, REFUSALS
 from seckill.web.routes import ROUTES, Route
 from seckill.web.schemas import NewSale, Problem, SalePatch
 
 _REF = "#/components/schemas/{name}"
-_SECURITY: dict[str, list[dict[str, list[str]]]] = {"all": [], "buyer": [{"buyer": []}], "operator": [{"operator": []}]}
+_SECURITY: dict[str, list[dict[str, list[str]]]] = {
+    "all": [],
+    "buyer": [{"buyer": []}],
+    "operator": [{"operator": []}],
+    "provider": [{"provider": []}],
+}
 _DESCRIPTION = (
     "A flash-sale engine. Errors are problem+json with a stable `code`.\n\n"
     "Besides what is listed here there is a WebSocket at `/v1/ws`, which OpenAPI cannot describe. The first message is "
     '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}`; the server sends that `Order` at '
     "once and at each change."
 )
-_TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators"}
+_TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators", "provider": "payment providers"}
 _EXAMPLES: dict[type, dict[str, object]] = {
     NewSale: {
         "title": "Phone",
@@ -46,21 +52,28 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": _DESCRIPTION,
         },
-        "tags": [{"name": name} for name in ("buyers", "everybody", "operators")],
+        "tags": [{"name": name} for name in sorted(_TAGS.values())],
         "paths": paths,
         "components": {
             "schemas": components,
             "securitySchemes": {
                 "buyer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
                 "operator": {"type": "http", "scheme": "bearer", "description": "The admin key"},
+                "provider": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": HEADER,
+                    "description": "`t=<unix seconds>,v1=<HMAC-SHA256 of t.body>`",
+                },
             },
         },
     }
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    denied = {"all": (), "buyer": (401,), "operator": (401, 403)}[route.who]
+    denied = {"all": (), "buyer": (401,), "operator": (401, 403), "provider": (401,)}[route.who]
     responses = {str(route.status): _response(route)}
+    responses |= {str(status): _response(route) | {"description": text} for status, text in route.also}
     responses |= {str(status): {"description": text} for status, text in route.empty_answers}
     responses |= {str(status): _problem(route, status) for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {

@@ -7,7 +7,8 @@ from starlette.responses import Response
 from seckill.buyer_orders import WAIT_S_MAX, OrderView, recorded
 from seckill.domain import OrderState
 from seckill.numbers import OrderNumber
-from seckill.ports import Capture, Changed
+from seckill.payment_ports import Capture
+from seckill.ports import Changed
 from seckill.web.context import Context, context
 from seckill.web.problems import Problem, invalid, not_found
 from seckill.web.schemas import Order, Orders, rfc3339
@@ -29,6 +30,7 @@ def view(ctx: Context, order: OrderView) -> Order:
         pay_before=_rfc3339_or_none(order.pay_before_ms),
         paid_at=_rfc3339_or_none(order.paid_ms),
         closed_at=_rfc3339_or_none(order.closed_ms),
+        replaced_by=None if order.replaced_by is None else ctx.engine.order_ids.encode(int(order.replaced_by)),
     )
 
 
@@ -59,10 +61,13 @@ async def pay_order(request: Request) -> Response:
     """The sandbox: the money is there as soon as the buyer says so."""
     ctx = context(request)
     user = ctx.require_buyer(request)
+    if not ctx.engine.provider.sandbox:
+        raise Problem(403, "not_sandbox", "Real money is taken here: pay where the shop tells you to.")
     order = await _own(request, ctx, user)
     capture = Capture(
-        provider="sandbox",
-        ref=ctx.engine.order_ids.encode(int(order.number)),  # one for each order, so one capture at most
+        provider=ctx.engine.provider.name,
+        # One for each order, and none that a callback could use.
+        ref=f"*{ctx.engine.order_ids.encode(int(order.number))}",
         amount_cents=order.price_cents,
         currency=order.currency,
     )

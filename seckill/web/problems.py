@@ -72,7 +72,7 @@ class Problem(Exception):
         )
 
     def headers(self) -> dict[str, str]:
-        if self.status == 401:
+        if self.status == 401 and self.code == Outcome.UNAUTHENTICATED:
             return {"WWW-Authenticate": 'Bearer realm="seckill"'}
         if self.status in (429, 503):
             return {"Retry-After": str(RETRY_AFTER_S)}

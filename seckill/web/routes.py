@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.web import dead, events, health, orders, sales, schemas
+from seckill.web import dead, events, health, orders, payments, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -18,10 +18,11 @@ class Route:
     path: str
     summary: str
     handler: Handler | None  # None: answered before the framework, see claim.py
-    who: str = "all"  # all | buyer | operator
+    who: str = "all"  # all | buyer | operator | provider
     status: int = 200
     answer: type[msgspec.Struct] | None = None
     media_type: str = "application/json"
+    also: tuple[tuple[int, str], ...] = ()  # other statuses with the same body
     empty_answers: tuple[tuple[int, str], ...] = ()
     body: type[msgspec.Struct] | None = None
     query: tuple[tuple[str, str], ...] = ()
@@ -131,12 +132,41 @@ ROUTES = (
             handler=handler,
             who="buyer",
             answer=schemas.Order,
-            problems=(404, 409, 503),
+            problems=problems,
         )
-        for verb, summary, handler in (
-            ("pay", "Pay, in the sandbox", orders.pay_order),
-            ("cancel", "Cancel; the unit is on sale again within a second", orders.cancel_order),
+        for verb, summary, handler, problems in (
+            ("pay", "Pay, in the sandbox", orders.pay_order, (403, 404, 409, 503)),
+            ("cancel", "Cancel; the unit is on sale again within a second", orders.cancel_order, (404, 409, 503)),
         )
+    ),
+    Route(
+        method="POST",
+        path="/v1/payments/callback",
+        summary="Money was taken for an order; send the same again until it is answered with 2xx or 4xx",
+        handler=payments.payment_callback,
+        who="provider",
+        body=schemas.PaymentNotice,
+        answer=schemas.Order,
+        also=((202, "The order was over, and what its money pays for is being decided"),),
+        problems=(404, 409, 413, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/refunds",
+        summary="Refunds: those still to be made, then the newest",
+        handler=payments.list_refunds,
+        who="operator",
+        answer=schemas.Refunds,
+        problems=(503,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/refunds/{refund_id}/done",
+        summary="Note that a refund was made by hand",
+        handler=payments.finish_refund,
+        who="operator",
+        answer=schemas.Refund,
+        problems=(404, 503),
     ),
     Route(
         method="GET",

@@ -38,6 +38,7 @@ class Order(msgspec.Struct, kw_only=True):
     pay_before: str | None = None
     paid_at: str | None = None
     closed_at: str | None = None
+    replaced_by: str | None = None  # paid when it was over: the order that was paid with that money instead
 
 
 class Orders(msgspec.Struct):
@@ -114,6 +115,32 @@ class DeadLetter(msgspec.Struct, kw_only=True):
 
 class DeadLetters(msgspec.Struct):
     dead: list[DeadLetter]
+
+
+class PaymentNotice(msgspec.Struct, kw_only=True):
+    """What a callback says, unless the shop has a provider of its own with messages of its own."""
+
+    payment_id: str
+    order_id: str
+    amount_cents: int
+    currency: str
+
+
+class Refund(msgspec.Struct, kw_only=True):
+    id: str
+    order_id: str
+    provider: str
+    payment_id: str
+    amount_cents: int
+    currency: str
+    reason: str
+    attempts: int
+    created_at: str
+    done_at: str | None
+
+
+class Refunds(msgspec.Struct):
+    refunds: list[Refund]
 
 
 class Problem(msgspec.Struct, kw_only=True):

@@ -8,6 +8,7 @@ from seckill.ledgers import SqlLedger
 from tests.ledgers.looking import order_rows, rows, write
 from tests.ledgers.making import admission, draft
 
+PAYMENT = "order_id, provider, provider_ref, amount_cents, currency, settles, next_ms, created_ms"
 COLUMNS = "sale_id, ordinal, lane, total, limit_per_buyer, begins_ms, ends_ms, status"
 
 
@@ -49,14 +50,24 @@ async def full(ledger: SqlLedger) -> SqlLedger:
             id="a release decided twice",
         ),
         pytest.param(
-            "INSERT INTO payments (order_id, provider, provider_ref, amount_cents, currency, kind, created_ms) "
-            "SELECT id, 'sandbox', 'r1', 1, 'CNY', 'capture', 1 FROM orders",
+            f"INSERT INTO payments ({PAYMENT}) SELECT id, 'p', 'r1', 1, 'CNY', id, NULL, 1 FROM orders",
             id="one payment for two orders",
         ),
         pytest.param(
-            "INSERT INTO payments (order_id, provider, provider_ref, amount_cents, currency, kind, created_ms) "
-            "VALUES (1, 'sandbox', 'r1', 1, 'CNY', 'gift', 1)",
-            id="a payment of no kind",
+            f"INSERT INTO payments ({PAYMENT}) SELECT id, 'p', user_id, 1, 'CNY', 1, NULL, 1 FROM orders",
+            id="an order paid twice",
+        ),
+        pytest.param(
+            f"INSERT INTO payments ({PAYMENT}) VALUES (1, 'p', 'r1', 1, 'CNY', 1, 1, 1)",
+            id="a payment that is settled and undecided",
+        ),
+        pytest.param(
+            f"INSERT INTO payments ({PAYMENT}) VALUES (1, 'p', 'r1', 0, 'CNY', NULL, 1, 1)", id="a payment of nothing"
+        ),
+        pytest.param(
+            "INSERT INTO refunds (payment_id, amount_cents, currency, reason, attempts, created_ms) "
+            "VALUES (999, 1, 'CNY', 'r', 0, 1)",
+            id="a refund of no payment",
         ),
     ],
 )

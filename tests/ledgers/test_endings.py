@@ -7,7 +7,8 @@ import pytest
 from seckill.domain import Order, OrderState, Round
 from seckill.errors import LedgerRefused
 from seckill.ledgers import SqlLedger
-from seckill.ports import Capture, Changed
+from seckill.payment_ports import Capture
+from seckill.ports import Changed
 from tests.ledgers.looking import write
 from tests.ledgers.making import admission, draft
 

@@ -20,6 +20,7 @@ def test_the_legal_ways_of_an_order_are_these_and_no_others() -> None:
         (OrderState.UNPAID, OrderState.EXPIRED),
         (OrderState.CANCELLED, OrderState.REFUNDED),
         (OrderState.EXPIRED, OrderState.REFUNDED),
+        (OrderState.FAILED, OrderState.REFUNDED),
     }
     assert set(TRANSITIONS) == set(OrderState)
 

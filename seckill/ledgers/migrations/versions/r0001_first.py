@@ -17,6 +17,7 @@ def upgrade() -> None:
     _create_catalogue()
     _create_orders()
     _create_around_orders()
+    _create_payments()
 
 
 def _create_catalogue() -> None:
@@ -93,6 +94,7 @@ def _create_orders() -> None:
         sa.Column("expires_ms", sa.BigInteger),
         sa.Column("paid_ms", sa.BigInteger),
         sa.Column("closed_ms", sa.BigInteger),
+        sa.Column("replaced_by", Key),
         sa.CheckConstraint("quantity > 0", name=op.f("ck_orders_quantity")),
         sa.PrimaryKeyConstraint("id", name="pk_orders"),
         sa.UniqueConstraint("round_id", "user_id", "active_slot", name="uq_orders_round_id_user_id_active_slot"),
@@ -152,6 +154,9 @@ def _create_around_orders() -> None:
     )
     due = sa.text("next_ms IS NOT NULL")
     op.create_index("ix_dead_letters_due", "dead_letters", ["next_ms"], postgresql_where=due, sqlite_where=due)
+
+
+def _create_payments() -> None:
     op.create_table(
         "payments",
         sa.Column("id", Key, nullable=False),
@@ -160,10 +165,32 @@ def _create_around_orders() -> None:
         sa.Column("provider_ref", sa.String(128), nullable=False),
         sa.Column("amount_cents", sa.BigInteger, nullable=False),
         sa.Column("currency", sa.String(3), nullable=False),
-        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("settles", Key),
+        sa.Column("next_ms", sa.BigInteger),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
-        sa.CheckConstraint("kind IN ('capture', 'refund')", name=op.f("ck_payments_kind")),
+        sa.CheckConstraint("amount_cents > 0", name=op.f("ck_payments_amount")),
+        sa.CheckConstraint("settles IS NULL OR next_ms IS NULL", name=op.f("ck_payments_decided")),
         sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("provider", "provider_ref", name="uq_payments_provider_provider_ref"),
+        sa.UniqueConstraint("settles", name="uq_payments_settles"),
     )
     op.create_index("ix_payments_order_id", "payments", ["order_id"])
+    due = sa.text("next_ms IS NOT NULL")
+    op.create_index("ix_payments_late", "payments", ["next_ms"], postgresql_where=due, sqlite_where=due)
+    op.create_table(
+        "refunds",
+        sa.Column("id", Key, nullable=False),
+        sa.Column("payment_id", Key, nullable=False),
+        sa.Column("amount_cents", sa.BigInteger, nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("reason", sa.String(32), nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("next_ms", sa.BigInteger),
+        sa.Column("created_ms", sa.BigInteger, nullable=False),
+        sa.Column("done_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("id", name="pk_refunds"),
+        sa.UniqueConstraint("payment_id", name="uq_refunds_payment_id"),
+        sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name="fk_refunds_payment_id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_refunds_due", "refunds", ["next_ms"], postgresql_where=due, sqlite_where=due)
