@@ -42,9 +42,7 @@ log = structlog.get_logger()
 BATCH_MAX = 100
 # How long a late payment or a refund is left to whoever has taken it, before somebody else may.
 LEASE_S = 15.0
-# Asking a provider may take its time, and it is asked for one refund after the other.
-REFUND_BATCH_MAX = 10
-REFUND_LEASE_S = 180.0
+REFUND_LEASE_S = 30.0
 # Until the new order is written, and until a gate that is away or full may be back.
 WRITTEN_AFTER_S = 0.2
 READY_AFTER_S = 1.0
@@ -157,10 +155,13 @@ class Payments:
 
     async def refund_due(self) -> int:
         """Asks the provider to make the refunds that are due. Returns how many there were."""
-        due = await self._ledger.take_refunds(REFUND_BATCH_MAX, REFUND_LEASE_S)
-        for refund in due:
-            await self._refund(refund)
-        return len(due)
+        done = 0
+        # One at a time: a provider may be slow, and whoever dies keeps no others waiting.
+        while done < BATCH_MAX and (due := await self._ledger.take_refunds(1, REFUND_LEASE_S)):
+            for refund in due:
+                await self._refund(refund)
+            done += 1
+        return done
 
     async def _refund(self, refund: Refund) -> None:
         result = "by_hand"  # also if another provider took the money: this one cannot give it back
