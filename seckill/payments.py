@@ -20,7 +20,7 @@ from collections.abc import Collection
 import structlog
 
 from seckill.domain import OVER, Claim
-from seckill.errors import GateError, LedgerError, ProviderUnavailable
+from seckill.errors import GateError, LedgerError, ProviderUnavailable, SeckillError
 from seckill.failpoints import reached
 from seckill.numbers import ORIGIN_S, OrderNumber, PublicIds
 from seckill.outcomes import Outcome
@@ -99,8 +99,11 @@ class Payments:
         for late in due:
             try:
                 await self._decide(late)
-            except GateError as error:  # of one round, perhaps; the others go on
-                log.warning("a late payment waits", payment=late.id, reason=str(error))
+            except Exception as error:  # of one round or one order, perhaps; the others go on
+                if isinstance(error, SeckillError):
+                    log.warning("a late payment waits", payment=late.id, reason=str(error))
+                else:
+                    log.exception("a late payment cannot be decided", payment=late.id)
                 await self._ledger.put_off_late(late.id, READY_AFTER_S)
         return len(due)
 

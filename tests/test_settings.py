@@ -154,6 +154,10 @@ def test_one_secret_is_not_used_for_two_things() -> None:
     assert problems(jwt_secret=GOOD_SECRET, admin_key=GOOD_SECRET) == [
         "Set SECKILL_ADMIN_KEY to something else than SECKILL_JWT_SECRET."
     ]
+    for other in ("jwt_secret", "admin_key"):
+        assert problems(**{other: GOOD_SECRET}, payment_secret=GOOD_SECRET) == [
+            "Set SECKILL_PAYMENT_SECRET to something else than the other secrets."
+        ]
     assert problems(jwt_secret=GOOD_SECRET, jwt_public_key=PEM) == [
         "Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY, not both."
     ]

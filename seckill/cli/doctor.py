@@ -21,6 +21,7 @@ from seckill.keeper import Keeper
 from seckill.ledgers import open_ledger
 from seckill.ledgers.migrating import pending
 from seckill.loops import Stop
+from seckill.providers import open_provider
 from seckill.settings import TABLE, Settings, shown
 from seckill.web.auth import Buyers
 from seckill.wiring import open_engine
@@ -123,6 +124,15 @@ async def _secrets(settings: Settings) -> str:
     return "there"
 
 
+async def _payment(settings: Settings) -> str:
+    provider = open_provider(settings)
+    if provider.sandbox:
+        return "a sandbox: buyers pay by pressing a button, no money moves"
+    if settings.payment_provider == "callback" and settings.payment_secret is None:
+        raise SeckillError("set SECKILL_PAYMENT_SECRET: callbacks and refund requests are signed with it.")
+    return f"through {provider.name}"
+
+
 CHECKS: dict[str, Check] = {
     "software": _python,
     "embedded server": _embedded,
@@ -130,4 +140,5 @@ CHECKS: dict[str, Check] = {
     "ledger": _ledger,
     "rounds": _rounds,
     "secrets": _secrets,
+    "payment": _payment,
 }

@@ -70,7 +70,7 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
         assert folder.secrets() == made
     assert len(made.jwt_secret) >= 32
     assert len(made.admin_key) >= 32
-    assert made.jwt_secret != made.admin_key
+    assert len({made.jwt_secret, made.admin_key, made.payment_secret}) == 3
     assert {entry.name for entry in tmp_path.iterdir()} == {"lock", "secrets.json"}
 
 

@@ -13,6 +13,7 @@ from seckill.gates.redis import connect
 from seckill.keeper import Keeper
 from seckill.ledgers import payments as ledger_module
 from seckill.numbers import OrderNumber
+from seckill.payment_ports import LatePayment
 from seckill.payments import Payments, late_request_id
 from seckill.settings import Settings
 from seckill.wiring import Engine, open_engine
@@ -170,8 +171,8 @@ def _twice(orders: dict[str, str]) -> list[tuple[int, str]]:
     return list(enumerate(order_id for order_id in orders.values() for _ in range(2)))
 
 
-class Died(Exception):
-    pass
+class Died(BaseException):
+    """Nobody catches it, as nobody catches a kill -9."""
 
 
 @pytest.mark.parametrize(
@@ -282,6 +283,29 @@ async def test_a_round_that_is_over_and_gone_from_the_gate(shop: Shop, redis_url
     assert (await shop.show(order_id))["state"] == "refunded"
     [refund] = await shop.ledger.payments.refunds(10)
     assert refund.reason == "ended"
+
+
+async def test_one_that_cannot_be_decided_holds_up_no_other(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    sale = await shop.node.create(units=2)
+    orders = {user: await shop.over(sale, user) for user in ("ann", "bob")}
+    for user, order_id in orders.items():
+        assert (await shop.notify(order_id, f"late-{user}")).status_code == 202
+    await shop.node.work()
+    await write(shop.ledger, "UPDATE payments SET next_ms = 1")
+    settle = shop.payments._settle
+
+    async def fail_for_ann(late: LatePayment, number: OrderNumber) -> None:
+        if late.order.user == "ann":
+            raise ZeroDivisionError
+        await settle(late, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shop.payments, "_settle", fail_for_ann)
+        assert await shop.payments.decide_late() == 2
+    assert (await shop.show(orders["ann"]))["replaced_by"] is None
+    assert (await shop.show(orders["bob"], "bob"))["replaced_by"] is not None
+    await shop.decide()
+    await check_replaced(shop, orders["ann"])
 
 
 async def test_who_waits_is_told_of_the_refund(shop: Shop) -> None:
