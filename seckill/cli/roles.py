@@ -78,7 +78,7 @@ def keeper() -> None:
     async def main(stop: Stop) -> None:
         async with open_engine(settings) as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-            role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
+            role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
             await run_keeper(
                 role, afterlife, Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s), stop
