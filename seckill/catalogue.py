@@ -18,8 +18,10 @@ SALE_NUMBER_MAX = 1 << 31
 # Knowledge older than this decides nothing any more.
 FRESH_S = 1.0
 SALES_FRESH_S = 2.0
-# How long before its window a round is watched, and how long after.
-WATCH_MARGIN_MS = 5_000
+# How long before its window a round is watched, so that one which the gate has lost is there again in time, and how
+# long after.
+WATCH_BEFORE_MS = 30_000
+WATCH_AFTER_MS = 5_000
 # How long after its end a round may still have orders that no worker has written.
 RECENT_MS = 24 * 3600 * 1000
 # So many of a sale's rounds are known by heart, the newest: those to come, the one that is on, and those before it
@@ -98,7 +100,7 @@ class Catalogue:
             round_
             for round_ in self._rounds()
             if round_.status is not RoundStatus.CLOSED
-            and round_.begins_ms - WATCH_MARGIN_MS <= now_ms < round_.ends_ms + WATCH_MARGIN_MS
+            and round_.begins_ms - WATCH_BEFORE_MS <= now_ms < round_.ends_ms + WATCH_AFTER_MS
         ]
 
     def _rounds(self) -> Iterator[Round]:

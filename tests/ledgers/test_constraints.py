@@ -37,7 +37,9 @@ async def full(ledger: SqlLedger) -> SqlLedger:
             "SELECT sale_id, 2, lane, 1, 1, scheduled_ms, begins_ms + 1, ends_ms, status FROM rounds",
             id="two rounds for one occurrence of a sale",
         ),
-        pytest.param(f"INSERT INTO rounds ({COLUMNS}) VALUES (999, 1, 0, 1, 1, 1, 1, 2, 'open')", id="a round of no sale"),
+        pytest.param(
+            f"INSERT INTO rounds ({COLUMNS}) VALUES (999, 1, 0, 1, 1, 1, 1, 2, 'open')", id="a round of no sale"
+        ),
         pytest.param("UPDATE orders SET quantity = 0", id="an order of nothing"),
         pytest.param("UPDATE orders SET round_id = 999", id="an order of no round"),
         pytest.param("UPDATE orders SET user_id = 'ann'", id="one slot for two orders of a buyer"),
