@@ -100,6 +100,7 @@ class Catalogue:
             round_
             for round_ in self._rounds()
             if round_.status is not RoundStatus.CLOSED
+            and round_.retired_ms is None
             and round_.begins_ms - WATCH_BEFORE_MS <= now_ms < round_.ends_ms + WATCH_AFTER_MS
         ]
 

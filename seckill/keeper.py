@@ -88,7 +88,7 @@ class Keeper:
     async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
         """By the ledger's newest word: what we know by heart may be older than the gate's."""
         sale = await self._ledger.sale(known.sale_id, known.id)
-        if sale is None or _is_new(sale.round):
+        if sale is None or _is_new(sale.round) or sale.round.retired_ms is not None:
             return None
         self._catalogue.put(sale)
         pulse = pulses.get(sale.round.id)
