@@ -69,14 +69,20 @@ class AdmissionDesk:
                 return earlier, answer
         answer = await self._batcher(sale.round.ref).submit(claim)
         later = self._goes_on(sale, answer)
-        return (sale, answer) if later is None else (later, await self._batcher(later.round.ref).submit(claim))
+        if later is not None:
+            its_answer = await self._batcher(later.round.ref).submit(claim)
+            if its_answer.outcome is not Outcome.NOT_STARTED:
+                return later, its_answer
+        return sale, answer
 
     def _is_at(self, edge_ms: int) -> bool:
         return abs(self._catalogue.now_ms() - edge_ms) < EDGE_MS
 
     def _goes_on(self, sale: Sale, answer: Answer) -> Sale | None:
-        """The same sale with the next round, if the claim has come a moment too late for this one."""
-        later = self._catalogue.following(sale) if answer.outcome is Outcome.ENDED else None
+        """The same sale with the next round, if the claim may have come a moment too late for this one. Who is at the
+        limit here is told so even when it is over, and may buy there."""
+        over = answer.outcome in (Outcome.ENDED, Outcome.LIMIT_REACHED)
+        later = self._catalogue.following(sale) if over else None
         return later if later and self._catalogue.now_ms() >= later.round.begins_ms - EDGE_MS else None
 
     def refuse_here(self, sale: Sale, claim: Claim) -> Answer | None:

@@ -264,8 +264,33 @@ async def test_a_node_that_is_behind_the_gate_sends_nobody_away(node: Node) -> N
     first, second, _ = await ended_and_next(node, 0)
     stop_clock(node, first.round.ends_ms - 500)
     assert (await look(node, first))["round"] == str(first.round.id)
-    late = await node.buy(shown(node, first), "bob")
-    assert (late.status_code, late.json()["round"]) == (202, str(second.round.id))
+    for user in ("bob", "ann"):  # who has what the limit allows in the first
+        late = await node.buy(shown(node, first), user)
+        assert (late.status_code, late.json()["round"]) == (202, str(second.round.id))
+
+
+async def test_at_the_limit_just_before_the_next_round_begins(node: Node) -> None:
+    started_ms = await now_ms(node)
+    first = await announce(node, started_ms - HOUR_MS, started_ms + HOUR_MS)
+    second = await add(node, first, first.round.ends_ms, first.round.ends_ms + HOUR_MS)
+    assert (await node.buy(shown(node, first), "ann")).status_code == 202
+    stop_clock(node, second.round.begins_ms - 1)
+    refused = await node.buy(shown(node, first), "ann")
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+
+
+async def test_the_short_way_is_for_claims_that_one_round_decides(node: Node) -> None:
+    """The protocol's own answers do not know of neighbours; whatever concerns two rounds takes the long way."""
+    first, _, _ = await ended_and_next(node, 0)
+    sale_id = shown(node, first)["id"]
+    headers = {name.lower().encode(): value.encode() for name, value in buyer("ann", "k").items()}
+    assert node.api.claims.begin(sale_id, headers, b"{}") is None, "the key may be of the round before"
+    stop_clock(node, first.round.ends_ms - 500)
+    begun = node.api.claims.begin(sale_id, headers | {b"idempotency-key": b"new"}, b'{"quantity": 1}')
+    assert isinstance(begun, tuple)
+    sale, answer = begun[0], await begun[1]
+    assert sale.round.id == first.round.id
+    assert node.api.claims.finish(sale, answer) is None
 
 
 async def test_the_keeper_makes_the_next_round_and_opens_it_before_its_time(node: Node, engine: Engine) -> None:
