@@ -71,7 +71,7 @@ def worker() -> None:
 
 
 def keeper() -> None:
-    """Open rounds, pass on what operators change, expire unpaid orders, rebuild what the gate lost."""
+    """Make and open rounds, pass on what operators change, expire unpaid orders, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
 

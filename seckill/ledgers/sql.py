@@ -70,8 +70,9 @@ class SqlLedger:
     @to_the_end
     async def rounds_to_sync(self) -> list[Round]:
         unknown_to_gate = or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
-        wanted = select(rounds).where(rounds.c.retired_ms.is_(None), unknown_to_gate).order_by(rounds.c.id)
-        return await self._rounds(wanted)
+        found = await self._rounds(select(rounds).where(rounds.c.retired_ms.is_(None), unknown_to_gate))
+        # Sorted here: for the sake of the order, SQLite would read all rounds there ever were.
+        return sorted(found, key=lambda round_: round_.id)
 
     @to_the_end
     async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from seckill.domain import RoundStatus, Sale, SaleChange
 from seckill.errors import LedgerRefused, NotPossible
@@ -238,3 +238,28 @@ async def test_a_sale_that_this_machine_does_not_understand_holds_up_no_other(
     sale = await create(ledger, "2026-11-01T10:00:00Z")
     assert await keepers[0].step(sale.round.begins_ms) == 1
     assert (await ledger.sale(odd.id)) is not None
+
+
+async def test_what_is_asked_every_second_never_reads_all_rounds_there_were(sqlite_database: str) -> None:
+    ledger = open_ledger(sqlite_database)
+    await create(ledger, "2026-11-01T10:00:00Z")
+    asked: list[tuple[str, Any]] = []
+
+    def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(ledger.database.readers.sync_engine, "before_cursor_execute", note)
+    await ledger.sales(rounds_max=16)
+    await ledger.rounds_to_sync()
+    await ledger.lanes_in_use()
+    await ledger.rounds_waiting(10)
+    await ledger.rounds_over(1, 10)
+    await ledger.rounds_to_forget(1, 10)
+    event.remove(ledger.database.readers.sync_engine, "before_cursor_execute", note)
+    assert len(asked) == 6
+    async with ledger.database.readers.connect() as connection:
+        for statement, parameters in asked:
+            plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            steps = [str(step.detail) for step in plan]
+            assert not [step for step in steps if step.startswith("SCAN rounds") and "INDEX" not in step], steps
+    await ledger.close()
