@@ -24,6 +24,8 @@ _LOCAL_REFUSALS = {outcome: LOCAL_REFUSALS.labels(outcome.value) for outcome in 
 
 # Around the edges of a window the gate is asked: only its clock is the clock.
 EDGE_MS = 1_000
+# What a round that is over says to a claim that it does not know: the claim is for the next.
+_OVER_HERE = {Outcome.LIMIT_REACHED, Outcome.ENDED, Outcome.PAUSED, Outcome.SOLD_OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,41 @@ class AdmissionDesk:
         self._flags: dict[int, SoldOutFlag] = {}
         self._flagging: dict[int, asyncio.Task[None]] = {}
 
-    async def claim(self, sale: Sale, claim: Claim) -> Answer:
-        return self.refuse_here(sale, claim) or await self.submit(sale, claim)
+    async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
+        """The answer, and the sale with the round that gave it.
+
+        Where one round follows the other, the gate's clock decides which it is, and a key that the round before knows
+        is a repeat: it must not become a second order."""
+        refused = self.refuse_here(sale, claim)
+        if refused is not None:
+            return sale, refused
+        answering, answer = await self._ask_rounds(sale, claim)
+        _CLAIMS[answer.outcome].inc()
+        return answering, answer
+
+    async def _ask_rounds(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
+        earlier = self._catalogue.before(sale)
+        if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):
+            answer = await self._batcher(earlier.round.ref).submit(claim)
+            if answer.outcome not in _OVER_HERE:
+                return earlier, answer
+        answer = await self._batcher(sale.round.ref).submit(claim)
+        later = self._goes_on(sale, answer)
+        if later is not None:
+            its_answer = await self._batcher(later.round.ref).submit(claim)
+            if its_answer.outcome is not Outcome.NOT_STARTED:
+                return later, its_answer
+        return sale, answer
+
+    def _is_at(self, edge_ms: int) -> bool:
+        return abs(self._catalogue.now_ms() - edge_ms) < EDGE_MS
+
+    def _goes_on(self, sale: Sale, answer: Answer) -> Sale | None:
+        """The same sale with the next round, if the claim may have come a moment too late for this one. Who is at the
+        limit here is told so even when it is over, and may buy there."""
+        over = answer.outcome in (Outcome.ENDED, Outcome.LIMIT_REACHED)
+        later = self._catalogue.following(sale) if over else None
+        return later if later and self._catalogue.now_ms() >= later.round.begins_ms - EDGE_MS else None
 
     def refuse_here(self, sale: Sale, claim: Claim) -> Answer | None:
         """None: only the gate can tell."""
@@ -59,14 +94,24 @@ class AdmissionDesk:
         _CLAIMS[refused].inc()
         return Answer(refused)
 
+    def one_round_decides(self, sale: Sale) -> bool:
+        """Then `submit` is enough."""
+        return self._catalogue.before(sale) is None
+
     def submit(self, sale: Sale, claim: Claim) -> asyncio.Future[Answer]:
         """The gate's answer, with the next batch."""
         answer = self._batcher(sale.round.ref).submit(claim)
         answer.add_done_callback(_count)
         return answer
 
+    def is_final(self, sale: Sale, answer: Answer) -> bool:
+        """Of what came from `submit`. Otherwise `claim` says more."""
+        return answer.outcome is not Outcome.REPEATED and self._goes_on(sale, answer) is None
+
     def _refuse_here(self, sale: Sale, claim: Claim) -> Outcome | None:
         round_ = sale.round
+        if round_.retired_ms is not None:
+            return Outcome.ENDED  # the gate may have forgotten it, and that is no loss
         if not self._catalogue.is_fresh() or claim.quantity > round_.limit_per_buyer:
             return None
         now_ms = self._catalogue.now_ms()

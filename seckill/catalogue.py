@@ -6,9 +6,10 @@ out. Everything here may be a moment old, so it is used only for refusals that t
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from seckill.domain import Round, RoundRef, RoundStatus, Sale
+from seckill.domain import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
 from seckill.numbers import PublicIds
 from seckill.ports import Gate, Ledger, Pulse
 
@@ -17,10 +18,15 @@ SALE_NUMBER_MAX = 1 << 31
 # Knowledge older than this decides nothing any more.
 FRESH_S = 1.0
 SALES_FRESH_S = 2.0
-# How long before its window a round is watched, and how long after.
-WATCH_MARGIN_MS = 5_000
+# How long before its window a round is watched, so that one which the gate has lost is there again in time, and how
+# long after.
+WATCH_BEFORE_MS = 30_000
+WATCH_AFTER_MS = 5_000
 # How long after its end a round may still have orders that no worker has written.
 RECENT_MS = 24 * 3600 * 1000
+# So many of a sale's rounds are known by heart, the newest: those to come, the one that is on, and those before it
+# that may still have orders on the way. A sale that repeats for years needs no more memory than this.
+ROUNDS_KEPT = 16
 
 
 class Catalogue:
@@ -31,11 +37,11 @@ class Catalogue:
         self._gate = gate
         self._sale_ids = sale_ids
         self._monotonic = monotonic
-        self._sales: dict[int, Sale] = {}
-        self._sale_of_round: dict[int, int] = {}
+        self._sales: dict[int, tuple[Sale, ...]] = {}  # each as often as it has rounds, in their order
+        self._sale_of_round: dict[int, Sale] = {}
         self._public_ids: dict[int, str] = {}
         self._sales_read_s: float | None = None
-        self._by_public_id: dict[str, Sale] = {}  # as we spell it: no claim has to be deciphered
+        self._by_public_id: dict[str, int] = {}  # as we spell it: no claim has to be deciphered
         self._version = 0
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
@@ -44,7 +50,7 @@ class Catalogue:
     async def refresh_sales(self) -> int:
         """Returns how many are new or changed."""
         began_s = self._monotonic()
-        sales = await self._ledger.sales(changed_after=self._version)
+        sales = await self._ledger.sales(changed_after=self._version, rounds_max=ROUNDS_KEPT)
         for sale in sales:
             self.put(sale)
             self._version = max(self._version, sale.changed)
@@ -52,12 +58,21 @@ class Catalogue:
         return len(sales)
 
     def put(self, sale: Sale) -> None:
-        known = self._sales.get(sale.id)
-        if known is None or known.changed <= sale.changed:
-            self._sales[sale.id] = sale
-            self._sale_of_round[sale.round.id] = sale.id
-            public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
-            self._by_public_id[public_id] = sale
+        known = self._sale_of_round.get(sale.round.id)
+        if known is not None and known.changed > sale.changed:
+            return
+        others = [other for other in self._sales.get(sale.id, ()) if other.round.id != sale.round.id]
+        if others and others[0].changed > sale.changed:
+            sale = replace(others[0], round=sale.round)
+        # What is true of the sale is true of it in all its rounds.
+        rounds = [sale, *(replace(sale, round=other.round) for other in others)]
+        rounds.sort(key=lambda each: each.round.ordinal)
+        for forgotten in rounds[:-ROUNDS_KEPT]:
+            self._sale_of_round.pop(forgotten.round.id, None)
+        self._sales[sale.id] = tuple(rounds[-ROUNDS_KEPT:])
+        self._sale_of_round |= {each.round.id: each for each in self._sales[sale.id]}
+        public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
+        self._by_public_id[public_id] = sale.id
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
         """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
@@ -82,11 +97,15 @@ class Catalogue:
             return []
         now_ms = self.now_ms()
         return [
-            sale.round
-            for sale in self._sales.values()
-            if sale.round.status is not RoundStatus.CLOSED
-            and sale.round.begins_ms - WATCH_MARGIN_MS <= now_ms < sale.round.ends_ms + WATCH_MARGIN_MS
+            round_
+            for round_ in self._rounds()
+            if round_.status is not RoundStatus.CLOSED
+            and round_.retired_ms is None
+            and round_.begins_ms - WATCH_BEFORE_MS <= now_ms < round_.ends_ms + WATCH_AFTER_MS
         ]
+
+    def _rounds(self) -> Iterator[Round]:
+        return (sale.round for rounds in self._sales.values() for sale in rounds)
 
     def now_ms(self) -> int:
         """The gate's time, carried on by a clock that nobody can set. Before the first reading: our own time."""
@@ -113,44 +132,63 @@ class Catalogue:
         return pulse is not None and pulse.available == 0
 
     def sales(self) -> list[Sale]:
-        """In the order of their windows."""
-        return sorted(self._sales.values(), key=lambda sale: (sale.round.begins_ms, sale.id))
+        """Each with its current round, in the order of their windows."""
+        now_ms = self.now_ms()
+        found = [current(rounds, now_ms) for rounds in self._sales.values()]
+        return sorted(found, key=lambda sale: (sale.round.begins_ms, sale.id))
+
+    def newest(self) -> list[Sale]:
+        """Each with the last round that has been made."""
+        return [rounds[-1] for rounds in self._sales.values()]
 
     def known(self, public_id: str) -> Sale | None:
-        """A sale that was found before, under the id as we spell it."""
-        return self._by_public_id.get(public_id)
+        """A sale that was found before, under the id as we spell it, with its current round."""
+        number = self._by_public_id.get(public_id)
+        return None if number is None else current(self._sales[number], self.now_ms())
 
     async def find(self, public_id: str) -> Sale | None:
-        """Also a sale that another node created a moment ago. An id that was never issued costs no query: it cannot
-        be made up without the key."""
-        if (known := self._by_public_id.get(public_id)) is not None:
+        """With its current round. Also a sale that another node created a moment ago. An id that was never issued
+        costs no query: it cannot be made up without the key."""
+        if (known := self.known(public_id)) is not None:
             return known
         number = self._sale_ids.decode(public_id)
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None
-        sale = self._sales.get(number)
-        if sale is None and (sale := await self._ledger.sale(number)) is not None:
-            self.put(sale)
-        return sale
+        if number not in self._sales:
+            await self.refresh_sales()
+        rounds = self._sales.get(number)
+        return None if rounds is None else current(rounds, self.now_ms())
+
+    def before(self, sale: Sale) -> Sale | None:
+        """The same sale with the round before, if that has ended so lately that a claim may still mean it."""
+        earlier = self._beside(sale, -1)
+        return earlier if earlier and self.now_ms() < earlier.round.ends_ms + AFTERGLOW_MS else None
+
+    def following(self, sale: Sale) -> Sale | None:
+        return self._beside(sale, +1)
+
+    def _beside(self, sale: Sale, step: int) -> Sale | None:
+        rounds = self._sales.get(sale.id, ())
+        ordinal = sale.round.ordinal + step
+        return next((each for each in rounds if each.round.ordinal == ordinal), None) if len(rounds) > 1 else None
 
     def sale_of_round(self, round_id: int) -> Sale | None:
-        sale_id = self._sale_of_round.get(round_id)
-        return None if sale_id is None else self._sales[sale_id]
+        return self._sale_of_round.get(round_id)
 
     def recent_rounds(self, lane: int | None = None) -> Sequence[RoundRef]:
         """Rounds, of one lane or all, whose orders may not all be in the ledger yet."""
         now_ms = self.now_ms()
         return [
-            sale.round.ref
-            for sale in self._sales.values()
-            if lane in (None, sale.round.lane) and sale.round.begins_ms <= now_ms < sale.round.ends_ms + RECENT_MS
+            round_.ref
+            for round_ in self._rounds()
+            if lane in (None, round_.lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
         ]
 
     def lanes(self) -> set[int]:
-        return {sale.round.lane for sale in self._sales.values()}
+        return {round_.lane for round_ in self._rounds()}
 
     def quietest_lane(self, lanes: int) -> int:
         """Where the fewest rounds are on or to come, so that load spreads."""
         now_ms = self.now_ms()
-        rounds = Counter(sale.round.lane for sale in self._sales.values() if now_ms < sale.round.ends_ms)
+        rounds = Counter(round_.lane for round_ in self._rounds() if now_ms < round_.ends_ms)
         return min(range(lanes), key=lambda lane: (rounds[lane], lane))

@@ -29,9 +29,12 @@ class Custody:
 
 
 async def take_custody(round_: Round, gate: Gate, ledger: Ledger) -> Custody | None:
-    """None if the ledger has no such round. Raises GateUnavailable while the gate does not have it."""
+    """None if the ledger has no such round. Raises GateUnavailable while the gate does not have it, unless it need not
+    have it any more: then the ledger knows all there is to know."""
     for _ in range(READINGS_MAX):
         tally = await ledger.tally(round_.id)
+        if tally is not None and round_.retired_ms is not None:
+            return _at_rest(tally)
         view = await gate.inspect(round_.ref)
         if tally is None:
             return None
@@ -41,6 +44,19 @@ async def take_custody(round_: Round, gate: Gate, ledger: Ledger) -> Custody | N
         if custody.queued >= 0 and custody.returning >= 0:
             return custody
     raise GateUnavailable("The gate and the ledger do not agree about this round now; try again.")
+
+
+def _at_rest(tally: Tally) -> Custody:
+    return Custody(
+        total=tally.total,
+        available=tally.total - tally.unpaid - tally.paid - tally.dead,
+        queued=0,
+        dead=tally.dead,
+        unpaid=tally.unpaid,
+        paid=tally.paid,
+        returning=0,
+        next_expiry_ms=tally.next_expiry_ms,
+    )
 
 
 def _combine(tally: Tally, view: GateView) -> Custody:

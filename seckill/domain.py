@@ -1,12 +1,13 @@
 """What a sale, a round and an order are, and who is admitted. Pure: data and `now` come in, a decision goes out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 
 from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.outcomes import Outcome
+from seckill.recurrence import Recurrence
 
 # One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
 QUANTITY_MAX = 1000
@@ -90,6 +91,7 @@ class Round:
     lane: int
     total: int
     limit_per_buyer: int
+    scheduled_ms: int  # when it was to begin; an operator may have moved its beginning since
     begins_ms: int
     ends_ms: int
     status: RoundStatus
@@ -97,6 +99,7 @@ class Round:
     revision: int  # grows with every change an operator makes
     synced_revision: int  # the revision that the gate is known to have
     opened_ms: int | None  # when the gate got its stock; set once, before anybody can be admitted
+    retired_ms: int | None = None  # since when the gate need not have it any more: all its orders have come to rest
 
     @property
     def ref(self) -> RoundRef:
@@ -115,11 +118,16 @@ class SaleDraft:
     begins_ms: int
     ends_ms: int
     pay_within_s: int
+    recurrence: Recurrence | None = None  # then `begins_ms` and `ends_ms` are of the first round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleChange:
-    """What an operator wants changed; None leaves it as it is."""
+    """What an operator wants changed; None leaves it as it is.
+
+    Of a sale that repeats, one round is changed: stock and window are of that round alone, a limit is also for those
+    that follow, and closing it ends the repetition.
+    """
 
     title: str | None = None
     add_units: int = 0
@@ -131,6 +139,8 @@ class SaleChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sale:
+    """A sale and one of its rounds."""
+
     id: int
     title: str
     price_cents: int
@@ -138,7 +148,8 @@ class Sale:
     pay_within_s: int
     created_ms: int
     changed: int  # the catalogue's version when this sale last changed
-    round: Round  # the current one
+    round: Round
+    recurrence: Recurrence | None = None
 
     def state(self, now_ms: int, sold_out: bool) -> SaleState:
         if self.round.status is RoundStatus.CLOSED or now_ms >= self.round.ends_ms:
@@ -148,6 +159,26 @@ class Sale:
         if self.round.status is RoundStatus.PAUSED:
             return SaleState.PAUSED
         return SaleState.SOLD_OUT if sold_out else SaleState.OPEN
+
+
+# How long an ended round is still the one that a claim means, unless the next has begun: whoever got no answer at the
+# last moment repeats, and must find the own order.
+AFTERGLOW_MS = 30_000
+
+
+def current(sales: Sequence[Sale], now_ms: int) -> Sale:
+    """The one of a sale's rounds, given in their order, that buyers mean now: the one that is on or just over, else
+    the next to come, else the last."""
+    if len(sales) == 1:
+        return sales[0]
+    begun = [sale for sale in sales if sale.round.begins_ms <= now_ms]
+    if begun and now_ms < begun[-1].round.ends_ms + AFTERGLOW_MS:
+        return begun[-1]
+    to_come = sales[len(begun) :]
+    for sale in to_come:
+        if sale.round.status is not RoundStatus.CLOSED:
+            return sale
+    return begun[-1] if begun else sales[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,8 @@ NAMES = frozenset(
         "keeper.fill.before",
         "keeper.outbox.after",
         "keeper.release.after",
+        "keeper.retire.after",
+        "ledger.add_round.inside",
         "ledger.capture.inside",
         "ledger.end.inside",
         "ledger.give_back.inside",

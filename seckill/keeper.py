@@ -13,6 +13,8 @@ from seckill.loops import Stop, repeat
 from seckill.payments import Payments
 from seckill.ports import Gate, Ledger, Pulse, Transport
 from seckill.rebuilding import Rebuilder
+from seckill.repetition import Repetition
+from seckill.retirement import Retirement
 from seckill.rounds import FIRST_EPOCH, Sync, bring_to_gate
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
@@ -26,19 +28,36 @@ BETWEEN_BATCHES_S = 0.05
 RELAY_EVERY_S = 0.2
 LATE_EVERY_S = 0.2
 REFUND_EVERY_S = 1.0
+# Nothing waits for it.
+RETIRE_EVERY_S = 10.0
 # A consumer that holds nothing and was silent for so long belongs to a worker that is gone.
 CONSUMER_IDLE_S = 3600.0
 
 
 class Keeper:
-    def __init__(self, gate: Gate, transport: Transport, ledger: Ledger, catalogue: Catalogue) -> None:
+    def __init__(self, gate: Gate, transport: Transport, ledger: Ledger, catalogue: Catalogue, lanes: int = 1) -> None:
         self._gate = gate
         self._transport = transport
         self._ledger = ledger
         self._catalogue = catalogue
         self._rebuilder = Rebuilder(gate, transport, ledger)
+        self._repetition = Repetition(ledger, catalogue, lanes)
+        self._retirement = Retirement(gate, transport, ledger)
         self._lanes: set[int] = set()
         self._lost: set[int] = set()
+
+    async def go_on(self) -> int:
+        """Makes the next rounds of repeating sales. Returns how many."""
+        await self._catalogue.refresh_sales()
+        return await self._repetition.make_due(await self._gate_time_ms())
+
+    async def retire_rounds(self) -> int:
+        return await self._retirement.step(await self._gate_time_ms())
+
+    async def _gate_time_ms(self) -> int:
+        if not self._catalogue.is_fresh():
+            await self._catalogue.refresh_pulses()
+        return self._catalogue.now_ms()
 
     async def sync_rounds(self) -> int:
         """Opens what is not open yet and passes on what operators changed. Returns how many it brought up to date."""
@@ -52,16 +71,16 @@ class Keeper:
 
         The ledger is read before the gate: what it has written then, the gate must have admitted by now."""
         await self._catalogue.refresh_sales()
-        if not self._catalogue.is_fresh():
-            await self._catalogue.refresh_pulses()  # which rounds are on is for the gate's clock to say
+        await self._gate_time_ms()  # which rounds are on is for the gate's clock to say
         written = await self._ledger.written([round_.id for round_ in self._catalogue.watched()])
         pulses = await self._catalogue.refresh_pulses()
-        suspects = {round_.sale_id for round_ in self._catalogue.without_pulse()}
+        suspects = {round_.id: round_ for round_ in self._catalogue.without_pulse()}
         for round_ in self._catalogue.watched():
             pulse = pulses.get(round_.id)
             if pulse is not None and (pulse.admitted < written.get(round_.id, 0) or pulse.epoch != round_.epoch):
-                suspects.add(round_.sale_id)
-        lost = [found for sale_id in sorted(suspects) if (found := await self._confirm(sale_id, pulses, written))]
+                suspects[round_.id] = round_
+        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, pulses, written))]
+        lost += await self._missed_by_releases()
         for round_ in lost:
             if round_.id not in self._lost:
                 log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
@@ -69,16 +88,29 @@ class Keeper:
         ROUNDS_MISSING.set(len(lost))
         return lost
 
-    async def _confirm(self, sale_id: int, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
+    async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
         """By the ledger's newest word: what we know by heart may be older than the gate's."""
-        sale = await self._ledger.sale(sale_id)
-        if sale is None or (sale.round.epoch == FIRST_EPOCH and sale.round.synced_revision == 0):
-            return None  # not opened yet is not lost
+        sale = await self._ledger.sale(known.sale_id, known.id)
+        if sale is None or _is_new(sale.round) or sale.round.retired_ms is not None:
+            return None
         self._catalogue.put(sale)
         pulse = pulses.get(sale.round.id)
         if pulse is None or pulse.epoch != sale.round.epoch:
             return sale.round
         return sale.round if pulse.admitted < written.get(sale.round.id, 0) else None
+
+    async def _missed_by_releases(self) -> list[Round]:
+        """Rounds that are over or closed, so that nobody watches them, but whose orders still move."""
+        watched = {round_.id for round_ in self._catalogue.watched()}
+        waiting = [round_ for round_ in await self._ledger.rounds_waiting(BATCH_MAX) if round_.id not in watched]
+        if not waiting:
+            return []
+        _, pulses = await self._gate.pulses([round_.ref for round_ in waiting])
+        return [
+            round_
+            for round_, pulse in zip(waiting, pulses, strict=True)
+            if not _is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
+        ]
 
     async def rebuild_losses(self) -> int:
         """Returns how many sell again."""
@@ -98,8 +130,14 @@ class Keeper:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
 
+def _is_new(round_: Round) -> bool:
+    """Not opened yet is not lost."""
+    return round_.epoch == FIRST_EPOCH and round_.synced_revision == 0
+
+
 async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, payments: Payments, stop: Stop) -> None:
     async def step() -> None:
+        await keeper.go_on()
         await keeper.sync_rounds()
         await keeper.measure_backlog()
         await keeper.rebuild_losses()
@@ -114,6 +152,7 @@ async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, p
         loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
         loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))
+        loops.create_task(repeat("retirement", keeper.retire_rounds, stop, every_s=RETIRE_EVERY_S))
         loops.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
         loops.create_task(repeat("late payments", payments.decide_late, stop, every_s=LATE_EVERY_S))
         loops.create_task(repeat("refunds", payments.refund_due, stop, every_s=REFUND_EVERY_S))

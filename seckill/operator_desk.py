@@ -24,12 +24,15 @@ class OperatorDesk:
     async def announce(self, draft: SaleDraft, lane: int) -> Sale:
         return await self._put_in_force(await self._ledger.create_sale(draft, lane))
 
-    async def change(self, sale_id: int, change: SaleChange) -> Sale | None:
-        """None if there is no such sale. Raises NotPossible if its state does not allow it."""
-        sale = await self._ledger.change_sale(sale_id, change)
+    async def change(self, known: Sale, change: SaleChange) -> Sale | None:
+        """Of the round that the operator has seen. None if there is no such sale. Raises NotPossible if its state does
+        not allow it."""
+        sale = await self._ledger.change_sale(known.id, change, known.round.id)
         return None if sale is None else await self._put_in_force(sale)
 
     async def _put_in_force(self, sale: Sale) -> Sale:
+        if sale.round.retired_ms is not None:
+            return sale  # only its title can have changed
         try:
             sync = await bring_to_gate(sale.round, self._gate, self._ledger)
         except (GateError, LedgerError) as error:

@@ -136,6 +136,9 @@ class Gate(Protocol):
     async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
         """When the round was created anew, for `mark_opened`. None if the rebuild is void."""
 
+    async def forget(self, ref: RoundRef) -> None:
+        """For a round that is retired: nothing of it stays."""
+
     async def inspect(self, ref: RoundRef) -> GateView | None: ...
 
     async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
@@ -278,16 +281,22 @@ class Ledger(Protocol):
 
     async def create_sale(self, draft: SaleDraft, lane: int) -> Sale: ...
 
-    async def sale(self, sale_id: int) -> Sale | None: ...
+    async def sale(self, sale_id: int, round_id: int | None = None) -> Sale | None:
+        """With that round, or with its newest. None if there is no such sale, or if the round is another's."""
 
-    async def sales(self, changed_after: int = 0) -> list[Sale]:
-        """All sales that changed after this version of the catalogue. No committed change is ever passed over."""
+    async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
+        """All sales that changed after this version of the catalogue, each as often as it has rounds, the newest ones
+        up to `rounds_max`, in their order. No committed change is ever passed over."""
 
-    async def change_sale(self, sale_id: int, change: SaleChange) -> Sale | None:
-        """Raises NotPossible if the sale's state does not allow it."""
+    async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
+        """Changes that round, or the newest. Raises NotPossible if the sale's state does not allow it."""
+
+    async def add_round(self, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
+        """The next round of a repeating sale, with the stock and limit that the sale was announced with. None if there
+        is one after `after` already, if the sale is closed, or if `after` ends later: then nothing is added."""
 
     async def rounds_to_sync(self) -> list[Round]:
-        """Rounds that are not open yet, or whose newest revision the gate is not known to have."""
+        """Rounds that are not open yet, or whose newest revision the gate is not known to have, unless retired."""
 
     async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
         """Notes the opening unless one is noted already. Returns the one that counts; None for another epoch."""
@@ -300,10 +309,26 @@ class Ledger(Protocol):
     async def next_epoch(self, round_id: int, epoch: int) -> Round | None:
         """Makes entries of this epoch void and the round ready to be rebuilt. None if somebody else was quicker."""
 
+    async def rounds_waiting(self, count: int) -> list[Round]:
+        """Rounds that the oldest `count` items of the outbox are for, except retired ones."""
+
+    async def rounds_over(self, before_ms: int, count: int) -> list[Round]:
+        """Rounds that ended before and are not retired, oldest first, except those with an order that is unpaid, an
+        entry that is tried again, or something in the outbox."""
+
+    async def retire(self, round_id: int, now_ms: int) -> bool:
+        """Nothing is written to it any more. False if something is still to come, or if it is so already."""
+
+    async def rounds_to_forget(self, retired_before_ms: int, count: int) -> list[Round]: ...
+
+    async def mark_forgotten(self, round_id: int) -> None:
+        """The gate does not have it any more, as it should be."""
+
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
         """All orders of the buyers after this one in the order of their names, for so many buyers."""
 
-    async def lanes_in_use(self) -> set[int]: ...
+    async def lanes_in_use(self) -> set[int]:
+        """Where there are rounds that are not retired."""
 
     async def record(self, admissions: Sequence[Admission]) -> Recorded:
         """Writes all of them in one transaction or none. An order that is already there with the same content is

@@ -17,6 +17,7 @@ def make_round(**changes: Any) -> Round:
         "lane": 3,
         "total": 10,
         "limit_per_buyer": 1,
+        "scheduled_ms": now_ms - HOUR_MS,
         "begins_ms": now_ms - HOUR_MS,
         "ends_ms": now_ms + HOUR_MS,
         "status": RoundStatus.OPEN,

@@ -72,14 +72,14 @@ def worker() -> None:
 
 
 def keeper() -> None:
-    """Open rounds, pass on what operators change, expire unpaid orders, make refunds, rebuild what the gate lost."""
+    """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
 
     async def main(stop: Stop) -> None:
         async with open_engine(settings) as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-            role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
+            role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
             failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s)
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo, available_timezones
 
 from cyclopts import App, Parameter
 from rich.markup import escape
@@ -13,9 +14,18 @@ from seckill.cli.printing import console, instant, print_json, table
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
-_WRITTEN = "such as 2026-11-20T10:00:00+08:00; UTC if there is no offset."
+_WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
 Begins = Annotated[datetime | None, Parameter(help=f"When it begins, {_WRITTEN} Now, if not given.")]
-Ends = Annotated[datetime | None, Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, if not given.")]
+Ends = Annotated[
+    datetime | None,
+    Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given."),
+]
+RoundOption = Annotated[
+    str | None, Parameter(name="--round", help="Where the units of another round are than of the current one.")
+]
+_OF_REPEATING = ("repeat", "timezone", "next_rounds")
+# In the order in which a unit passes through them. They add up to the total.
+PLACES = ("available", "queued", "unpaid", "paid", "returning", "dead")
 # The same colours for the same states everywhere.
 STATE_COLOURS = {
     "scheduled": "bright_black",
@@ -36,11 +46,13 @@ def create(
     currency: str = "CNY",
     begins: Begins = None,
     ends: Ends = None,
+    repeat: str | None = None,
+    timezone: str = "UTC",
     pay_within: OptionalWhole = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Announce a sale. It begins now and lasts a day unless told otherwise.
+    """Announce a sale. It begins now and lasts a day unless told otherwise. With --repeat, that is its first round.
 
     Parameters
     ----------
@@ -54,12 +66,16 @@ def create(
         Price of one unit in cents (9900 is 99.00); 0: free.
     currency
         Three capital letters.
+    repeat
+        Again and again, with full stock: daily, or cron with five fields such as "0 10 * * MON-FRI".
+    timezone
+        Whose clock it goes by, such as Asia/Shanghai.
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
     """
-    begins_at = _aware(begins) or datetime.now(UTC)
-    ends_at = _aware(ends) or begins_at + timedelta(days=1)
-    body = {
+    begins_at = _aware(begins, timezone) or datetime.now(UTC)
+    ends_at = _aware(ends, timezone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
+    body: dict[str, Any] = {
         "title": title,
         "units": units,
         "limit_per_buyer": limit,
@@ -68,6 +84,8 @@ def create(
         "begins_at": begins_at.isoformat(),
         "ends_at": ends_at.isoformat(),
     }
+    if repeat is not None:
+        body |= {"repeat": repeat, "timezone": timezone}
     if pay_within is not None:
         body["pay_within_s"] = pay_within
     _print_one(call("POST", "/v1/sales", body, url=url), as_json)
@@ -96,9 +114,16 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 
 @app.command
-def show(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """One sale."""
-    _print_one(call("GET", _path(sale_id), url=url, public=True), as_json)
+def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
+    """One sale, and where every unit of its round is."""
+    sale = call("GET", _path(sale_id), url=url, public=True)
+    query = "" if round_ is None else f"?round={quote(round_, safe='')}"
+    custody = call("GET", f"{_path(sale_id)}/custody{query}", url=url)
+    if as_json:
+        print_json(sale | {"custody": custody})
+        return
+    _print_one(sale, as_json)
+    _print_custody(custody)
 
 
 @app.command
@@ -135,8 +160,12 @@ def _path(sale_id: str) -> str:
     return f"/v1/sales/{quote(sale_id, safe='')}"
 
 
-def _aware(instant: datetime | None) -> datetime | None:
-    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
+def _aware(instant: datetime | None, timezone: str) -> datetime | None:
+    if instant is None or instant.tzinfo is not None:
+        return instant
+    # Which zones there are is for the API to say.
+    zone = ZoneInfo(timezone) if timezone in available_timezones() else UTC
+    return instant.replace(tzinfo=zone)
 
 
 def _state(sale: dict[str, Any]) -> str:
@@ -153,6 +182,25 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
         return
     facts = table()
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
-        if name not in ("price_cents", "currency", "server_time"):
-            facts.add_row(f"[bold]{name}[/]", value if name == "state" else escape(str(value)))
+        if name in ("price_cents", "currency", "server_time") or (sale["repeat"] is None and name in _OF_REPEATING):
+            continue
+        shown = value if name == "state" else escape(_lines(value))
+        facts.add_row(f"[bold]{name}[/]", shown)
     console().print(facts)
+
+
+def _lines(value: object) -> str:
+    """Of a list, one in each line."""
+    return "\n".join(instant(each) for each in value) if isinstance(value, list) else str(value)
+
+
+def _print_custody(custody: dict[str, Any]) -> None:
+    """A sum, with the result below the line."""
+    width = len(str(custody["total"]))
+    lines = [f"  {place:<10}{custody[place]:>{width}}" for place in PLACES]
+    lines += [f"  {'':<10}{'─' * width}", f"  {'total':<10}{custody['total']:>{width}}"]
+    output = console()
+    output.print(f"\nWhere every unit of round {escape(custody['round'])} is:\n")
+    output.print("\n".join(lines))
+    if custody["next_return_at"] is not None:
+        output.print(f"\nThe next unpaid order is over at {instant(custody['next_return_at'])}.")

@@ -178,6 +178,10 @@ class RedisGate:
         async with self._connection() as connection:
             return await self._rebuild.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
 
+    async def forget(self, ref: RoundRef) -> None:
+        async with self._connection() as connection:
+            await _execute(connection, "UNLINK", keys.round_(ref), keys.buyers(ref))
+
     async def inspect(self, ref: RoundRef) -> GateView | None:
         async with self._connection() as connection:
             reply = await self._inspect.call(

@@ -1,17 +1,20 @@
-"""Sales and their current rounds."""
+"""Sales and their rounds."""
 
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import BigInteger, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Round, RoundStatus, Sale, SaleChange, SaleDraft
 from seckill.errors import LedgerUnavailable
+from seckill.failpoints import reached
 from seckill.ledgers.changes import Decision, decide
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.tables import CATALOGUE, meta, rounds, sales
+from seckill.recurrence import Recurrence
 
 _OF_SALE = ("id", "title", "price_cents", "currency", "pay_within_s", "created_ms", "changed")
+_OF_RECURRENCE = ("repeat", "timezone", "begins_ms", "window_ms")
 _OF_ROUND = (
     "id",
     "sale_id",
@@ -19,29 +22,45 @@ _OF_ROUND = (
     "lane",
     "total",
     "limit_per_buyer",
+    "scheduled_ms",
     "begins_ms",
     "ends_ms",
     "epoch",
     "revision",
     "synced_revision",
     "opened_ms",
+    "retired_ms",
 )
 
 
-def select_sales() -> AnySelect:
-    """Every sale with its current round, which has the highest ordinal; what changed last comes last."""
+def select_sales(rounds_max: int = 1) -> AnySelect:
+    """Every sale with each of its newest rounds, in their order; the sale that changed last comes last."""
     others = rounds.alias("others")
     newest = select(func.max(others.c.ordinal)).where(others.c.sale_id == sales.c.id).scalar_subquery()
+    return _with_rounds().where(rounds.c.ordinal > newest - rounds_max)
+
+
+def select_sale(sale_id: int, round_id: int | None = None) -> AnySelect:
+    """With that round, or with its newest."""
+    if round_id is None:
+        return select_sales().where(sales.c.id == sale_id)
+    return _with_rounds().where(sales.c.id == sale_id, rounds.c.id == round_id)
+
+
+def _with_rounds() -> AnySelect:
     return (
-        select(*[sales.c[name].label(f"sales_{name}") for name in _OF_SALE], *rounds.c)
+        select(*[sales.c[name].label(f"sales_{name}") for name in (*_OF_SALE, *_OF_RECURRENCE)], *rounds.c)
         .join(rounds, rounds.c.sale_id == sales.c.id)
-        .where(rounds.c.ordinal == newest)
-        .order_by(sales.c.changed)
+        .order_by(sales.c.changed, rounds.c.ordinal)
     )
 
 
 def to_sale(row: AnyRow) -> Sale:
-    return Sale(round=to_round(row), **{name: getattr(row, f"sales_{name}") for name in _OF_SALE})
+    recurrence = None
+    if row.sales_repeat is not None:
+        recurrence = Recurrence(**{name: getattr(row, f"sales_{name}") for name in _OF_RECURRENCE})
+    facts = {name: getattr(row, f"sales_{name}") for name in _OF_SALE}
+    return Sale(round=to_round(row), recurrence=recurrence, **facts)
 
 
 def to_round(row: AnyRow) -> Round:
@@ -49,52 +68,97 @@ def to_round(row: AnyRow) -> Round:
 
 
 async def create_sale(connection: AsyncConnection, database: Database, draft: SaleDraft, lane: int) -> Sale:
-    version = await _lock_catalogue(connection) + 1
+    version = await lock_catalogue(connection) + 1
     await _set_catalogue(connection, version)
+    again = draft.recurrence
     inserted = await connection.execute(
         insert(sales).values(
             title=draft.title,
             price_cents=draft.price_cents,
             currency=draft.currency,
             pay_within_s=draft.pay_within_s,
+            units=draft.units,
+            limit_per_buyer=draft.limit_per_buyer,
+            begins_ms=draft.begins_ms if again is None else again.begins_ms,
+            window_ms=draft.ends_ms - draft.begins_ms if again is None else again.window_ms,
+            repeat=None if again is None else again.repeat,
+            timezone="UTC" if again is None else again.timezone,
             created_ms=database.now_ms,
             changed=version,
         )
     )
     key: Any = inserted.inserted_primary_key
     sale_id: int = key[0]
-    await connection.execute(
-        insert(rounds).values(
-            sale_id=sale_id,
-            ordinal=1,
-            lane=lane,
-            total=draft.units,
-            limit_per_buyer=draft.limit_per_buyer,
-            begins_ms=draft.begins_ms,
-            ends_ms=draft.ends_ms,
-            status=RoundStatus.OPEN,
-        )
-    )
-    created = await connection.execute(select_sales().where(sales.c.id == sale_id))
+    await insert_round(connection, sale_id, 1, draft.begins_ms, draft.ends_ms, lane)
+    created = await connection.execute(select_sale(sale_id))
     return to_sale(created.one())
 
 
-async def change_sale(connection: AsyncConnection, database: Database, sale_id: int, change: SaleChange) -> Sale | None:
+async def insert_round(
+    connection: AsyncConnection, sale_id: int, ordinal: int, begins_ms: int, ends_ms: int, lane: int
+) -> None:
+    """With the full stock and the limit that the sale has now."""
+    facts = select(
+        sales.c.id,
+        literal(ordinal).label("ordinal"),
+        literal(lane).label("lane"),
+        sales.c.units.label("total"),
+        sales.c.limit_per_buyer,
+        literal(begins_ms, BigInteger).label("scheduled_ms"),
+        literal(begins_ms, BigInteger).label("begins_ms"),
+        literal(ends_ms, BigInteger).label("ends_ms"),
+        literal(RoundStatus.OPEN).label("status"),
+    ).where(sales.c.id == sale_id)
+    columns = ["sale_id", *list(facts.selected_columns.keys())[1:]]
+    await connection.execute(insert(rounds).from_select(columns, facts))
+
+
+async def add_round(connection: AsyncConnection, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
+    # Locked before the rounds are read: of all who want to add one, each sees what those before it have added.
+    version = await lock_catalogue(connection) + 1
+    newest = to_sale((await connection.execute(select_sale(after.sale_id))).one())
+    over = newest.recurrence is None or newest.round.status is RoundStatus.CLOSED
+    if newest.round.id != after.id or over or begins_ms < newest.round.ends_ms:
+        return None
+    await set_changed(connection, after.sale_id, version)
+    await insert_round(connection, after.sale_id, after.ordinal + 1, begins_ms, ends_ms, lane)
+    reached("ledger.add_round.inside")
+    return to_sale((await connection.execute(select_sale(after.sale_id))).one())
+
+
+async def change_sale(
+    connection: AsyncConnection, database: Database, sale_id: int, change: SaleChange, round_id: int | None
+) -> Sale | None:
     # Locked before the sale is read: nobody else decides about a sale until this is committed.
-    version = await _lock_catalogue(connection) + 1
-    wanted = select_sales().where(sales.c.id == sale_id)
+    version = await lock_catalogue(connection) + 1
+    wanted = select_sale(sale_id, round_id)
     row = (await connection.execute(wanted.add_columns(database.now_ms.label("now_ms")))).one_or_none()
     if row is None:
         return None
     sale = to_sale(row)
-    decision = decide(sale, change, row.now_ms)
-    if not decision.sale and not decision.round:
+    around = await _neighbours(connection, sale.round)
+    decision = decide(sale, change, row.now_ms, *around)
+    if decision.is_nothing:
         return sale
-    await _set_catalogue(connection, version)
-    await connection.execute(update(sales).where(sales.c.id == sale_id).values(changed=version, **decision.sale))
+    await set_changed(connection, sale_id, version, **decision.sale)
     if decision.round:
         await _change_round(connection, sale.round, decision)
+    if decision.later:
+        await connection.execute(
+            update(rounds)
+            .where(rounds.c.sale_id == sale_id, rounds.c.ordinal > sale.round.ordinal)
+            .values(revision=rounds.c.revision + 1, **decision.later)
+        )
     return to_sale((await connection.execute(wanted)).one())
+
+
+async def _neighbours(connection: AsyncConnection, round_: Round) -> tuple[Round | None, Round | None]:
+    beside = (round_.ordinal - 1, round_.ordinal + 1)
+    found = await connection.execute(
+        select(rounds).where(rounds.c.sale_id == round_.sale_id, rounds.c.ordinal.in_(beside))
+    )
+    by_ordinal = {row.ordinal: to_round(row) for row in found}
+    return by_ordinal.get(beside[0]), by_ordinal.get(beside[1])
 
 
 async def _change_round(connection: AsyncConnection, before: Round, decision: Decision) -> None:
@@ -107,7 +171,7 @@ async def _change_round(connection: AsyncConnection, before: Round, decision: De
         raise LedgerUnavailable(f"Somebody else changed round {before.id} at the same time, try again.")
 
 
-async def _lock_catalogue(connection: AsyncConnection) -> int:
+async def lock_catalogue(connection: AsyncConnection) -> int:
     """The version of the catalogue, with its row locked until the commit (SQLite has one writer anyway).
 
     So versions become visible in the order of their numbers: whoever has seen version 7 has seen all before.
@@ -119,3 +183,9 @@ async def _lock_catalogue(connection: AsyncConnection) -> int:
 
 async def _set_catalogue(connection: AsyncConnection, version: int) -> None:
     await connection.execute(update(meta).where(meta.c.name == CATALOGUE).values(value=str(version)))
+
+
+async def set_changed(connection: AsyncConnection, sale_id: int, version: int, **values: Any) -> None:
+    """So that everybody reads it again."""
+    await _set_catalogue(connection, version)
+    await connection.execute(update(sales).where(sales.c.id == sale_id).values(changed=version, **values))

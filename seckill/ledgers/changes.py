@@ -1,6 +1,7 @@
 """What an operator may change about a sale, and when. Pure: the sale, the wish and the time come in."""
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from seckill.domain import UNITS_MAX, Round, RoundStatus, Sale, SaleChange
 from seckill.errors import NotPossible
@@ -10,22 +11,40 @@ _CHANGEABLE = ("total", "limit_per_buyer", "begins_ms", "ends_ms", "status")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Only what will really be different, by column."""
+    """Only what will really be different, by column: of the sale, of the round, and of the rounds after it that have
+    been made already."""
 
-    sale: dict[str, str]
+    sale: dict[str, int | str]
     round: dict[str, int | str]
+    later: dict[str, int | str]
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.sale or self.round or self.later)
 
 
-def decide(sale: Sale, change: SaleChange, now_ms: int) -> Decision:
-    """Raises NotPossible with a sentence for the operator."""
-    title = {} if change.title is None or change.title == sale.title else {"title": change.title}
+def decide(
+    sale: Sale, change: SaleChange, now_ms: int, before: Round | None = None, following: Round | None = None
+) -> Decision:
+    """`before` and `following` are the rounds beside the one that is to change. Raises NotPossible with a sentence for
+    the operator."""
+    of_sale: dict[str, int | str] = {}
+    if change.title is not None and change.title != sale.title:
+        of_sale["title"] = change.title
     after = _wanted(sale.round, change)
-    different = {
+    different: dict[str, int | str] = {
         name: getattr(after, name) for name in _CHANGEABLE if getattr(after, name) != getattr(sale.round, name)
     }
     if different:
         _check(sale.round, after, now_ms)
-    return Decision(title, different)
+        _check_neighbours(after, before, following)
+    later: dict[str, int | str] = {}
+    if sale.recurrence is not None and "limit_per_buyer" in different:
+        of_sale["limit_per_buyer"] = after.limit_per_buyer
+        later["limit_per_buyer"] = after.limit_per_buyer
+    if "status" in different and after.status is RoundStatus.CLOSED:
+        later["status"] = RoundStatus.CLOSED
+    return Decision(of_sale, different, later if following is not None else {})
 
 
 def _wanted(round_: Round, change: SaleChange) -> Round:
@@ -42,6 +61,8 @@ def _wanted(round_: Round, change: SaleChange) -> Round:
 def _check(before: Round, after: Round, now_ms: int) -> None:
     if before.status is RoundStatus.CLOSED:
         raise NotPossible("The sale is closed for good, only its title can still change: create a new sale.")
+    if before.retired_ms is not None:
+        raise NotPossible("This has been over for long, only the title can still change: create a new sale.")
     if after.total < before.total:
         raise NotPossible("Units can only be added, because those that are there may have been sold.")
     if after.total > UNITS_MAX:
@@ -50,3 +71,16 @@ def _check(before: Round, after: Round, now_ms: int) -> None:
         raise NotPossible("The sale has begun, so its beginning cannot change any more: pause or close it instead.")
     if after.ends_ms <= after.begins_ms:
         raise NotPossible("A sale must end after it begins: move its end as well.")
+
+
+def _check_neighbours(after: Round, before: Round | None, following: Round | None) -> None:
+    if before is not None and after.begins_ms < before.ends_ms:
+        raise NotPossible(f"The round before ends at {_written(before.ends_ms)}: let this one begin then or later.")
+    if following is not None and after.ends_ms > following.begins_ms:
+        raise NotPossible(
+            f"The next round begins at {_written(following.begins_ms)}: let this one end then or earlier."
+        )
+
+
+def _written(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}Z"

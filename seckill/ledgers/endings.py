@@ -178,7 +178,7 @@ def to_order(row: AnyRow) -> Order:
 def select_outbox(count: int) -> AnySelect:
     """Oldest first, with what a relay needs to know of each order."""
     return (
-        select(outbox, orders.c.user_id, rounds.c.lane)
+        select(outbox, orders.c.user_id, rounds.c.lane, rounds.c.retired_ms)
         .join(orders, orders.c.id == outbox.c.order_id)
         .join(rounds, rounds.c.id == outbox.c.round_id)
         .where(outbox.c.done_ms.is_(None))
@@ -189,9 +189,11 @@ def select_outbox(count: int) -> AnySelect:
 
 def to_item(row: AnyRow) -> OutboxItem:
     number = OrderNumber.from_int(row.order_id)
+    # A round that is retired takes nothing back: the gate may have forgotten it.
+    comes_back = row.kind == RELEASE and row.retired_ms is None
     return OutboxItem(
         id=row.id,
-        release=Release(number, row.user_id, row.epoch) if row.kind == RELEASE else None,
+        release=Release(number, row.user_id, row.epoch) if comes_back else None,
         number=number,
         ref=RoundRef(id=row.round_id, lane=row.lane),
         state=OrderState(row.payload),

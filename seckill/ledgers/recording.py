@@ -58,7 +58,7 @@ class Recording:
         self._take_units = (
             update(rounds)
             .where(rounds.c.id == bindparam("round"), rounds.c.epoch == bindparam("of_epoch"))
-            .where(rounds.c.sold + units <= rounds.c.total)
+            .where(rounds.c.sold + units <= rounds.c.total, rounds.c.retired_ms.is_(None))
             .values(sold=rounds.c.sold + units, written=rounds.c.written + units)
         )
 
@@ -188,4 +188,6 @@ async def _why_not(connection: AsyncConnection, round_id: int, epoch: int, quant
     row = found.one()
     if row.epoch != epoch:
         return f"Round {round_id} is in epoch {row.epoch}, and orders of epoch {epoch} are void."
+    if row.retired_ms is not None:
+        return f"Round {round_id} has been over for long, and nothing is written to it any more."
     return f"Round {round_id} is sold out: {row.sold} of {row.total} units are sold, {quantity} more cannot be."

@@ -10,8 +10,8 @@ from sqlalchemy import and_, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
-from seckill.ledgers import catalogue, endings, letters
-from seckill.ledgers.database import AnyRow, Database
+from seckill.ledgers import catalogue, endings, letters, retiring
+from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.edge import edge, reading, writing
 from seckill.ledgers.endings import Endings, to_order
 from seckill.ledgers.letters import Burial
@@ -46,33 +46,38 @@ class SqlLedger:
             return await catalogue.create_sale(connection, self.database, draft, lane)
 
     @to_the_end
-    async def change_sale(self, sale_id: int, change: SaleChange) -> Sale | None:
+    async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
         async with self._writing() as connection:
-            return await catalogue.change_sale(connection, self.database, sale_id, change)
+            return await catalogue.change_sale(connection, self.database, sale_id, change, round_id)
 
     @to_the_end
-    async def sale(self, sale_id: int) -> Sale | None:
+    async def add_round(self, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
+        async with self._writing() as connection:
+            return await catalogue.add_round(connection, after, begins_ms, ends_ms, lane)
+
+    @to_the_end
+    async def sale(self, sale_id: int, round_id: int | None = None) -> Sale | None:
         async with self._reading() as connection:
-            found = await connection.execute(catalogue.select_sales().where(sales.c.id == sale_id))
+            found = await connection.execute(catalogue.select_sale(sale_id, round_id))
             row = found.one_or_none()
         return None if row is None else catalogue.to_sale(row)
 
     @to_the_end
-    async def sales(self, changed_after: int = 0) -> list[Sale]:
+    async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
+        wanted = catalogue.select_sales(rounds_max).where(sales.c.changed > changed_after)
         async with self._reading() as connection:
-            found = await connection.execute(catalogue.select_sales().where(sales.c.changed > changed_after))
-            return [catalogue.to_sale(row) for row in found]
+            return [catalogue.to_sale(row) for row in await connection.execute(wanted)]
 
     @to_the_end
     async def rounds_to_sync(self) -> list[Round]:
         unknown_to_gate = or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
-        async with self._reading() as connection:
-            found = await connection.execute(select(rounds).where(unknown_to_gate).order_by(rounds.c.id))
-            return [catalogue.to_round(row) for row in found]
+        found = await self._rounds(select(rounds).where(rounds.c.retired_ms.is_(None), unknown_to_gate))
+        # Sorted here: for the sake of the order, SQLite would read all rounds there ever were.
+        return sorted(found, key=lambda round_: round_.id)
 
     @to_the_end
     async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
-        this = and_(rounds.c.id == round_id, rounds.c.epoch == epoch)
+        this = and_(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.retired_ms.is_(None))
         async with self._writing() as connection:
             await connection.execute(
                 update(rounds).where(this, rounds.c.opened_ms.is_(None)).values(opened_ms=opened_ms)
@@ -101,13 +106,40 @@ class SqlLedger:
         async with self._writing() as connection:
             changed = await connection.execute(
                 update(rounds)
-                .where(rounds.c.id == round_id, rounds.c.epoch == epoch)
+                .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.retired_ms.is_(None))
                 .values(epoch=epoch + 1, opened_ms=None, synced_revision=0)
             )
             if changed.rowcount != 1:
                 return None
             found = await connection.execute(select(rounds).where(rounds.c.id == round_id))
             return catalogue.to_round(found.one())
+
+    @to_the_end
+    async def rounds_waiting(self, count: int) -> list[Round]:
+        return await self._rounds(retiring.select_waiting(count))
+
+    @to_the_end
+    async def rounds_over(self, before_ms: int, count: int) -> list[Round]:
+        return await self._rounds(retiring.select_over(before_ms, count))
+
+    @to_the_end
+    async def rounds_to_forget(self, retired_before_ms: int, count: int) -> list[Round]:
+        return await self._rounds(retiring.select_to_forget(retired_before_ms, count))
+
+    async def _rounds(self, wanted: AnySelect) -> list[Round]:
+        async with self._reading() as connection:
+            return [catalogue.to_round(row) for row in await connection.execute(wanted)]
+
+    @to_the_end
+    async def retire(self, round_id: int, now_ms: int) -> bool:
+        async with self._writing() as connection:
+            return await retiring.retire(connection, round_id, now_ms)
+
+    @to_the_end
+    async def mark_forgotten(self, round_id: int) -> None:
+        this = and_(rounds.c.id == round_id, rounds.c.retired_ms.is_not(None))
+        async with self._writing() as connection:
+            await connection.execute(update(rounds).where(this).values(opened_ms=None))
 
     @to_the_end
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
@@ -123,7 +155,7 @@ class SqlLedger:
     @to_the_end
     async def lanes_in_use(self) -> set[int]:
         async with self._reading() as connection:
-            return set(await connection.scalars(select(rounds.c.lane).distinct()))
+            return set(await connection.scalars(select(rounds.c.lane).where(rounds.c.retired_ms.is_(None)).distinct()))
 
     @to_the_end
     async def record(self, admissions: Sequence[Admission]) -> Recorded:

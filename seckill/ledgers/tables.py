@@ -50,6 +50,11 @@ sales = Table(
     Column("price_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
     Column("pay_within_s", Integer, nullable=False),
+    # What every round of it begins with.
+    Column("units", BigInteger, nullable=False),
+    Column("limit_per_buyer", Integer, nullable=False),
+    Column("begins_ms", BigInteger, nullable=False),  # of the window that was announced
+    Column("window_ms", BigInteger, nullable=False),
     Column("repeat", String(64)),
     Column("timezone", String(64), nullable=False, server_default="UTC"),
     Column("created_ms", BigInteger, nullable=False),
@@ -71,6 +76,7 @@ rounds = Table(
     # Units that workers have ever written. A gate that has admitted fewer has gone back in time.
     Column("written", BigInteger, nullable=False, server_default=text("0")),
     Column("limit_per_buyer", Integer, nullable=False),
+    Column("scheduled_ms", BigInteger, nullable=False),  # never changes, whatever becomes of `begins_ms`
     Column("begins_ms", BigInteger, nullable=False),
     Column("ends_ms", BigInteger, nullable=False),
     Column("status", String(16), nullable=False),
@@ -78,12 +84,27 @@ rounds = Table(
     Column("revision", Integer, nullable=False, server_default=text("1")),
     Column("synced_revision", Integer, nullable=False, server_default=text("0")),
     Column("opened_ms", BigInteger),
+    Column("retired_ms", BigInteger),
     CheckConstraint("sold >= 0 AND sold <= total", name="sold"),
     CheckConstraint("total > 0", name="total"),
     CheckConstraint("limit_per_buyer > 0", name="limit"),
     CheckConstraint("ends_ms > begins_ms", name="window"),
     UniqueConstraint("sale_id", "ordinal"),
-    UniqueConstraint("sale_id", "begins_ms"),
+    # Each occurrence of a sale becomes one round, however many keepers there are.
+    UniqueConstraint("sale_id", "scheduled_ms"),
+    # What is asked every second is asked of these only, so that the past may be long.
+    Index(
+        "ix_rounds_alive",
+        "ends_ms",
+        postgresql_where=text("retired_ms IS NULL"),
+        sqlite_where=text("retired_ms IS NULL"),
+    ),
+    Index(
+        "ix_rounds_to_forget",
+        "retired_ms",
+        postgresql_where=text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL"),
+        sqlite_where=text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL"),
+    ),
     # The id of a round is part of the gate's keys, so it must not come back after a row was deleted.
     sqlite_autoincrement=True,
 )

@@ -87,7 +87,7 @@ class ClaimRoute:
         if sale is None:
             raise Problem.of(Outcome.UNKNOWN_SALE)
         claim = self._read_claim(user, headers, await read_body(receive))
-        answer = await self._desk.claim(sale, claim)
+        sale, answer = await self._desk.claim(sale, claim)
         if answer.outcome is not Outcome.REPEATED:
             return self._reply(sale, answer)
         try:
@@ -102,15 +102,15 @@ class ClaimRoute:
         """What can be said at once, or the gate's answer to come (for `finish`). None: not without waiting for more."""
         user = authenticate(self._buyers, headers.get(b"authorization")).user
         sale = self._catalogue.known(sale_id)
-        if sale is None:
+        if sale is None or not self._desk.one_round_decides(sale):
             return None
         claim = self._read_claim(user, headers, body)
         refused = self._desk.refuse_here(sale, claim)
         return (sale, self._desk.submit(sale, claim)) if refused is None else self._reply(sale, refused)
 
     def finish(self, sale: Sale, answer: Answer) -> Reply | None:
-        """None: a repeat, whose order has to be looked up."""
-        return None if answer.outcome is Outcome.REPEATED else self._reply(sale, answer)
+        """None: a repeat, whose order has to be looked up, or a claim that is for the next round."""
+        return self._reply(sale, answer) if self._desk.is_final(sale, answer) else None
 
     def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
         order = decode(body, _new_order)

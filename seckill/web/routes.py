@@ -68,7 +68,7 @@ ROUTES = (
         handler=sales.custody,
         who="operator",
         answer=schemas.Custody,
-        query=(("round", "Another round than the current one"),),
+        query=(("round", "Another round of the sale than the current one"),),
         problems=(404, 503),
     ),
     *(
@@ -84,7 +84,7 @@ ROUTES = (
         for verb, summary, handler in (
             ("pause", "Stop selling for now", sales.pause_sale),
             ("resume", "Sell on", sales.resume_sale),
-            ("close", "End the sale for good", sales.close_sale),
+            ("close", "End the sale for good, and its repetition", sales.close_sale),
         )
     ),
     Route(

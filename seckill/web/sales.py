@@ -1,7 +1,11 @@
 """Sales: everybody may look, operators may act."""
 
+import asyncio
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
+from itertools import islice
 
 import msgspec
 from starlette.requests import Request
@@ -11,6 +15,7 @@ from seckill import domain
 from seckill.custody import take_custody
 from seckill.errors import NotPossible
 from seckill.outcomes import Outcome
+from seckill.recurrence import BadRecurrence, Recurrence
 from seckill.web.body import decode, read_body
 from seckill.web.context import Context, context
 from seckill.web.problems import Problem, invalid, not_found
@@ -18,6 +23,8 @@ from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, Sales, rfc333
 
 MAX_AGE_S = 1
 YEARS = (2000, 2999)
+NEXT_ROUNDS = 5
+ROUND_DIGITS_MAX = 18  # fits into the ledger's column
 
 _new_sale = msgspec.json.Decoder(NewSale)
 _sale_patch = msgspec.json.Decoder(SalePatch)
@@ -37,8 +44,26 @@ def view(ctx: Context, sale: domain.Sale) -> Sale:
         pay_within_s=sale.pay_within_s,
         state=sale.state(now_ms, ctx.catalogue.sold_out(sale)),
         round=str(sale.round.id),
+        repeat=None if sale.recurrence is None else sale.recurrence.repeat,
+        timezone="UTC" if sale.recurrence is None else sale.recurrence.timezone,
+        next_rounds=[rfc3339(begins_ms) for begins_ms in _next_rounds(sale)],
         server_time=rfc3339(now_ms),
     )
+
+
+def _next_rounds(sale: domain.Sale) -> Sequence[int]:
+    if sale.recurrence is None or sale.round.status is domain.RoundStatus.CLOSED:
+        return ()
+    return _begins_after(sale.recurrence, max(sale.round.scheduled_ms, sale.round.ends_ms - 1))
+
+
+@lru_cache(maxsize=10_000)
+def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
+    """Remembered, because everybody looks at sales, and they change once in a round."""
+    try:
+        return tuple(islice(recurrence.after(after_ms), NEXT_ROUNDS))
+    except BadRecurrence:  # a zone that another machine knew when the sale was announced
+        return ()
 
 
 async def list_sales(request: Request) -> Response:
@@ -78,16 +103,20 @@ async def create_sale(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
     new = decode(await read_body(request.receive), _new_sale)
-    _check_new(new, ctx.catalogue.now_ms())
+    now_ms = ctx.catalogue.now_ms()
+    _check_new(new, now_ms)
+    recurrence = None if new.repeat is None else await asyncio.to_thread(_recurrence, new, new.repeat)
+    begins_ms, ends_ms = _first_window(new, recurrence, now_ms)
     draft = domain.SaleDraft(
         title=new.title,
         units=new.units,
         limit_per_buyer=new.limit_per_buyer,
         price_cents=new.price_cents,
         currency=new.currency,
-        begins_ms=to_ms(new.begins_at),
-        ends_ms=to_ms(new.ends_at),
+        begins_ms=begins_ms,
+        ends_ms=ends_ms,
         pay_within_s=new.pay_within_s or ctx.settings.pay_within_s,
+        recurrence=recurrence,
     )
     sale = await ctx.operator_desk.announce(draft, ctx.catalogue.quietest_lane(ctx.settings.lanes))
     ctx.catalogue.put(sale)
@@ -107,13 +136,37 @@ def _check_new(new: NewSale, now_ms: int) -> None:
     _check_years(begins_at=new.begins_at, ends_at=new.ends_at)
     if new.ends_at <= new.begins_at:
         raise invalid("ends_at", "must be later than begins_at")
-    if to_ms(new.ends_at) <= now_ms:
+    if new.repeat is None and to_ms(new.ends_at) <= now_ms:
         raise invalid("ends_at", "is already over")
-    if new.repeat is not None:
-        raise invalid("repeat", "repeating sales are not available yet; leave it out")
-    if new.timezone != "UTC":
-        raise invalid("timezone", "is for repeating sales, which are not available yet; leave it out")
+    if new.repeat is None and new.timezone != "UTC":
+        raise invalid("timezone", "is for sales that repeat; leave it out, and write the offset into begins_at")
     _check_title(new.title)
+
+
+def _recurrence(new: NewSale, repeat: str) -> Recurrence:
+    """Looks at years of windows, which takes a moment."""
+    begins_ms = to_ms(new.begins_at)
+    recurrence = Recurrence(
+        repeat=" ".join(repeat.split()),
+        timezone=new.timezone,
+        begins_ms=begins_ms,
+        window_ms=to_ms(new.ends_at) - begins_ms,
+    )
+    try:
+        recurrence.check()
+    except BadRecurrence as error:
+        raise invalid(error.field, str(error)) from None
+    return recurrence
+
+
+def _first_window(new: NewSale, recurrence: Recurrence | None, now_ms: int) -> tuple[int, int]:
+    """Of a sale that repeats: the first that is not over. It may have been announced long ago elsewhere."""
+    if recurrence is None:
+        return to_ms(new.begins_at), to_ms(new.ends_at)
+    begins_ms = recurrence.next_not_over(recurrence.begins_ms - 1, now_ms)
+    if begins_ms is None:
+        raise invalid("repeat", "does not come any more")
+    return begins_ms, begins_ms + recurrence.window_ms
 
 
 def _check_title(title: str) -> None:
@@ -149,9 +202,7 @@ def _check_window(patch: SalePatch, round_: domain.Round) -> None:
 async def custody(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
-    sale = await _find(request)
-    if request.query_params.get("round", str(sale.round.id)) != str(sale.round.id):
-        raise not_found()
+    sale = await _with_round(ctx, await _find(request), request.query_params.get("round"))
     taken = await take_custody(sale.round, ctx.engine.gate, ctx.engine.ledger)
     if taken is None:
         raise not_found()
@@ -168,6 +219,17 @@ async def custody(request: Request) -> Response:
         next_return_at=None if taken.next_expiry_ms is None else rfc3339(taken.next_expiry_ms),
     )
     return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+
+
+async def _with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
+    """The sale with the round that was asked for, as the ledger has it."""
+    if text is None:
+        return sale
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= ROUND_DIGITS_MAX else 0
+    found = await ctx.engine.ledger.sale(sale.id, number)
+    if found is None:
+        raise not_found()
+    return found
 
 
 async def pause_sale(request: Request) -> Response:
@@ -187,7 +249,7 @@ async def _change(request: Request, change: domain.SaleChange) -> Response:
     ctx.require_operator(request)
     known = await _find(request)
     try:
-        sale = await ctx.operator_desk.change(known.id, change)
+        sale = await ctx.operator_desk.change(known, change)
     except NotPossible as error:
         raise Problem(409, "not_possible", str(error)) from None
     if sale is None:

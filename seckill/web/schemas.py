@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from seckill.domain import QUANTITY_MAX, UNITS_MAX
+from seckill.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]
@@ -54,8 +55,9 @@ class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     limit_per_buyer: Limit = 1
     price_cents: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 0
     currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")] = "CNY"
-    repeat: str | None = None
-    timezone: str = "UTC"
+    # "daily", or cron with five fields: minute hour day-of-month month day-of-week
+    repeat: Annotated[str, Meta(min_length=1, max_length=REPEAT_LENGTH_MAX)] | None = None
+    timezone: Annotated[str, Meta(max_length=ZONE_LENGTH_MAX)] = "UTC"
     pay_within_s: Annotated[int, Meta(ge=1, le=30 * 86400)] | None = None
 
 
@@ -79,6 +81,9 @@ class Sale(msgspec.Struct, kw_only=True):
     pay_within_s: int
     state: str
     round: str
+    repeat: str | None
+    timezone: str
+    next_rounds: list[str]  # when the rounds after this one begin, the next five; empty if it does not repeat
     server_time: str
 
 

@@ -4,6 +4,7 @@ import time
 
 from seckill.domain import Admission, Round, SaleDraft
 from seckill.numbers import OrderNumber
+from seckill.recurrence import Recurrence
 
 HOUR_MS = 3_600_000
 
@@ -17,6 +18,7 @@ def draft(
     begins_ms: int | None = None,
     ends_ms: int | None = None,
     pay_within_s: int = 900,
+    recurrence: Recurrence | None = None,
 ) -> SaleDraft:
     """A sale that began an hour ago."""
     begins_ms = int(time.time() * 1000) - HOUR_MS if begins_ms is None else begins_ms
@@ -29,6 +31,7 @@ def draft(
         begins_ms=begins_ms,
         ends_ms=begins_ms + 24 * HOUR_MS if ends_ms is None else ends_ms,
         pay_within_s=pay_within_s,
+        recurrence=recurrence,
     )
 
 

@@ -55,16 +55,23 @@ async def test_sales_that_changed_after_a_version(ledger: SqlLedger) -> None:
     assert await ledger.sales(changed_after=4) == []
 
 
-async def test_the_current_round_is_the_newest(ledger: SqlLedger) -> None:
+async def test_a_sale_comes_with_its_newest_rounds(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    await write(
-        ledger,
-        "INSERT INTO rounds (sale_id, ordinal, lane, total, limit_per_buyer, begins_ms, ends_ms, status) "
-        "SELECT sale_id, 2, lane, total, limit_per_buyer, begins_ms + 86400000, ends_ms + 86400000, status FROM rounds",
-    )
+    for ordinal in (2, 3):
+        await write(
+            ledger,
+            "INSERT INTO rounds "
+            "(sale_id, ordinal, lane, total, limit_per_buyer, scheduled_ms, begins_ms, ends_ms, status) "
+            f"SELECT sale_id, {ordinal}, lane, total, limit_per_buyer, scheduled_ms + {ordinal} * 86400000, "
+            f"begins_ms + {ordinal} * 86400000, ends_ms + {ordinal} * 86400000, status FROM rounds WHERE ordinal = 1",
+        )
     [found] = await ledger.sales()
-    assert (found.id, found.round.ordinal) == (sale.id, 2)
+    assert (found.id, found.round.ordinal) == (sale.id, 3)
     assert (await ledger.sale(sale.id)) == found
+    assert (await ledger.sale(sale.id, sale.round.id)) == sale
+    assert (await ledger.sale(sale.id + 1, sale.round.id)) is None
+    assert [each.round.ordinal for each in await ledger.sales(rounds_max=2)] == [2, 3]
+    assert [each.round.ordinal for each in await ledger.sales(rounds_max=9)] == [1, 2, 3]
 
 
 async def changed(ledger: SqlLedger, sale: Sale, change: SaleChange) -> Sale:

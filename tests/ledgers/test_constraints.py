@@ -9,7 +9,7 @@ from tests.ledgers.looking import order_rows, rows, write
 from tests.ledgers.making import admission, draft
 
 PAYMENT = "order_id, provider, provider_ref, amount_cents, currency, settles, next_ms, created_ms"
-COLUMNS = "sale_id, ordinal, lane, total, limit_per_buyer, begins_ms, ends_ms, status"
+COLUMNS = "sale_id, ordinal, lane, total, limit_per_buyer, scheduled_ms, begins_ms, ends_ms, status"
 
 
 @pytest.fixture
@@ -30,14 +30,17 @@ async def full(ledger: SqlLedger) -> SqlLedger:
         pytest.param("UPDATE rounds SET sold = 0, total = 0", id="nothing to sell"),
         pytest.param("UPDATE rounds SET limit_per_buyer = 0", id="nobody may buy"),
         pytest.param(
-            f"INSERT INTO rounds ({COLUMNS}) SELECT sale_id, ordinal, lane, 1, 1, 1, 2, status FROM rounds",
+            f"INSERT INTO rounds ({COLUMNS}) SELECT sale_id, ordinal, lane, 1, 1, 1, 1, 2, status FROM rounds",
             id="two rounds of one ordinal",
         ),
         pytest.param(
-            f"INSERT INTO rounds ({COLUMNS}) SELECT sale_id, 2, lane, 1, 1, begins_ms, ends_ms, status FROM rounds",
-            id="two rounds of a sale that begin together",
+            f"INSERT INTO rounds ({COLUMNS}) "
+            "SELECT sale_id, 2, lane, 1, 1, scheduled_ms, begins_ms + 1, ends_ms, status FROM rounds",
+            id="two rounds for one occurrence of a sale",
         ),
-        pytest.param(f"INSERT INTO rounds ({COLUMNS}) VALUES (999, 1, 0, 1, 1, 1, 2, 'open')", id="a round of no sale"),
+        pytest.param(
+            f"INSERT INTO rounds ({COLUMNS}) VALUES (999, 1, 0, 1, 1, 1, 1, 2, 'open')", id="a round of no sale"
+        ),
         pytest.param("UPDATE orders SET quantity = 0", id="an order of nothing"),
         pytest.param("UPDATE orders SET round_id = 999", id="an order of no round"),
         pytest.param("UPDATE orders SET user_id = 'ann'", id="one slot for two orders of a buyer"),

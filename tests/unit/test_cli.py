@@ -99,6 +99,77 @@ def test_what_was_typed_is_what_is_sent(
     assert (body["units"], body["limit_per_buyer"], body["price_cents"]) == (7, 1, 9900)
 
 
+SALE = {
+    "id": "SALE",
+    "title": "[red]Phone[/]",
+    "state": "open",
+    "price_cents": 9900,
+    "currency": "CNY",
+    "round": "7",
+    "repeat": "daily",
+    "timezone": "Asia/Shanghai",
+    "next_rounds": ["2026-11-20T02:00:00.000Z", "2026-11-21T02:00:00.000Z"],
+    "server_time": "2026-11-19T02:00:00.000Z",
+}
+CUSTODY = {
+    "round": "7",
+    "total": 1000,
+    "available": 900,
+    "queued": 7,
+    "unpaid": 50,
+    "paid": 40,
+    "returning": 3,
+    "dead": 0,
+    "sold": 90,
+    "next_return_at": "2026-11-19T02:10:00.000Z",
+}
+
+
+def test_a_sale_that_repeats_and_where_its_units_are(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    api[1].answer = (200, SALE | CUSTODY)
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
+    assert [(path, key) for _, path, key, _ in asked] == [
+        ("/v1/sales/SALE", None),
+        ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
+    ]
+    printed = capsys.readouterr().out
+    assert re.search(r"next_rounds +2026-11-20 02:00:00Z *\n +2026-11-21 02:00:00Z", printed)
+    told = printed[printed.index("Where every unit") :].splitlines()
+    assert told[2:10] == [
+        "  available  900",
+        "  queued       7",
+        "  unpaid      50",
+        "  paid        40",
+        "  returning    3",
+        "  dead         0",
+        "            ────",
+        "  total     1000",
+    ]
+    assert told[-1] == "The next unpaid order is over at 2026-11-19 02:10:00Z."
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
+
+
+def test_a_time_without_an_offset_is_in_the_time_zone(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    command = ["sale", "create", "Phone", "--units", "7", "--begins", "2026-11-20T10:00:00", "--json", "--url", url]
+    for more in (["--repeat", "daily", "--timezone", "Asia/Shanghai"], []):
+        assert seckill(monkeypatch, *command, *more) in (None, 0)
+    daily, once = asked[0][3], asked[1][3]
+    assert (daily["repeat"], daily["timezone"]) == ("daily", "Asia/Shanghai")
+    assert (daily["begins_at"], daily["ends_at"]) == ("2026-11-20T10:00:00+08:00", "2026-11-20T11:00:00+08:00")
+    assert (once["begins_at"], once["ends_at"]) == ("2026-11-20T10:00:00+00:00", "2026-11-21T10:00:00+00:00")
+    assert "repeat" not in once
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

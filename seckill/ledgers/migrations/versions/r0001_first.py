@@ -36,6 +36,10 @@ def _create_catalogue() -> None:
         sa.Column("price_cents", sa.BigInteger, nullable=False),
         sa.Column("currency", sa.String(3), nullable=False),
         sa.Column("pay_within_s", sa.Integer, nullable=False),
+        sa.Column("units", sa.BigInteger, nullable=False),
+        sa.Column("limit_per_buyer", sa.Integer, nullable=False),
+        sa.Column("begins_ms", sa.BigInteger, nullable=False),
+        sa.Column("window_ms", sa.BigInteger, nullable=False),
         sa.Column("repeat", sa.String(64)),
         sa.Column("timezone", sa.String(64), nullable=False, server_default="UTC"),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
@@ -55,6 +59,7 @@ def _create_catalogue() -> None:
         sa.Column("sold", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.Column("written", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.Column("limit_per_buyer", sa.Integer, nullable=False),
+        sa.Column("scheduled_ms", sa.BigInteger, nullable=False),
         sa.Column("begins_ms", sa.BigInteger, nullable=False),
         sa.Column("ends_ms", sa.BigInteger, nullable=False),
         sa.Column("status", sa.String(16), nullable=False),
@@ -62,16 +67,21 @@ def _create_catalogue() -> None:
         sa.Column("revision", sa.Integer, nullable=False, server_default=sa.text("1")),
         sa.Column("synced_revision", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("opened_ms", sa.BigInteger),
+        sa.Column("retired_ms", sa.BigInteger),
         sa.CheckConstraint("sold >= 0 AND sold <= total", name=op.f("ck_rounds_sold")),
         sa.CheckConstraint("total > 0", name=op.f("ck_rounds_total")),
         sa.CheckConstraint("limit_per_buyer > 0", name=op.f("ck_rounds_limit")),
         sa.CheckConstraint("ends_ms > begins_ms", name=op.f("ck_rounds_window")),
         sa.PrimaryKeyConstraint("id", name="pk_rounds"),
         sa.UniqueConstraint("sale_id", "ordinal", name="uq_rounds_sale_id_ordinal"),
-        sa.UniqueConstraint("sale_id", "begins_ms", name="uq_rounds_sale_id_begins_ms"),
+        sa.UniqueConstraint("sale_id", "scheduled_ms", name="uq_rounds_sale_id_scheduled_ms"),
         sa.ForeignKeyConstraint(["sale_id"], ["sales.id"], name="fk_rounds_sale_id"),
         sqlite_autoincrement=True,
     )
+    alive = sa.text("retired_ms IS NULL")
+    op.create_index("ix_rounds_alive", "rounds", ["ends_ms"], postgresql_where=alive, sqlite_where=alive)
+    leaving = sa.text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL")
+    op.create_index("ix_rounds_to_forget", "rounds", ["retired_ms"], postgresql_where=leaving, sqlite_where=leaving)
 
 
 def _create_orders() -> None:
