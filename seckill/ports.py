@@ -321,7 +321,7 @@ class Ledger(Protocol):
         """Makes entries of this epoch void and the round ready to be rebuilt. None if somebody else was quicker."""
 
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
-        """All orders of the buyers after this one in the order of their names, for so many buyers."""
+        """All orders of the next buyers after this one, in the database's order of names: about so many orders."""
 
     async def lanes_in_use(self) -> set[int]: ...
 

@@ -10,8 +10,7 @@ _ORDERS = """
 INSERT INTO orders (id, round_id, sale_id, user_id, quantity, state, active_slot, slot, request_id, epoch,
                     price_cents, currency, created_ms, recorded_ms, expires_ms)
 WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < CAST(:count AS INTEGER))
-SELECT CAST(:first AS BIGINT) + i, :round, :sale, 'buyer-' || i, 1, 'unpaid', 1, 1, 'key-' || i, :epoch,
-       500, 'CNY', 1, 1,
+SELECT CAST(:first AS BIGINT) + i, :round, :sale, 'buyer-' || i, 1, 'unpaid', 1, 1, '', :epoch, 500, 'CNY', 1, 1,
        CASE WHEN i <= CAST(:overdue AS INTEGER) THEN i ELSE 4102444800000 END
 FROM numbers
 """
