@@ -12,6 +12,7 @@ from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.keeper import RELAY_EVERY_S
 from seckill.loops import Stop, repeat
+from seckill.ports import Released
 from seckill.settings import Settings
 from seckill.web import app
 from seckill.wiring import Engine, open_engine
@@ -117,6 +118,21 @@ async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], a
         await node.refresh()
         assert not node.api.context.desk.is_flagged(round_id)
     assert (await nodes[1].buy(sale, "bob")).status_code == 202
+
+
+async def test_who_repeats_a_dead_keepers_release_announces_it(
+    nodes: list[Node], engine: Engine, afterlife: Afterlife, redis_url: str
+) -> None:
+    """The unit is back, and whoever brought it died before telling."""
+    _, order_id, round_id = await sell_out(nodes)
+    await cancel(nodes[0], order_id)
+    (item,) = await engine.ledger.outbox(10)
+    assert item.release is not None
+    assert (await engine.gate.release(item.ref, [item.release])).results == [Released.RELEASED]
+    async with listening(nodes[1], redis_url):
+        assert nodes[1].api.context.desk.is_flagged(round_id)
+        assert await afterlife.relay() == 1
+        await until_not_flagged(nodes[1], round_id)
 
 
 async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: Engine, redis_url: str) -> None:
