@@ -12,7 +12,7 @@ from seckill.domain import Answer, Claim, RoundRef, Sale
 from seckill.errors import GateError
 from seckill.failpoints import reached
 from seckill.outcomes import Outcome
-from seckill.ports import Gate, GateReply, Pulse
+from seckill.ports import Gate, GateReply, Pulse, Transport
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS
 from seckill.winners import WinnerFilter
 
@@ -48,6 +48,7 @@ class AdmissionDesk:
         self._batchers: dict[int, Batcher] = {}
         self._flags: dict[int, SoldOutFlag] = {}
         self._flagging: dict[int, asyncio.Task[None]] = {}
+        self._announced: dict[int, int] = {}  # round → the newest version that somebody has announced
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         """The answer, and the sale with the round that gave it.
@@ -141,7 +142,7 @@ class AdmissionDesk:
         if reply.available != 0 or ref.id in self._flagging:
             return
         flag = self._flags.get(ref.id)
-        if flag is not None and flag.version == reply.version:
+        if self._is_over(ref.id, reply.version) or (flag is not None and flag.version == reply.version):
             return
         if any(answer.outcome is Outcome.SOLD_OUT for answer in reply.answers):
             self._flagging[ref.id] = asyncio.create_task(self._raise_flag(ref, reply.version))
@@ -156,6 +157,8 @@ class AdmissionDesk:
             async for portion in self._gate.buyers(ref):
                 for user in portion:
                     winners.add(user)
+            if self._is_over(ref.id, version):  # while the winners were being read
+                return
             self._flags[ref.id] = SoldOutFlag(version, winners)
             log.info("sold out: refusing here from now on", round=ref.id, version=version, winners=view.buyers)
         except GateError as error:
@@ -163,13 +166,33 @@ class AdmissionDesk:
         finally:
             del self._flagging[ref.id]
 
+    async def listen(self, transport: Transport) -> None:
+        """Withdraws flags as soon as somebody announces that units came back."""
+        async for round_id, version in transport.version_changes():
+            self.hear(round_id, version)
+
+    def hear(self, round_id: int, version: int) -> None:
+        """An announcement that is late or repeated is of a version that is known to be over, and changes nothing."""
+        self._announced[round_id] = max(version, self._announced.get(round_id, 0))
+        flag = self._flags.get(round_id)
+        if flag is not None and self._is_over(round_id, flag.version):
+            self._withdraw(round_id, flag)
+
+    def _is_over(self, round_id: int, version: int) -> bool:
+        return version < self._announced.get(round_id, 0)
+
+    def _withdraw(self, round_id: int, flag: SoldOutFlag) -> None:
+        del self._flags[round_id]
+        log.info("no longer sold out", round=round_id, version=flag.version)
+
     def forget(self, pulses: dict[int, Pulse]) -> None:
-        """Withdraws flags whose version is over and lets go of rounds that are."""
+        """Withdraws flags whose version is over, also when nobody announced it, and lets go of rounds that are."""
         for round_id, flag in list(self._flags.items()):
             pulse = pulses.get(round_id)
             if pulse is None or pulse.version != flag.version:
-                del self._flags[round_id]
-                log.info("no longer sold out", round=round_id, version=flag.version)
+                self._withdraw(round_id, flag)
+        for round_id in self._announced.keys() - pulses.keys() - self._flagging.keys():
+            del self._announced[round_id]
         for round_id in [key for key, batcher in self._batchers.items() if key not in pulses and batcher.idle]:
             del self._batchers[round_id]
 

@@ -56,14 +56,23 @@ class Afterlife:
         done: list[OutboxItem] = []
         for ref, group in by_round.items():
             releases = [item.release for item in group if item.release is not None]
-            results = await self._gate.release(ref, releases)
-            for item, result in zip(group, results, strict=True):
+            reply = await self._gate.release(ref, releases)
+            if Released.NOT_YET not in reply.results:
+                await self._tell_nodes(ref, reply.version)
+            for item, result in zip(group, reply.results, strict=True):
                 UNITS_RELEASED.labels(result.value).inc()
                 if result is Released.UNKNOWN:
                     log.error("the gate knows no such order, nothing was given back", order=int(item.number))
                 if result is not Released.NOT_YET:  # then for all of the round: it is not there
                     done.append(item)
         return done
+
+    async def _tell_nodes(self, ref: RoundRef, version: int) -> None:
+        """Also when the units were back already: whoever gave them back may have died before telling."""
+        try:
+            await self._transport.publish_version(ref.id, version)
+        except TransportUnavailable as error:  # nodes ask the gate as well, only less often
+            log.warning("returned units not announced", round=ref.id, reason=str(error))
 
     async def _tell(self, done: list[OutboxItem]) -> None:
         try:

@@ -113,7 +113,7 @@ class Payments:
             return
         if late.release_epoch is not None:
             release = Release(late.order.number, late.order.user, late.release_epoch)
-            (released,) = await self._gate.release(late.ref, [release])
+            (released,) = (await self._gate.release(late.ref, [release])).results
             reached("payments.release.after")
             if released is Released.NOT_YET:
                 await self._without_gate(late)

@@ -107,6 +107,14 @@ class Released(StrEnum):
     NOT_YET = "not_yet"  # the gate does not have the round now: try again later
 
 
+@dataclass(frozen=True, slots=True)
+class ReleaseReply:
+    """Results in the order of the releases, and the round's version after them; 0 if the gate does not have it."""
+
+    version: int
+    results: Sequence[Released]
+
+
 class Gate(Protocol):
     """Atomic admission. Time is the gate's own."""
 
@@ -121,7 +129,7 @@ class Gate(Protocol):
     async def update_round(self, round_: Round) -> Update:
         """Brings status, window, limit and total to the given revision; an older revision changes nothing."""
 
-    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
         """Puts the units of these orders on sale again, once for each order, however often it is called."""
 
     async def fence(self, round_: Round) -> None:
@@ -203,6 +211,12 @@ class Transport(Protocol):
         """Tells all nodes, best effort: whoever misses it reads the ledger."""
 
     def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]: ...
+
+    async def publish_version(self, round_id: int, version: int) -> None:
+        """Tells all nodes that units of the round came back, best effort: whoever misses it asks the gate."""
+
+    def version_changes(self) -> AsyncIterator[tuple[int, int]]:
+        """Round and version, as they are announced. They may come late, repeated and in any order."""
 
     async def close(self) -> None: ...
 
@@ -325,7 +339,7 @@ class Ledger(Protocol):
         """The gate does not have it any more, as it should be."""
 
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
-        """All orders of the buyers after this one in the order of their names, for so many buyers."""
+        """All orders of the next buyers after this one, in the database's order of names: about so many orders."""
 
     async def lanes_in_use(self) -> set[int]:
         """Where there are rounds that are not retired."""

@@ -68,7 +68,7 @@ class Rebuilder:
             held = [holding for mine in portion.values() for holding in mine]
             admitted += sum(holding.quantity for holding in held)
             released += sum(holding.quantity for holding in held if not holding.live)
-            after = max(portion)
+            *_, after = portion  # in the database's order of names, which need not be Python's
         opened_ms = await self._gate.finish_rebuild(round_.ref, token, admitted, released)
         if opened_ms is None or await self._ledger.mark_opened(round_.id, round_.epoch, opened_ms) != opened_ms:
             return False

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.valkey", "tests.fixtures.postgres"]
+pytest_plugins = ["tests.fixtures.valkey", "tests.fixtures.postgres", "tests.fixtures.cutting"]
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@
     seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
     seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for the own ones
     seckill:states         channel order states as they are committed, for everyone who waits
+    seckill:versions       channel versions of rounds whose units came back, for nodes that refuse as sold out
 
 `{k}` is the lane. It is a hash tag: on a cluster, all keys of a lane are in one slot and one script may touch them all.
 """
@@ -15,6 +16,7 @@
 from seckill.domain import RoundRef
 
 STATES_CHANNEL = "seckill:states"
+VERSIONS_CHANNEL = "seckill:versions"
 LEDGER = "seckill:ledger"
 WORKERS_GROUP = "workers"
 

@@ -17,7 +17,7 @@ from seckill.gates import keys
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
-from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, Update
+from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
 
 CONNECT_TIMEOUT_S = 2
 # Beyond this callers wait for each other. Claims need one for each round that is on.
@@ -147,13 +147,13 @@ class RedisGate:
             reply = await self._update.call(connection, (keys.round_(r.ref),), args)
         return Update(reply.decode())
 
-    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
         args: list[object] = []
         for release in releases:
             args += (release.user, f"{release.number.seconds}:{release.number.counter}", release.epoch)
         async with self._connection() as connection:
             reply = await self._release.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
-        return [Released(result.decode()) for result in reply[1:]]
+        return ReleaseReply(reply[0], [Released(result.decode()) for result in reply[1:]])
 
     async def fence(self, round_: Round) -> None:
         await self._rebuild_step(round_.ref, "fence", round_.epoch)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from sqlalchemy import and_, insert, literal, or_, select, update
+from sqlalchemy import and_, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
@@ -143,12 +143,16 @@ class SqlLedger:
 
     @to_the_end
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
-        this = and_(orders.c.round_id == round_id, orders.c.user_id > after)
-        users = select(orders.c.user_id).where(this).distinct().order_by(orders.c.user_id).limit(count)
-        wanted = select(orders).where(orders.c.round_id == round_id, orders.c.user_id.in_(users))
+        o = orders.c
+        rest = and_(o.round_id == round_id, o.user_id > after)
+        next_users = select(o.user_id).where(rest).order_by(o.user_id).limit(count).subquery()
+        # Up to a buyer, not to a row: so all orders of each are together, and both ends are found in the index.
+        last_user = select(func.max(next_users.c.user_id)).scalar_subquery()
+        wanted = select(o.id, o.user_id, o.quantity, o.slot, o.request_id, o.active_slot)
+        wanted = wanted.where(rest, o.user_id <= last_user).order_by(o.user_id, o.id)
         found: dict[str, list[Holding]] = {}
         async with self._reading() as connection:
-            for row in await connection.execute(wanted.order_by(orders.c.user_id, orders.c.id)):
+            for row in await connection.execute(wanted):
                 found.setdefault(row.user_id, []).append(_to_holding(row))
         return found
 

@@ -4,11 +4,11 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from importlib.resources import files
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from redis import exceptions
@@ -19,6 +19,8 @@ from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Settled
+
+T = TypeVar("T")
 
 # A read may wait this much longer than it asked the server to, before the server counts as gone.
 GRACE_S = 5.0
@@ -135,18 +137,32 @@ class StreamTransport:
         return retired
 
     async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
-        message = msgspec.json.encode({str(int(number)): state for number, state in states.items()})
-        with _translated():
-            async with asyncio.timeout(GRACE_S):
-                await self._client.publish(keys.STATES_CHANNEL, message)
+        await self._publish(keys.STATES_CHANNEL, {str(int(number)): state for number, state in states.items()})
 
     async def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]:
+        async with aclosing(self._published(keys.STATES_CHANNEL, dict[str, str])) as published:
+            async for states in published:
+                yield {OrderNumber.from_int(int(number)): state for number, state in states.items()}
+
+    async def publish_version(self, round_id: int, version: int) -> None:
+        await self._publish(keys.VERSIONS_CHANNEL, (round_id, version))
+
+    async def version_changes(self) -> AsyncIterator[tuple[int, int]]:
+        async with aclosing(self._published(keys.VERSIONS_CHANNEL, tuple[int, int])) as published:
+            async for announced in published:
+                yield announced
+
+    async def _publish(self, channel: str, message: object) -> None:
+        with _translated():
+            async with asyncio.timeout(GRACE_S):
+                await self._client.publish(channel, msgspec.json.encode(message))
+
+    async def _published(self, channel: str, type_: type[T]) -> AsyncGenerator[T]:
         with _translated():
             async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
-                await pubsub.subscribe(keys.STATES_CHANNEL)
+                await pubsub.subscribe(channel)
                 async for message in pubsub.listen():
-                    states = msgspec.json.decode(message["data"], type=dict[str, str])
-                    yield {OrderNumber.from_int(int(number)): state for number, state in states.items()}
+                    yield msgspec.json.decode(message["data"], type=type_)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -43,7 +43,8 @@ log = structlog.get_logger()
 
 STATIC = str(files("seckill.web") / "static")
 SALES_EVERY_S = 0.5
-PULSES_EVERY_S = 0.2
+# Returned units are announced. This is the net under it, for announcements that are lost.
+PULSES_EVERY_S = 0.4
 LOOK_UP_EVERY_S = 1.0
 FIGURES_EVERY_S = 1.0
 # Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
@@ -103,12 +104,16 @@ class Api:
         async def listen() -> None:
             await ctx.orders.listen(ctx.engine.transport)
 
+        async def hear_of_units() -> None:
+            await ctx.desk.listen(ctx.engine.transport)
+
         loops = [
             asyncio.create_task(loop)
             for loop in (
                 repeat("sales", ctx.catalogue.refresh_sales, stop, SALES_EVERY_S),
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
                 repeat("states", listen, stop),
+                repeat("versions", hear_of_units, stop),
                 repeat("figures", figures, stop, FIGURES_EVERY_S),
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
             )

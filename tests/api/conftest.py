@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,9 +12,15 @@ from typing import Any
 import httpx2
 import pytest
 
+from seckill.afterlife import Afterlife
+from seckill.alarms import Alarm
+from seckill.catalogue import Catalogue
+from seckill.failures import Failures
 from seckill.fulfilment import Worker
+from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
+from seckill.payments import Payments
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.auth import LEEWAY_S, mint_buyer_token
@@ -113,6 +120,25 @@ async def make_node(settings: Settings, engine: Engine) -> Node:
     node = Node(http, api, engine, worker)
     await node.refresh()
     return node
+
+
+@asynccontextmanager
+async def keeping(settings: Settings, engine: Engine) -> AsyncIterator[None]:
+    """A keeper with all its loops."""
+    stop = Stop()
+    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+    task = asyncio.create_task(
+        run_keeper(
+            Keeper(engine.gate, engine.transport, engine.ledger, catalogue),
+            Afterlife(engine.gate, engine.transport, engine.ledger),
+            Failures(engine.ledger, Alarm(""), settings.retry_delays_s),
+            Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids),
+            stop,
+        )
+    )
+    yield
+    stop.set()
+    await task
 
 
 @pytest.fixture

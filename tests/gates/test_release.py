@@ -27,7 +27,7 @@ async def test_a_released_unit_is_on_sale_again(gate: RedisGate, opened: OpenedR
     round_ = await opened(make_round(total=2, limit_per_buyer=2))
     held = await buy(gate, round_, "ann", 2)
     before = await gate.inspect(round_.ref)
-    assert await gate.release(round_.ref, [Release(held.number, "ann", 1)]) == [Released.RELEASED]
+    assert (await gate.release(round_.ref, [Release(held.number, "ann", 1)])).results == [Released.RELEASED]
     after = await gate.inspect(round_.ref)
     assert before is not None
     assert after is not None
@@ -41,8 +41,8 @@ async def test_a_hundred_calls_give_back_once(gate: RedisGate, opened: OpenedRou
     round_ = await opened(make_round(total=5))
     held = await buy(gate, round_, "ann")
     release = Release(held.number, "ann", 1)
-    results = await gate.release(round_.ref, [release] * 50)
-    results += [(await gate.release(round_.ref, [release]))[0] for _ in range(50)]
+    results = [*(await gate.release(round_.ref, [release] * 50)).results]
+    results += [(await gate.release(round_.ref, [release])).results[0] for _ in range(50)]
     assert results == [Released.RELEASED] + [Released.ALREADY] * 99
     view = await gate.inspect(round_.ref)
     assert view is not None
@@ -56,18 +56,18 @@ async def test_what_was_never_taken_is_not_given_back(gate: RedisGate, client: A
     before = await dump(client)
     strange = replace(held.number, counter=held.number.counter + 1)
     wrong = [Release(strange, "ann", 1), Release(held.number, "bob", 1), Release(strange, "nobody", 1)]
-    assert await gate.release(round_.ref, wrong) == [Released.UNKNOWN] * 3
+    assert (await gate.release(round_.ref, wrong)).results == [Released.UNKNOWN] * 3
     nowhere = make_round(id=99)
-    assert await gate.release(nowhere.ref, [Release(held.number, "ann", 1)]) == [Released.NOT_YET]
+    assert (await gate.release(nowhere.ref, [Release(held.number, "ann", 1)])).results == [Released.NOT_YET]
     assert await dump(client) == before
 
 
 async def test_a_release_of_a_newer_epoch_waits(gate: RedisGate, client: Any, opened: OpenedRound) -> None:
     round_ = await opened(make_round(total=5))
     held = await buy(gate, round_, "ann")
-    assert await gate.release(round_.ref, [Release(held.number, "ann", 2)]) == [Released.NOT_YET]
+    assert (await gate.release(round_.ref, [Release(held.number, "ann", 2)])).results == [Released.NOT_YET]
     await client.hset(keys.round_(round_.ref), "epoch", 3)
-    assert await gate.release(round_.ref, [Release(held.number, "ann", 2)]) == [Released.RELEASED]
+    assert (await gate.release(round_.ref, [Release(held.number, "ann", 2)])).results == [Released.RELEASED]
 
 
 async def test_a_key_is_remembered_after_its_order_is_over(gate: RedisGate, opened: OpenedRound) -> None:
@@ -107,7 +107,7 @@ async def test_random_histories_conserve_every_unit(gate: RedisGate, opened: Ope
             batch = again + ending
             chance.shuffle(batch)
             if batch:
-                results = await gate.release(round_.ref, [Release(h.number, u, 1) for u, h in batch])
+                results = [*(await gate.release(round_.ref, [Release(h.number, u, 1) for u, h in batch])).results]
                 assert [r is Released.RELEASED for r in results] == [item in ending for item in batch]
             over += ending
     view = await gate.inspect(round_.ref)

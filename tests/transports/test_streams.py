@@ -188,3 +188,14 @@ async def test_states_reach_whoever_listens(transports: list[StreamTransport]) -
         await asyncio.wait([waiting], timeout=0.05)
     assert await waiting == {number: "unpaid"}
     await changes.aclose()  # type: ignore[attr-defined]
+
+
+async def test_versions_reach_whoever_listens(transports: list[StreamTransport]) -> None:
+    sender, receiver = transports
+    changes = receiver.version_changes()
+    waiting = asyncio.ensure_future(anext(changes))
+    while not waiting.done():  # a message sent before the subscription stands is missed, as documented
+        await sender.publish_version(7, 1_000_000_008)
+        await asyncio.wait([waiting], timeout=0.05)
+    assert await waiting == (7, 1_000_000_008)
+    await changes.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,206 @@
+"""Sold-out flags of several nodes: withdrawn by an announcement, by asking the gate, and never by what is old."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from seckill.afterlife import Afterlife
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.keeper import RELAY_EVERY_S
+from seckill.loops import Stop, repeat
+from seckill.ports import Released
+from seckill.settings import Settings
+from seckill.web import app
+from seckill.wiring import Engine, open_engine
+from tests.api.conftest import Node, buyer, make_node
+
+
+@pytest.fixture
+async def nodes(settings: Settings, engine: Engine) -> AsyncIterator[list[Node]]:
+    """Two, each with connections of its own."""
+    async with AsyncExitStack() as opened:
+        made = [await make_node(settings, await opened.enter_async_context(open_engine(settings))) for _ in range(2)]
+        for node in made:
+            opened.push_async_callback(node.http.aclose)
+        yield made
+
+
+@pytest.fixture
+def afterlife(engine: Engine) -> Afterlife:
+    return Afterlife(engine.gate, engine.transport, engine.ledger)
+
+
+async def sell_out(nodes: list[Node]) -> tuple[dict[str, Any], str, int]:
+    """Both nodes have the flag and keep it, since what they know never grows old. The sale, ann's order, the round."""
+    sale = await nodes[0].create(units=1)
+    order_id = str((await nodes[0].buy(sale, "ann")).json()["order_id"])
+    await nodes[0].work()
+    round_id = int(sale["round"])
+    for node in nodes:
+        await node.refresh()
+        catalogue = node.api.context.catalogue
+        now_s = catalogue._monotonic()
+        catalogue._monotonic = lambda now_s=now_s: now_s  # type: ignore[misc]
+        assert (await node.buy(sale, "early")).json()["code"] == "sold_out"
+        async with asyncio.timeout(20):
+            while not node.api.context.desk.is_flagged(round_id):
+                await asyncio.sleep(0)
+        assert await refuses_by_itself(node, sale)
+    return sale, order_id, round_id
+
+
+async def refuses_by_itself(node: Node, sale: dict[str, Any]) -> bool:
+    asked: list[Any] = []
+    gate, real = node.engine.gate, node.engine.gate.admit
+
+    async def counting(ref: Any, claims: Any) -> Any:
+        asked.extend(claims)
+        return await real(ref, claims)
+
+    gate.admit = counting  # type: ignore[method-assign]
+    try:
+        return (await node.buy(sale, "probe")).json().get("code") == "sold_out" and not asked
+    finally:
+        gate.admit = real  # type: ignore[method-assign]
+
+
+async def cancel(node: Node, order_id: str) -> None:
+    ended = await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))
+    assert ended.status_code == 200
+
+
+@asynccontextmanager
+async def listening(node: Node, redis_url: str) -> AsyncIterator[None]:
+    task = asyncio.create_task(node.api.context.desk.listen(node.engine.transport))
+    client: Any = connect(redis_url)
+    async with asyncio.timeout(20):
+        while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] == 0:
+            await asyncio.sleep(0.01)
+    yield
+    task.cancel()
+    await asyncio.wait([task])
+    await client.aclose()
+
+
+async def until_not_flagged(node: Node, round_id: int) -> None:
+    async with asyncio.timeout(20):
+        while node.api.context.desk.is_flagged(round_id):
+            await asyncio.sleep(0.01)
+
+
+async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate(
+    nodes: list[Node], afterlife: Afterlife, redis_url: str
+) -> None:
+    """F45: node B hears of it. Node A does not, and knows nothing until it asks the gate."""
+    a, b = nodes
+    sale, order_id, round_id = await sell_out(nodes)
+    async with listening(b, redis_url):
+        await cancel(a, order_id)
+        assert await afterlife.relay() == 1
+        await until_not_flagged(b, round_id)
+    assert (await b.buy(sale, "bob")).status_code == 202
+    assert await refuses_by_itself(a, sale), "the control: nobody told it"
+    await a.refresh()
+    assert not a.api.context.desk.is_flagged(round_id)
+
+
+async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], afterlife: Afterlife) -> None:
+    """F58: nobody listens, so the announcement is gone. The round's version in the gate tells all the same."""
+    sale, order_id, round_id = await sell_out(nodes)
+    await cancel(nodes[0], order_id)
+    assert await afterlife.relay() == 1
+    for node in nodes:
+        assert await refuses_by_itself(node, sale)
+        await node.refresh()
+        assert not node.api.context.desk.is_flagged(round_id)
+    assert (await nodes[1].buy(sale, "bob")).status_code == 202
+
+
+async def test_who_repeats_a_dead_keepers_release_announces_it(
+    nodes: list[Node], engine: Engine, afterlife: Afterlife, redis_url: str
+) -> None:
+    """The unit is back, and whoever brought it died before telling."""
+    _, order_id, round_id = await sell_out(nodes)
+    await cancel(nodes[0], order_id)
+    (item,) = await engine.ledger.outbox(10)
+    assert item.release is not None
+    assert (await engine.gate.release(item.ref, [item.release])).results == [Released.RELEASED]
+    async with listening(nodes[1], redis_url):
+        assert nodes[1].api.context.desk.is_flagged(round_id)
+        assert await afterlife.relay() == 1
+        await until_not_flagged(nodes[1], round_id)
+
+
+async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: Engine, redis_url: str) -> None:
+    """F46: late, repeated and made-up announcements."""
+    node = nodes[0]
+    sale, _, round_id = await sell_out(nodes)
+    version = node.api.context.desk._flags[round_id].version
+    async with listening(node, redis_url):
+        for old in (version, version - 1, 0, -5, version):
+            await engine.transport.publish_version(round_id, old)
+        await engine.transport.publish_version(round_id + 1, version + 7)  # of another round
+        await engine.transport.publish_version(999, 1)
+        async with asyncio.timeout(20):
+            while 999 not in node.api.context.desk._announced:  # so all before it were heard
+                await asyncio.sleep(0.01)
+        assert await refuses_by_itself(node, sale)
+        # A newer one sets nothing either: the gate is asked, and the gate says the truth.
+        await engine.transport.publish_version(round_id, version + 1)
+        await until_not_flagged(node, round_id)
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+    assert not node.api.context.desk.is_flagged(round_id), "not for a version that is said to be over"
+
+
+async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The announcement comes while the winners are being read, or between the gate's answer and that."""
+    sale = await node.create(units=1)
+    await node.buy(sale, "ann")
+    desk, round_id = node.api.context.desk, int(sale["round"])
+    real = node.engine.gate.buyers
+
+    async def overtaken(ref: Any) -> Any:
+        async for portion in real(ref):
+            desk.hear(round_id, 10**6)
+            yield portion
+
+    monkeypatch.setattr(node.engine.gate, "buyers", overtaken)
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+    async with asyncio.timeout(20):
+        while desk._flagging:
+            await asyncio.sleep(0)
+    assert desk._announced == {round_id: 10**6}, "it was overtaken"
+    assert not desk.is_flagged(round_id)
+    assert (await node.buy(sale, "cid")).json()["code"] == "sold_out"
+    assert (desk._flagging, desk.is_flagged(round_id)) == ({}, False)
+    await node.refresh()
+    assert desk._announced, "the round is on"
+    desk.forget({})
+    assert desk._announced == {}, "nothing is kept of rounds that are over"
+
+
+async def test_a_cancelled_unit_is_sold_on_another_node(
+    nodes: list[Node], afterlife: Afterlife, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With everything running as in production, except that the nodes never ask the gate again by themselves."""
+    monkeypatch.setattr(app, "PULSES_EVERY_S", 3600.0)
+    a, b = nodes
+    stop = Stop()
+    async with a.api.running(), b.api.running():
+        sale, order_id, round_id = await sell_out(nodes)
+        async with asyncio.timeout(20):
+            while (await b.engine.transport._client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] < 2:  # type: ignore[attr-defined]
+                await asyncio.sleep(0.01)
+        relaying = asyncio.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
+        await cancel(a, order_id)
+        for node in nodes:
+            await until_not_flagged(node, round_id)
+        assert (await b.buy(sale, "bob")).status_code == 202
+        stop.set()
+        await relaying

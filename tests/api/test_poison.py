@@ -1,0 +1,99 @@
+"""A poison entry among a thousand good ones, with worker, keeper and API running as they do in production."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seckill.domain import Claim, RoundRef
+from seckill.fulfilment import run_worker
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.ledgers import SqlLedger
+from seckill.loops import Stop
+from seckill.outcomes import Outcome
+from seckill.ports import LetterState
+from seckill.settings import Settings
+from seckill.wiring import Engine
+from tests.api.conftest import OPERATOR, Served, buyer, keeping, token
+from tests.ledgers.looking import order_rows
+from tests.live import stream
+
+GOOD = 1000
+UNITS = GOOD + 10
+DELAYS_S = (0.1, 0.2, 0.3)
+
+
+@pytest.fixture
+def settings(settings: Settings, ledger_url: str) -> Settings:
+    return replace(settings, database_url=ledger_url, retry_delays_s=DELAYS_S, backlog_max=10 * GOOD)
+
+
+async def admit(engine: Engine, ref: RoundRef, users: list[str]) -> None:
+    reply = await engine.gate.admit(ref, [Claim(user, 1) for user in users])
+    assert {answer.outcome for answer in reply.answers} == {Outcome.ADMITTED}
+
+
+async def poison(redis_url: str, stream_key: str) -> None:
+    """Bob's entry claims an epoch that never was. Two more cannot be read: not JSON, and of a version to come."""
+    client: Any = connect(redis_url)
+    ((entry_id, fields),) = [e for e in await client.xrange(stream_key) if b'"user":"bob"' in e[1][b"order"]]
+    entry = fields[b"order"]
+    await client.xdel(stream_key, entry_id)
+    for bad in (entry.replace(b'"epoch":1', b'"epoch":9'), b"{garbage", entry.replace(b'"v":1', b'"v":2')):
+        await client.xadd(stream_key, {"order": bad})
+    await client.aclose()
+
+
+async def test_f36_a_poison_entry_among_a_thousand(
+    served: Served, engine: Engine, settings: Settings, ledger: SqlLedger, redis_url: str
+) -> None:
+    node = served.node
+    sale = await node.create(units=UNITS)
+    (known,) = await ledger.sales()
+    ref = known.round.ref
+    await admit(engine, ref, [f"early-{i}" for i in range(GOOD // 2)])
+    order_id = str((await node.buy(sale, "bob")).json()["order_id"])
+    await poison(redis_url, keys.orders(ref.lane))
+    await admit(engine, ref, [f"late-{i}" for i in range(GOOD // 2)])
+
+    stop = Stop()
+    async with AsyncExitStack() as opened, asyncio.timeout(120):
+        told = await opened.enter_async_context(stream(served.url, order_id, token("bob")))
+        first = await told.next()
+        assert first is not None
+        assert first.id == "queued"
+        polling = asyncio.create_task(
+            node.http.get(f"/v1/orders/{order_id}?wait=30&seen=queued", headers=buyer("bob"), timeout=60)
+        )
+        working = asyncio.create_task(run_worker(node.worker, stop))
+        while await engine.transport.backlog([ref.lane]):
+            await asyncio.sleep(0.01)
+        # All good ones are done, while the bad ones have not been tried a second time.
+        assert Counter(row.state for row in await order_rows(ledger)) == {"unpaid": GOOD}
+        waiting = await ledger.letters(LetterState.RETRYING, 10)
+        assert [letter.attempts for letter in waiting] == [1, 1, 1]
+        async with keeping(settings, engine):
+            assert await told.states() == ["failed"], "and the stream ends"
+            assert (await polling).json()["state"] == "failed"
+            while len(await ledger.letters(LetterState.DEAD, 10)) < 3 or await ledger.outbox(1):
+                await asyncio.sleep(0.05)
+        stop.set()
+        await working
+    await check_the_end(served, engine, sale, ref)
+
+
+async def check_the_end(served: Served, engine: Engine, sale: dict[str, Any], ref: RoundRef) -> None:
+    node = served.node
+    dead = (await node.http.get("/v1/admin/dead", headers=OPERATOR)).json()["dead"]
+    assert [len(letter["history"]) for letter in dead] == [1 + len(DELAYS_S)] * 3
+    assert sorted(letter["order_id"] is None for letter in dead) == [False, True, True]
+    reasons = " ".join(letter["reason"] for letter in dead)
+    assert all(words in reasons for words in ("epoch 9 are void", "cannot be read", "version 2"))
+    view = await engine.gate.inspect(ref)
+    assert view is not None
+    assert (view.admitted, view.released, view.available) == (GOOD + 1, 1, UNITS - GOOD), "one unit is back, once"
+    assert (await node.buy(sale, "bob")).status_code == 202, "bob may try again"
