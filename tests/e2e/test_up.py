@@ -265,7 +265,7 @@ async def test_the_operators_commands(folder: Path) -> None:
         shown = seckill("sale", "show", sale["id"], cwd=folder, **here)
         assert sale["id"] in shown.stdout
         assert "[red]Phone[/]" in shown.stdout
-        assert "available  5" in shown.stdout
+        assert "available 5" in shown.stdout
         for verb, state in (("pause", "paused"), ("resume", "open"), ("close", "ended")):
             done = seckill("sale", verb, sale["id"], "--json", cwd=folder, **here)
             assert json.loads(done.stdout)["state"] == state
