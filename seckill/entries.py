@@ -10,7 +10,7 @@ VERSION = 1
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """What `admit.lua` writes. Strict: a field too many means that somebody else's version wrote it."""
+    """What a gate writes. Strict: a field too many means that somebody else's version wrote it."""
 
     v: int
     round: int
@@ -26,6 +26,25 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decoder = msgspec.json.Decoder(_Entry)
+
+
+def write_entry(admission: Admission) -> bytes:
+    """As `admit.lua` writes it."""
+    number = admission.number
+    entry = _Entry(
+        v=VERSION,
+        round=admission.round_id,
+        epoch=admission.epoch,
+        lane=number.lane,
+        seconds=number.seconds,
+        at_ms=admission.admitted_ms,
+        counter=number.counter,
+        quantity=admission.quantity,
+        slot=admission.slot,
+        user=admission.user,
+        request=admission.request_id,
+    )
+    return msgspec.json.encode(entry)
 
 
 def read_entry(lane: int, entry_id: str, payload: bytes) -> Delivery:

@@ -193,7 +193,7 @@ class Transport(Protocol):
         """Makes sure that nothing that waits in these lanes can be missed; harmless to repeat."""
 
     async def read(self, count: int, wait_s: float) -> list[Delivery]:
-        """New deliveries, at most `count`, waiting up to `wait_s` for the first."""
+        """New deliveries, at most `count` of each lane, waiting up to `wait_s` for the first."""
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
         """Deliveries that some consumer took and did not settle within `idle_s`; they are ours from now on."""

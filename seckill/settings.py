@@ -28,8 +28,8 @@ class Settings:
     redis_url: str = field(
         default="",
         metadata=_about(
-            kinds.url("redis", "rediss", "unix"),
-            "Where Valkey or Redis is; when empty, `seckill up` starts one of its own.",
+            kinds.url("redis", "rediss", "unix", "memory"),
+            "Where Valkey or Redis is; when empty, `seckill up` starts one of its own; `memory://` keeps nothing.",
         ),
     )
     database_url: str = field(
@@ -169,6 +169,11 @@ class Settings:
         ),
     )
 
+    @property
+    def in_memory(self) -> bool:
+        """Gate and streams live in one process, and nothing of them is kept."""
+        return self.redis_url.startswith("memory:")
+
     def __repr__(self) -> str:
         # URLs carry passwords, so the generated one would tell them.
         return f"Settings({', '.join(f'{setting.name}={shown(setting, self)!r}' for setting in TABLE)})"
@@ -255,6 +260,9 @@ def _unknown(name: str) -> str:
 
 def require_production(settings: Settings, role: Role) -> None:
     """What `seckill up` makes for itself has to be set when a role runs on its own."""
+    if settings.in_memory:
+        remedy = f"point SECKILL_REDIS_URL at a Valkey or Redis, which `seckill {role}` can share with the other roles"
+        raise SettingsError([f"memory:// is the memory of one process, for `seckill up` only: {remedy}."])
     problems = [
         f"Set {PREFIX}{name.upper()}: `seckill {role}` starts no servers of its own."
         for name in ("redis_url", "database_url")

@@ -1,19 +1,23 @@
 """Chooses the adapters. The only module that imports them."""
 
 import hashlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from seckill.errors import StartError
+from seckill.gates.memory import MemoryGate
 from seckill.gates.redis import RedisGate
 from seckill.ledgers import open_ledger
 from seckill.ledgers.migrating import pending
+from seckill.memory_store import MemoryStore
 from seckill.numbers import PublicIds
 from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.transports.memory import MemoryTransport
 from seckill.transports.streams import StreamTransport
 
 
@@ -27,16 +31,28 @@ class Engine:
     order_ids: PublicIds
 
 
+def new_memory() -> MemoryStore:
+    """What `memory://` stands for: everybody who is to see the same rounds has to be given the same one."""
+    return MemoryStore(lambda: time.time_ns() // 1_000_000)
+
+
+def _gate_and_transport(settings: Settings, memory: MemoryStore | None) -> tuple[Gate, Transport]:
+    if settings.in_memory:
+        store = memory or new_memory()
+        return MemoryGate(store, backlog_max=settings.backlog_max), MemoryTransport(store)
+    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
+    return gate, StreamTransport(settings.redis_url)
+
+
 @asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> AsyncIterator[Engine]:
     """Connects, and refuses at once what could not keep the promises."""
     if settings.broker_url:
         raise StartError(
             "SECKILL_BROKER_URL is set, but orders travel by the lane streams only so far: leave it empty."
         )
     provider = open_provider(settings)
-    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
-    transport = StreamTransport(settings.redis_url)
+    gate, transport = _gate_and_transport(settings, memory)
     ledger = open_ledger(settings.database_url)
     try:
         await gate.check(settings.durability)

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY
 from seckill import __version__, telemetry
 from seckill.cli import app
 from seckill.outcomes import Outcome
+from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,10 +90,16 @@ def test_every_promise_names_a_test_that_exists() -> None:
 
 def test_the_changelog_begins_with_this_version() -> None:
     versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert versions[0] == __version__
+    assert next(version for version in versions if version != "Unreleased") == __version__
 
 
 def test_what_is_not_there_yet_is_said_and_is_not_there() -> None:
     readme = (ROOT / "README.md").read_text()
     assert NOT_THERE_YET.isdisjoint(set(app))
     assert all(f"`{name}`" in readme for name in NOT_THERE_YET)
+
+
+def test_every_backend_is_documented() -> None:
+    page = (ROOT / "docs" / "backends.md").read_text()
+    assert all(f"(`{name}`)" in page for name in BACKENDS)
+    assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|seckill|scripts)/[\w/.-]+)`", page))

@@ -41,6 +41,8 @@ def with_own_secrets(settings: Settings) -> Settings:
 def with_embedded(settings: Settings) -> Settings:
     from seckill.embedded.valkey import EmbeddedValkey  # noqa: PLC0415 (slow to load, and most commands do without)
 
+    if settings.in_memory:
+        return settings
     folder = settings.data_dir.resolve()
     if set("?%#") & set(str(folder)):
         raise StartError(f"The data folder {folder} has a ?, % or # in its name: choose another with --data.")

@@ -75,6 +75,8 @@ async def _embedded(settings: Settings) -> str:
 
 def _absent_gate(settings: Settings) -> str | None:
     """Why there is no gate to ask, if that is as it should be."""
+    if settings.in_memory:
+        return "in the memory of `seckill up`, which keeps nothing"
     if not settings.redis_url:
         return "none configured; `seckill up` starts one of its own"
     if not os.environ.get("SECKILL_REDIS_URL") and not (settings.data_dir / "valkey.sock").exists():
@@ -95,7 +97,8 @@ async def _gate(settings: Settings) -> str:
 
 async def _ledger(settings: Settings) -> str:
     if not settings.database_url:
-        return "none configured; `seckill up` keeps one in SQLite"
+        lasting = "has one for as long as it runs" if settings.in_memory else "keeps one in SQLite"
+        return f"none configured; `seckill up` {lasting}"
     if await pending(settings.database_url):
         raise SeckillError("the schema is behind this version: run `seckill migrate`.")
     ledger = open_ledger(settings.database_url)

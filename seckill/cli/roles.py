@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -18,10 +19,13 @@ from seckill.fulfilment import Worker, run_worker
 from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
+from seckill.memory_store import MemoryStore
 from seckill.payments import Payments
-from seckill.settings import require_production
+from seckill.settings import Settings, require_production
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
+
+Role = Callable[[Stop], Awaitable[None]]
 
 
 def api(
@@ -55,9 +59,12 @@ def worker() -> None:
     """Write admitted orders to the ledger."""
     settings = environment()
     require_production(settings, "worker")
+    run(worker_role(settings), settings)
 
+
+def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
     async def main(stop: Stop) -> None:
-        async with open_engine(settings) as engine:
+        async with open_engine(settings, memory) as engine:
             role = Worker(
                 engine.transport,
                 engine.ledger,
@@ -68,16 +75,19 @@ def worker() -> None:
             )
             await run_worker(role, stop)
 
-    run(main, settings)
+    return main
 
 
 def keeper() -> None:
     """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost."""
     settings = environment()
     require_production(settings, "keeper")
+    run(keeper_role(settings), settings)
 
+
+def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
     async def main(stop: Stop) -> None:
-        async with open_engine(settings) as engine:
+        async with open_engine(settings, memory) as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
@@ -85,7 +95,7 @@ def keeper() -> None:
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
             await run_keeper(role, afterlife, failures, payments, stop)
 
-    run(main, settings)
+    return main
 
 
 def migrate() -> None:

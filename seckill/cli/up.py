@@ -5,7 +5,9 @@ import contextlib
 import os
 import secrets
 import shutil
+import socket
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,25 +19,28 @@ from rich.console import Console
 
 from seckill.cli.client import ADDRESS_FILE, DIRECT, shown_host
 from seckill.cli.configuring import environment, with_embedded, with_secrets
-from seckill.cli.parameters import OptionalWhole, Whole
+from seckill.cli.parameters import OptionalWhole
+from seckill.cli.roles import keeper_role, worker_role
 from seckill.cli.running import run
 from seckill.domain import Sale, SaleDraft, SaleState
 from seckill.embedded.data_folder import DataFolder
 from seckill.embedded.supervisor import Process, Server, Supervisor
 from seckill.embedded.valkey import EmbeddedValkey
-from seckill.errors import StartError
+from seckill.errors import SettingsError, StartError
 from seckill.ledgers.migrating import migrate, pending
 from seckill.loops import Stop
 from seckill.operator_desk import OperatorDesk
 from seckill.settings import TABLE, Secret, Settings
 from seckill.web.auth import mint_buyer_token
 from seckill.web.schemas import to_ms
-from seckill.web.server import bind
-from seckill.wiring import Engine, open_engine
+from seckill.web.server import bind, serve
+from seckill.wiring import Engine, new_memory, open_engine
 
 READY_WITHIN_S = 30.0
 POLL_S = 0.1
+API_PROCESSES = 2
 API_MAX = 64
+KEEPS_NOTHING = "none, it keeps nothing: everything is gone when it stops"
 
 
 def up(
@@ -44,9 +49,11 @@ def up(
     host: str | None = None,
     port: OptionalWhole = None,
     data: Path | None = None,
-    api: Whole = 2,
+    api: OptionalWhole = None,
 ) -> None:
     """Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.
+
+    With `SECKILL_REDIS_URL=memory://` all of it is one process that needs no server and keeps nothing.
 
     Parameters
     ----------
@@ -59,17 +66,22 @@ def up(
     data
         Folder for data and secrets.
     api
-        Number of API processes.
+        Number of API processes; 2 if it is not given.
     """
-    if not 1 <= api <= API_MAX:
+    if api is not None and not 1 <= api <= API_MAX:
         raise StartError(f"--api must be from 1 to {API_MAX}.")
     settings = environment(data=data, host=host, port=port)
+    if settings.in_memory:
+        _check_memory(settings, api)
     os.umask(0o077)  # whatever we and our servers write is nobody else's
     with DataFolder.open(settings.data_dir) as folder:
         settings = with_secrets(replace(settings, data_dir=folder.path), folder.secrets())
 
         async def main(stop: Stop) -> None:
-            await _up(settings, stop, demo=demo, api=api)
+            if settings.in_memory:
+                await _up_in_memory(settings, stop, demo=demo)
+            else:
+                await _up(settings, stop, demo=demo, api=api or API_PROCESSES)
 
         run(main, settings)
 
@@ -78,10 +90,7 @@ async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
     embedded = not settings.redis_url
     settings = with_embedded(settings)
     supervisor = Supervisor()
-    noted = settings.data_dir / ADDRESS_FILE
-    noted.unlink(missing_ok=True)  # of a run that was killed
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
         try:
             await _prepare_ledger(settings)
             if embedded:
@@ -89,16 +98,69 @@ async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
             async with open_engine(settings) as engine:  # refuses unsuitable servers before any role is started
                 sale_id = await _demo_sale(engine, settings) if demo else None
             await _start_roles(supervisor, settings, listener.fileno(), api)
-            await _until_ready(address, stop)
-            noted.write_text(address + "\n")
-            if not stop.is_set():
-                _greet(settings, address, sale_id, demo=demo)
-            await stop.wait()
+            await _announce(settings, listener, stop, sale_id, demo=demo)
         finally:
-            if stop.is_set():
-                Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
-            noted.unlink(missing_ok=True)
             await supervisor.stop()
+
+
+async def _up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
+    """API, worker and keeper as tasks of this process, on a store and a ledger that are gone when it stops."""
+    memory, last = new_memory(), Stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="seckill-") as folder,
+        contextlib.closing(bind(settings.host, settings.port)) as listener,
+    ):
+        settings = replace(settings, database_url=f"sqlite:///{folder}/ledger.db")
+        await migrate(settings.database_url)
+        async with open_engine(settings, memory) as engine:
+            sale_id = await _demo_sale(engine, settings) if demo else None
+        api = asyncio.create_task(serve(settings, listener, stop, memory))
+        behind = [asyncio.ensure_future(role(settings, memory)(last)) for role in (worker_role, keeper_role)]
+        for task in (api, *behind):
+            task.add_done_callback(lambda _: stop.set())  # one that ends takes the others with it
+        try:
+            await _announce(settings, listener, stop, sale_id, demo=demo)
+        finally:
+            stop.set()
+            try:
+                await api
+            finally:
+                last.set()  # only now: the worker still writes what the API has accepted
+                await asyncio.gather(*behind)
+
+
+def _check_memory(settings: Settings, api: int | None) -> None:
+    problems = [
+        f"memory:// keeps nothing and needs no other server: leave {variable} empty."
+        for variable, value in [
+            ("SECKILL_DATABASE_URL", settings.database_url),
+            ("SECKILL_BROKER_URL", settings.broker_url),
+        ]
+        if value
+    ]
+    if api not in (None, 1):
+        problems.append("memory:// is the memory of one process: leave out --api.")
+    if problems:
+        raise SettingsError(problems)
+
+
+async def _announce(
+    settings: Settings, listener: socket.socket, stop: Stop, sale_id: str | None, *, demo: bool
+) -> None:
+    """Tells where it is as soon as it answers, until it is told to stop."""
+    address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
+    noted = settings.data_dir / ADDRESS_FILE
+    noted.unlink(missing_ok=True)  # of a run that was killed
+    await _until_ready(address, stop)
+    try:
+        noted.write_text(address + "\n")
+        if not stop.is_set():
+            _greet(settings, address, sale_id, demo=demo)
+        await stop.wait()
+    finally:
+        if stop.is_set():
+            Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
+        noted.unlink(missing_ok=True)
 
 
 async def _prepare_ledger(settings: Settings) -> None:
@@ -186,7 +248,7 @@ def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool)
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
     write(f"  API docs   {address}/docs\n")
-    write(f"  data       {settings.data_dir}\n")
+    write(f"  data       {KEEPS_NOTHING if settings.in_memory else settings.data_dir}\n")
     assert settings.admin_key is not None
     # What is not a terminal may be a log that others read.
     write(f"  admin key  {settings.admin_key.reveal() if sys.stdout.isatty() else '`seckill token admin` shows it'}\n")
@@ -204,7 +266,7 @@ def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool)
             _show_how_to_buy(address, token, sale_id)
     if demo and sale_id is None:
         write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
-    write("\nCtrl-C stops everything; the data stays.\n\n")
+    write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
     sys.stdout.flush()
 
 

@@ -34,14 +34,15 @@ EARLIER_GONE_WITHIN_S = 5.0
 class EmbeddedValkey:
     """`start` it from the main thread (see `tether.py`), wait for `ready`, and `stop` it in the end.
 
-    A server that has ended can be started again.
+    A server that has ended can be started again. `program`: another one than `find_server` finds.
     """
 
-    def __init__(self, data_dir: Path, *, durability: Durability) -> None:
+    def __init__(self, data_dir: Path, *, durability: Durability, program: Path | None = None) -> None:
         self._data_dir = data_dir.resolve()
         self._home = self._data_dir / "valkey"
         self._socket = socket_path(self._data_dir, "valkey.sock")
         self._durability = durability
+        self._program = program
         # Popen, not asyncio's subprocess: that one kills its child when the event loop is closed.
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
@@ -62,7 +63,7 @@ class EmbeddedValkey:
     async def start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             raise RuntimeError("the server is running already")
-        server = find_server()
+        server = self._program or find_server()
         await asyncio.to_thread(check_version, server)
         await self._until_earlier_server_is_gone()
         try:

@@ -10,6 +10,7 @@ import uvicorn
 
 from seckill.errors import StartError
 from seckill.loops import Stop
+from seckill.memory_store import MemoryStore
 from seckill.settings import Settings
 from seckill.web.app import Api
 from seckill.web.auth import TOKEN_BYTES_MAX
@@ -70,9 +71,9 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(settings: Settings, listener: socket.socket, stop: Stop) -> None:
+async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory: MemoryStore | None = None) -> None:
     """Answers until told to stop, then finishes what it has begun."""
-    async with open_engine(settings) as engine:
+    async with open_engine(settings, memory) as engine:
         api = Api(settings, engine)
         async with api.running():
             await serve_until(stop, Server(api), listener, api)

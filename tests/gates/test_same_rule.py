@@ -1,15 +1,15 @@
-"""The rule in Lua and the rule in Python are one rule: random histories through both give the same answers."""
+"""Every gate decides by the one rule: random histories through it and through the pure rule give the same answers."""
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seckill.domain import Answer, Claim, Holding, Round, RoundState, RoundStatus, admit
-from seckill.gates import keys
-from seckill.gates.redis import RedisGate, connect
+from seckill.domain import Answer, Claim, Round, RoundState, RoundStatus, admit
+from seckill.ports import Gate, Release, Released
+from tests.fixtures.backends import Backend, new_backend
+from tests.gates.conftest import give_back, open_round
 from tests.making import HOUR_MS, make_round
 
 
@@ -63,43 +63,43 @@ steps = st.one_of(
     history=st.lists(steps, min_size=1, max_size=10),
     absent=st.sampled_from([False] * 9 + [True]),
 )
-def test_lua_and_python_agree(
-    redis_url: str,
+def test_every_gate_decides_by_the_one_rule(
+    backend_url: str | None,
     total: int,
     limit: int,
     backlog_max: int,
     history: list[Batch | Change | Over],
     absent: bool,
 ) -> None:
-    asyncio.run(_replay(redis_url, total, limit, backlog_max, history, absent))
+    async def replay() -> None:
+        backend = new_backend(backend_url)
+        try:
+            await backend.lose_everything()
+            await _replay(backend, total, limit, backlog_max, history, absent)
+        finally:
+            await backend.close()
+
+    asyncio.run(replay())
 
 
 async def _replay(
-    url: str, total: int, limit: int, backlog_max: int, history: list[Batch | Change | Over], absent: bool
+    backend: Backend, total: int, limit: int, backlog_max: int, history: list[Batch | Change | Over], absent: bool
 ) -> None:
-    client = connect(url)
-    gate = RedisGate(url, timeout_s=5, backlog_max=backlog_max)
-    await client.flushall()
+    gate = backend.gate(backlog_max=backlog_max)
     round_ = make_round(total=total, limit_per_buyer=limit)
     state: RoundState | None = None
     if not absent:
-        opening = await gate.open_round(round_)
-        round_ = replace(round_, opened_ms=opening.opened_ms)
-        await gate.update_round(round_)
+        round_ = await open_round(gate, round_)
         state = _state(round_)
-    try:
-        for step in history:
-            if isinstance(step, Batch):
-                state = await _compare(gate, round_, step.claims, state, backlog_max)
-            elif state is not None:
-                if isinstance(step, Change):
-                    round_, state = await _change(gate, round_, state, step)
-                else:
-                    state = await _end_an_order(client, round_, state, step.pick)
-        await _compare_state(gate, client, round_, state)
-    finally:
-        await gate.close()
-        await client.aclose()
+    for step in history:
+        if isinstance(step, Batch):
+            state = await _compare(gate, round_, step.claims, state, backlog_max)
+        elif state is not None:
+            if isinstance(step, Change):
+                round_, state = await _change(gate, round_, state, step)
+            else:
+                state = await _end_an_order(gate, round_, state, step.pick)
+    await _compare_state(gate, round_, state)
 
 
 def _state(round_: Round) -> RoundState:
@@ -117,7 +117,7 @@ def _state(round_: Round) -> RoundState:
 
 
 async def _compare(
-    gate: RedisGate, round_: Round, batch: list[Claim], state: RoundState | None, backlog_max: int
+    gate: Gate, round_: Round, batch: list[Claim], state: RoundState | None, backlog_max: int
 ) -> RoundState | None:
     reply = await gate.admit(round_.ref, batch)
     expected: list[Answer] = []
@@ -128,7 +128,7 @@ async def _compare(
     return state
 
 
-async def _change(gate: RedisGate, round_: Round, state: RoundState, step: Change) -> tuple[Round, RoundState]:
+async def _change(gate: Gate, round_: Round, state: RoundState, step: Change) -> tuple[Round, RoundState]:
     now_ms, _ = await gate.pulses([])
     round_ = replace(
         round_,
@@ -151,16 +151,14 @@ async def _change(gate: RedisGate, round_: Round, state: RoundState, step: Chang
     )
 
 
-async def _end_an_order(client: Any, round_: Round, state: RoundState, pick: int) -> RoundState:
-    """By hand in both: what matters here is how admission sees orders that are over."""
+async def _end_an_order(gate: Gate, round_: Round, state: RoundState, pick: int) -> RoundState:
     live = [(user, h) for user, held in sorted(state.buyers.items()) for h in held if h.live]
     if not live:
         return state
     user, ended = live[pick % len(live)]
+    release = Release(ended.number, user, round_.epoch)
+    assert await give_back(gate, round_.ref, [release]) == [Released.RELEASED]
     held = tuple(replace(h, live=False) if h == ended else h for h in state.buyers[user])
-    await client.hset(keys.buyers(round_.ref), user, " ".join(map(_written, held)))
-    await client.hincrby(keys.round_(round_.ref), "available", ended.quantity)
-    await client.hincrby(keys.round_(round_.ref), "released", ended.quantity)
     return replace(
         state,
         available=state.available + ended.quantity,
@@ -169,11 +167,7 @@ async def _end_an_order(client: Any, round_: Round, state: RoundState, pick: int
     )
 
 
-def _written(h: Holding) -> str:
-    return f"{h.number.seconds}:{h.number.counter}:{h.quantity}:{h.slot}:{h.request_id}:{int(h.live)}"
-
-
-async def _compare_state(gate: RedisGate, client: Any, round_: Round, state: RoundState | None) -> None:
+async def _compare_state(gate: Gate, round_: Round, state: RoundState | None) -> None:
     view = await gate.inspect(round_.ref)
     if state is None:
         assert view is None

@@ -1,0 +1,308 @@
+"""The gate in this process, on the pure rule of admission: the reference for the others. It keeps nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from seckill.domain import Admission, Answer, Claim, Holding, Round, RoundRef, RoundState, RoundStatus, admit
+from seckill.entries import write_entry
+from seckill.errors import GateUnavailable, GateUnclear, StartError
+from seckill.memory_store import PREPARING, HeldRound, MemoryStore, Travel, at_once, one_call
+from seckill.outcomes import Outcome
+from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
+
+BUYERS_PORTION = 1000
+DAYS_KEPT = 40
+# The first version of an epoch after a rebuild: never one that a node has seen before.
+VERSIONS_OF_AN_EPOCH = 1_000_000_000
+
+
+class MemoryGate:
+    def __init__(self, store: MemoryStore, *, backlog_max: int, travel: Travel = at_once) -> None:
+        self._store = store
+        self._travel = travel
+        self._backlog_max = backlog_max
+
+    def _reached(self) -> AbstractAsyncContextManager[None]:
+        return one_call(self._travel, GateUnavailable, GateUnclear)
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        async with self._reached():
+            return self._decide(ref, claims)
+
+    def _decide(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        """Decides everything, then writes everything."""
+        now_ms = self._store.now_ms()
+        held = self._round(ref)
+        today = _day(now_ms)
+        state = None
+        if held is not None and held.status != PREPARING:
+            state = _state(held, ref.lane, self._store, today)
+        before = self._store.contents.buyers.get(ref, {})
+        records: dict[str, tuple[Holding, ...]] = {}
+        answers: list[Answer] = []
+        entries: list[bytes] = []
+        for claim in claims:
+            if state is not None:  # the rule is asked about one buyer at a time, so that it copies no other
+                mine = records.get(claim.user) or before.get(claim.user, ())
+                state = replace(state, buyers={claim.user: mine})
+            state, answer = admit(state, claim, now_ms, self._backlog_max)
+            answers.append(answer)
+            if answer.outcome is Outcome.ADMITTED:
+                assert state is not None
+                assert held is not None
+                records[claim.user] = state.buyers[claim.user]
+                entries.append(_entry(ref, held.epoch, claim, answer.holdings[0], now_ms))
+        if held is None or state is None:
+            return GateReply(now_ms=now_ms, version=0, available=None, answers=answers)
+        if entries:
+            self._store.contents.buyers.setdefault(ref, {}).update(records)
+            self._put(ref, replace(held, available=state.available, admitted=state.admitted))
+            self._count(ref.lane, today, state.counter, now_ms)
+            self._store.add_entries(ref.lane, entries)
+        return GateReply(now_ms=now_ms, version=held.version, available=state.available, answers=answers)
+
+    def _count(self, lane: int, today: str, counter: int, now_ms: int) -> None:
+        oldest = _day(now_ms, DAYS_KEPT)
+        days = self._store.contents.days.get(lane, {})
+        self._store.contents.days[lane] = {day: n for day, n in days.items() if day >= oldest} | {today: counter}
+
+    async def open_round(self, round_: Round) -> Opening:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None:
+                found = Found.ROUND if held.epoch == round_.epoch else Found.OTHER_EPOCH
+                return Opening(found, held.opened_ms or 0)
+            if self._store.contents.buyers.get(round_.ref):
+                return Opening(Found.REMNANT, 0)
+            opened_ms = self._store.now_ms()
+            self._put(round_.ref, _new(round_, version=1, available=round_.total, opened_ms=opened_ms))
+            return Opening(Found.NOTHING, opened_ms)
+
+    async def update_round(self, round_: Round) -> Update:
+        assert round_.opened_ms is not None, "open it first"
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is None:
+                return Update.MISSING
+            if held.epoch != round_.epoch:
+                return Update.OTHER_EPOCH
+            if held.opened_ms != round_.opened_ms:
+                return Update.OTHER_OPENING
+            if round_.revision <= held.revision:
+                return Update.CURRENT
+            added = round_.total - held.total
+            if added < 0:
+                raise GateUnavailable("The gate refuses: units can be added to a round, not taken away.")
+            changed = replace(
+                held,
+                revision=round_.revision,
+                status=round_.status.value,
+                limit_per_buyer=round_.limit_per_buyer,
+                begins_ms=round_.begins_ms,
+                ends_ms=round_.ends_ms,
+                total=round_.total,
+                available=held.available + added,
+                version=held.version + 1,
+            )
+            self._put(round_.ref, changed)
+            return Update.APPLIED
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
+        async with self._reached():
+            results = [self._release(ref, release) for release in releases]
+            held = self._round(ref)
+            return ReleaseReply(0 if held is None else held.version, results)
+
+    def _release(self, ref: RoundRef, release: Release) -> Released:
+        held = self._round(ref)
+        if held is None or held.status == PREPARING or held.epoch < release.epoch:
+            return Released.NOT_YET
+        buyers = self._store.contents.buyers.get(ref, {})
+        mine = buyers.get(release.user, ())
+        found = next((holding for holding in mine if holding.number == release.number), None)
+        if found is None:
+            return Released.UNKNOWN
+        if not found.live:
+            return Released.ALREADY
+        buyers[release.user] = tuple(replace(each, live=False) if each is found else each for each in mine)
+        changed = replace(
+            held,
+            available=held.available + found.quantity,
+            released=held.released + found.quantity,
+            version=held.version + 1,
+        )
+        self._put(ref, changed)
+        return Released.RELEASED
+
+    async def fence(self, round_: Round) -> None:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None and held.epoch == round_.epoch:
+                # No update can open it again.
+                self._put(round_.ref, replace(held, status=PREPARING, opened_ms=0))
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None and held.epoch >= round_.epoch and held.status != PREPARING:
+                return False
+            begun = _new(round_, version=round_.epoch * VERSIONS_OF_AN_EPOCH, available=0, opened_ms=None)
+            self._store.contents.buyers.pop(round_.ref, None)
+            self._put(round_.ref, replace(begun, rebuild=token, begun_s=self._store.now_ms() // 1000))
+            return True
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        async with self._reached():
+            if self._rebuilding(ref, token) is None:
+                return False
+            records = {user: tuple(held) for user, held in holdings.items()}
+            self._store.contents.buyers.setdefault(ref, {}).update(records)
+            return True
+
+    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+        while True:
+            async with self._reached():
+                held = self._rebuilding(ref, token)
+                if held is None:
+                    return None
+                now_ms = self._store.now_ms()
+                left_ms = (held.begun_s + 1) * 1000 - now_ms
+                if left_ms <= 0:
+                    finished = replace(
+                        held,
+                        admitted=admitted,
+                        released=released,
+                        available=held.total - admitted + released,
+                        opened_ms=now_ms,
+                        rebuild=None,
+                    )
+                    self._put(ref, finished)
+                    return now_ms
+            # In the second of the beginning, its order numbers may have been given out before the loss.
+            await asyncio.sleep(left_ms / 1000)
+
+    def _rebuilding(self, ref: RoundRef, token: str) -> HeldRound | None:
+        """None if somebody else has begun since."""
+        held = self._round(ref)
+        return held if held is not None and held.status == PREPARING and held.rebuild == token else None
+
+    async def forget(self, ref: RoundRef) -> None:
+        async with self._reached():
+            self._store.contents.rounds.pop(ref, None)
+            self._store.contents.buyers.pop(ref, None)
+
+    async def inspect(self, ref: RoundRef) -> GateView | None:
+        async with self._reached():
+            held = self._round(ref)
+            if held is None:
+                return None
+            return GateView(
+                now_ms=self._store.now_ms(),
+                total=held.total,
+                available=held.available,
+                admitted=held.admitted,
+                released=held.released,
+                limit_per_buyer=held.limit_per_buyer,
+                begins_ms=held.begins_ms,
+                ends_ms=held.ends_ms,
+                status=held.status,
+                epoch=held.epoch,
+                version=held.version,
+                revision=held.revision,
+                buyers=len(self._store.contents.buyers.get(ref, {})),
+                backlog=self._store.backlog(ref.lane),
+            )
+
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        async with self._reached():
+            return self._store.now_ms(), [_pulse(self._round(ref)) for ref in refs]
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        async with self._reached():
+            return [self._store.contents.buyers.get(ref, {}).get(user, ()) for ref in refs]
+
+    async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        async with self._reached():
+            users = list(self._store.contents.buyers.get(ref, {}))
+        for start in range(0, len(users), BUYERS_PORTION):
+            yield users[start : start + BUYERS_PORTION]
+
+    async def bind(self, ledger: str) -> None:
+        async with self._reached():
+            if self._store.contents.ledger is None:
+                self._store.contents.ledger = ledger
+            if self._store.contents.ledger != ledger:
+                raise StartError("This memory holds the rounds of another database: use one for each database.")
+
+    async def check(self, durability: str) -> None:
+        """Whoever chooses it is told that it keeps nothing; there is no server that could be set up wrongly."""
+
+    async def ping(self) -> None:
+        async with self._reached():
+            pass
+
+    async def close(self) -> None:
+        """What the store holds belongs to others, too."""
+
+    def _round(self, ref: RoundRef) -> HeldRound | None:
+        return self._store.contents.rounds.get(ref)
+
+    def _put(self, ref: RoundRef, held: HeldRound) -> None:
+        self._store.contents.rounds[ref] = held
+
+
+def _new(round_: Round, *, version: int, available: int, opened_ms: int | None) -> HeldRound:
+    return HeldRound(
+        epoch=round_.epoch,
+        total=round_.total,
+        available=available,
+        limit_per_buyer=round_.limit_per_buyer,
+        begins_ms=round_.begins_ms,
+        ends_ms=round_.ends_ms,
+        version=version,
+        opened_ms=opened_ms,
+    )
+
+
+def _state(held: HeldRound, lane: int, store: MemoryStore, today: str) -> RoundState:
+    return RoundState(
+        lane=lane,
+        total=held.total,
+        available=held.available,
+        admitted=held.admitted,
+        released=held.released,
+        limit_per_buyer=held.limit_per_buyer,
+        begins_ms=held.begins_ms,
+        ends_ms=held.ends_ms,
+        status=RoundStatus(held.status),
+        backlog=store.backlog(lane),
+        counter=store.contents.days.get(lane, {}).get(today, 0),
+    )
+
+
+def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: int) -> bytes:
+    admission = Admission(
+        number=holding.number,
+        round_id=ref.id,
+        epoch=epoch,
+        user=claim.user,
+        quantity=holding.quantity,
+        slot=holding.slot,
+        request_id=holding.request_id,
+        admitted_ms=now_ms,
+    )
+    return write_entry(admission)
+
+
+def _pulse(held: HeldRound | None) -> Pulse | None:
+    if held is None or held.status == PREPARING:
+        return None
+    return Pulse(held.version, held.available, held.admitted, held.epoch)
+
+
+def _day(now_ms: int, days_ago: int = 0) -> str:
+    moment = datetime.fromtimestamp(now_ms // 1000, UTC) - timedelta(days=days_ago)
+    return moment.strftime("%Y%m%d")

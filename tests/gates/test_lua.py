@@ -1,0 +1,195 @@
+"""What the scripts promise beyond the suite: nothing by halves when the server refuses, and their own keys only."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from redis.exceptions import ResponseError
+
+from seckill.domain import Claim
+from seckill.errors import GateUnavailable
+from seckill.gates import keys
+from seckill.gates.redis import RedisGate
+from seckill.outcomes import Outcome
+from seckill.ports import Found, Release
+from tests.fixtures.backends import RedisBackend
+from tests.gates.conftest import give_back, open_round, outcomes
+from tests.making import make_round
+
+
+@pytest.mark.parametrize(
+    "quantity", ["0", "-1", "1.5", "1e3", "0x10", " 1", "1 ", "", "9007199254740992", "1001", "nan"]
+)
+async def test_the_script_itself_refuses_a_bad_quantity(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, quantity: str
+) -> None:
+    """F60, S23: called directly, past every check of the API."""
+    round_ = await open_round(redis_gate, make_round(limit_per_buyer=1000, total=10_000))
+    before = await redis_backend.contents()
+    assert await outcomes(redis_gate, round_.ref, [Claim("ann", quantity)]) == [Outcome.INVALID]  # type: ignore[arg-type]
+    assert await redis_backend.contents() == before
+
+
+@pytest.mark.parametrize("key", ["orders", "buyers", "days", "round"])
+async def test_a_key_of_the_wrong_type_leaves_everything_as_it_was(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, key: str
+) -> None:
+    """F7: Lua does not roll back, so nothing may be written before the last thing that can fail."""
+    round_ = await open_round(redis_gate, make_round(total=5))
+    await redis_gate.admit(round_.ref, [Claim("ann", 1)])
+    name = {
+        "orders": keys.orders(3),
+        "buyers": keys.buyers(round_.ref),
+        "days": keys.days(3),
+        "round": keys.round_(round_.ref),
+    }[key]
+    await client.delete(name)
+    await client.set(name, "not what it should be")
+    before = await redis_backend.contents()
+    with pytest.raises(GateUnavailable):
+        await redis_gate.admit(round_.ref, [Claim("bob", 1), Claim("cid", 1)])
+    assert await redis_backend.contents() == before
+
+
+async def test_a_counter_that_is_no_number_leaves_everything_as_it_was(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    round_ = await open_round(redis_gate, make_round())
+    await redis_gate.admit(round_.ref, [Claim("ann", 1)])
+    (day,) = await client.hkeys(keys.days(3))
+    await client.hset(keys.days(3), day, "many")
+    before = await redis_backend.contents()
+    with pytest.raises(GateUnavailable):
+        await redis_gate.admit(round_.ref, [Claim("bob", 1)])
+    assert await redis_backend.contents() == before
+
+
+async def test_full_memory_refuses_whole_batches_and_changes_nothing(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    """F7: grows until the server is full; every batch is either there completely or not at all."""
+    round_ = await open_round(redis_gate, make_round(total=1_000_000))
+    used = (await client.info("memory"))["used_memory"]
+    await client.config_set("maxmemory", used + 1_000_000)
+    try:
+        admitted = 0
+        for batch in range(1000):
+            before = await redis_backend.contents()
+            try:
+                reply = await redis_gate.admit(round_.ref, [Claim(f"u{batch}-{i}", 1) for i in range(200)])
+            except GateUnavailable as error:
+                assert "maxmemory" in str(error)  # noqa: PT017
+                assert await redis_backend.contents() == before
+                break
+            admitted += sum(answer.outcome is Outcome.ADMITTED for answer in reply.answers)
+        else:
+            pytest.fail("memory never ran out, so nothing was shown")
+    finally:
+        await client.config_set("maxmemory", 0)
+    view = await redis_gate.inspect(round_.ref)
+    assert view is not None
+    assert view.admitted == admitted == view.total - view.available == view.buyers
+    assert await client.xlen(keys.orders(3)) == admitted
+    assert admitted > 0
+
+
+async def test_the_days_counter_stops_at_its_24_bits(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    round_ = await open_round(redis_gate, make_round())
+    await redis_gate.admit(round_.ref, [Claim("ann", 1)])
+    (day,) = await client.hkeys(keys.days(3))
+    await client.hset(keys.days(3), day, 2**24 - 2)
+    assert await outcomes(redis_gate, round_.ref, [Claim("bob", 1), Claim("cid", 1)]) == [
+        Outcome.ADMITTED,
+        Outcome.OVERLOADED,
+    ]
+
+
+async def test_days_are_kept_for_forty_days_and_named_by_the_utc_date(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    """F23: a new day throws the old ones away."""
+    await client.hset(keys.days(3), mapping={"20200101": 5, "20991231": 7})
+    round_ = await open_round(redis_gate, make_round())
+    await redis_gate.admit(round_.ref, [Claim("ann", 1)])
+    seconds, _ = await client.time()
+    days = await client.hgetall(keys.days(3))
+    assert b"20200101" not in days
+    assert days[b"20991231"] == b"7"
+    today = datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d").encode()
+    assert days[today] == b"1"
+
+
+async def test_control_check_then_act_oversells(client: Any) -> None:
+    """The control of the test above: the same crowd against "read the stock, then take one" sells too much.
+    If this one fails, the test above proves nothing."""
+    await client.set("stock", 60)
+    sold = 0
+
+    async def buy() -> None:
+        nonlocal sold
+        if int(await client.get("stock")) > 0:
+            await client.decr("stock")
+            sold += 1
+
+    await asyncio.gather(*(buy() for _ in range(250)))
+    assert sold > 60
+
+
+async def test_the_script_is_loaded_again_when_the_server_forgot_it(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    round_ = await open_round(redis_gate, make_round())
+    assert await outcomes(redis_gate, round_.ref, [Claim("ann", 1)]) == [Outcome.ADMITTED]
+    await client.script_flush()
+    assert await outcomes(redis_gate, round_.ref, [Claim("bob", 1)]) == [Outcome.ADMITTED]
+
+
+async def test_scripts_touch_only_the_keys_they_are_given(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    """F6: a user who may touch one lane only can run them; a key built inside a script would be denied."""
+    await client.acl_setuser("lane3", enabled=True, passwords=["+pw"], commands=["+@all"], keys=["seckill:{3}:*"])
+    try:
+        round_ = await open_round(redis_gate, make_round())
+        connection = await client.connection_pool.get_connection()
+        try:
+            await connection.send_command("AUTH", "lane3", "pw")
+            await connection.read_response()
+            await connection.send_command("GET", "anything else")
+            with pytest.raises(ResponseError):
+                await connection.read_response()
+            source = redis_gate._admit.source
+            names = [keys.round_(round_.ref), keys.buyers(round_.ref), keys.orders(3), keys.days(3)]
+            await connection.send_command("EVAL", source, 4, *names, 10, "ann", 1, "")
+            assert (await connection.read_response())[3] == b"admitted"
+        finally:
+            await connection.disconnect()
+            await client.connection_pool.release(connection)
+    finally:
+        await client.acl_deluser("lane3")
+
+
+@pytest.mark.parametrize("key", ["buyers", "round"])
+async def test_a_release_with_a_key_of_the_wrong_type_leaves_everything_as_it_was(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, key: str
+) -> None:
+    round_ = await open_round(redis_gate, make_round(total=5))
+    (answer,) = (await redis_gate.admit(round_.ref, [Claim("ann", 1)])).answers
+    name = keys.buyers(round_.ref) if key == "buyers" else keys.round_(round_.ref)
+    await client.delete(name)
+    await client.set(name, "x")
+    before = await redis_backend.contents()
+    with pytest.raises(GateUnavailable):
+        await give_back(redis_gate, round_.ref, [Release(answer.holdings[0].number, "ann", 1)])
+    assert await redis_backend.contents() == before
+
+
+async def test_buyers_without_their_round_are_not_sold_to_again(redis_gate: RedisGate, client: Any) -> None:
+    round_ = await open_round(redis_gate, make_round())
+    await redis_gate.admit(round_.ref, [Claim("ann", 1)])
+    await client.delete(keys.round_(round_.ref))
+    assert (await redis_gate.open_round(round_)).found is Found.REMNANT
+    assert await client.exists(keys.round_(round_.ref)) == 0

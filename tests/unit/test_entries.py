@@ -1,0 +1,44 @@
+"""What a queue entry looks like, on every transport."""
+
+import json
+
+import pytest
+
+from seckill.domain import Admission
+from seckill.entries import read_entry, write_entry
+from seckill.numbers import OrderNumber
+
+
+def entry(**changes: object) -> bytes:
+    facts: dict[str, object] = {"v": 1, "round": 1, "epoch": 1, "lane": 3, "seconds": 1, "at_ms": 1}
+    facts |= {"counter": 1, "quantity": 1, "slot": 1, "user": "u", "request": ""}
+    return json.dumps(facts | changes).encode()
+
+
+def test_an_entry_of_ours_can_be_read() -> None:
+    assert read_entry(3, "1-1", entry()).admission is not None
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    admission = Admission(
+        number=OrderNumber(7, 3, 9),
+        round_id=11,
+        epoch=2,
+        user='o"hara\\ 用户',
+        quantity=4,
+        slot=5,
+        request_id="k",
+        admitted_ms=1_700_000_000_123,
+    )
+    assert read_entry(3, "1-1", write_entry(admission)).admission == admission
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"{}", entry(v=2), entry(lane=4), entry(quantity="1"), entry(surprise=1), b"\xff\xfe"],
+)
+def test_an_entry_that_cannot_be_read_says_why(payload: bytes) -> None:
+    """F43."""
+    delivery = read_entry(3, "1-1", payload)
+    assert delivery.admission is None
+    assert delivery.problem
