@@ -43,7 +43,7 @@ class Settings:
         default="",
         metadata=_about(
             kinds.url("amqp", "amqps"),
-            "RabbitMQ, to carry orders to the workers: not available yet, leave it empty.",
+            "RabbitMQ, to carry orders from the streams to the workers; when empty, workers read the streams.",
         ),
     )
     alarm_url: str = field(

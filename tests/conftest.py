@@ -2,7 +2,12 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.valkey", "tests.fixtures.postgres", "tests.fixtures.cutting"]
+pytest_plugins = [
+    "tests.fixtures.valkey",
+    "tests.fixtures.postgres",
+    "tests.fixtures.cutting",
+    "tests.fixtures.rabbitmq",
+]
 
 
 @pytest.fixture(autouse=True)

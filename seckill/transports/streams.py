@@ -32,8 +32,9 @@ def parse(lane: int, entry_id: bytes, fields: Mapping[bytes, bytes] | None) -> D
 
 
 class StreamTransport:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, group: str = keys.WORKERS_GROUP) -> None:
         self._client = connect(url)
+        self._group = group
         # Nobody else ever has this name, so what is pending under it is either ours or a dead worker's.
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._lanes: list[int] = []
@@ -43,7 +44,7 @@ class StreamTransport:
             with _translated():
                 try:
                     # From 0, never from $: what was admitted before the first worker came must not be passed over.
-                    await self._client.xgroup_create(keys.orders(lane), keys.WORKERS_GROUP, id="0", mkstream=True)
+                    await self._client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
                 except exceptions.ResponseError as error:
                     if not str(error).startswith("BUSYGROUP"):
                         raise
@@ -55,7 +56,7 @@ class StreamTransport:
             async with asyncio.timeout(wait_s + GRACE_S):
                 try:
                     reply = await self._client.xreadgroup(
-                        keys.WORKERS_GROUP,
+                        self._group,
                         self.consumer,
                         streams,
                         count=count,
@@ -84,7 +85,7 @@ class StreamTransport:
                     try:
                         _, entries, _deleted = await self._client.xautoclaim(
                             keys.orders(lane),
-                            keys.WORKERS_GROUP,
+                            self._group,
                             self.consumer,
                             min_idle_time=int(idle_s * 1000),
                             count=count - len(taken),
@@ -105,7 +106,7 @@ class StreamTransport:
         for lane, ids in by_lane.items():
             with _translated():
                 async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=True) as pipeline:
-                    pipeline.xack(keys.orders(lane), keys.WORKERS_GROUP, *ids)
+                    pipeline.xack(keys.orders(lane), self._group, *ids)
                     pipeline.xdel(keys.orders(lane), *ids)
                     counts = await pipeline.execute()
             acknowledged += counts[0]
@@ -129,7 +130,7 @@ class StreamTransport:
                             _RETIRE,
                             1,
                             keys.orders(lane),
-                            keys.WORKERS_GROUP,
+                            self._group,
                             int(idle_s * 1000),
                             self.consumer,
                         )
