@@ -11,7 +11,7 @@ from typing import Any
 
 from seckill.gates import keys
 from seckill.ports import Delivery
-from seckill.transports.streams import GRACE_S, StreamTransport, _translated
+from seckill.transports.streams import GRACE_S, StreamTransport, translated
 
 
 class StreamOutbox(StreamTransport):
@@ -19,7 +19,7 @@ class StreamOutbox(StreamTransport):
         super().__init__(url, keys.RELAY_GROUP)
 
     async def confirmed(self, deliveries: Sequence[Delivery]) -> None:
-        with _translated():
+        with translated():
             async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=False) as pipeline:
                 for delivery in deliveries:
                     pipeline.xack(keys.orders(delivery.lane), self._group, delivery.entry_id)
@@ -28,13 +28,13 @@ class StreamOutbox(StreamTransport):
     async def start_over(self) -> None:
         await self.prepare(self._lanes)
         for lane in self._lanes:
-            with _translated():
+            with translated():
                 async with asyncio.timeout(GRACE_S):
                     await self._client.xgroup_setid(keys.orders(lane), self._group, id="0")
 
     async def oldest_s(self) -> float:
         oldest_s = 0.0
-        with _translated():
+        with translated():
             async with asyncio.timeout(GRACE_S):
                 seconds, micros = await self._client.time()
                 for lane in self._lanes:

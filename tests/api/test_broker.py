@@ -23,6 +23,7 @@ from seckill.gates.redis import connect
 from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
+from seckill.payments import Payments
 from seckill.relaying import Relay, run_relay
 from seckill.settings import Secret, Settings
 from seckill.wiring import Engine, open_engine
@@ -71,11 +72,12 @@ async def at_work(settings: Settings, engine: Engine, *, heed: bool = True) -> A
     )
     afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
     failures = Failures(engine.ledger, alarm, settings.retry_delays_s, engine.broker.delays)
+    payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
     delays = engine.broker.delays if heed else None
     async with asyncio.TaskGroup() as roles:
         roles.create_task(run_worker(worker, stop))
         roles.create_task(run_relay(relay, stop))
-        roles.create_task(run_keeper(keeper, afterlife, failures, stop, delays))
+        roles.create_task(run_keeper(keeper, afterlife, failures, payments, stop, delays))
         try:
             yield
         finally:
