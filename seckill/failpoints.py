@@ -31,6 +31,8 @@ NAMES = frozenset(
         "payments.capture.after",
         "payments.refund.after",
         "payments.release.after",
+        "relay.read.after",
+        "relay.confirm.after",
         "worker.read.after",
         "worker.commit.after",
         "worker.settle.after",

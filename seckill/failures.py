@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import structlog
 
 from seckill.alarms import Alarm
+from seckill.broker_ports import Delays
 from seckill.domain import OrderState
 from seckill.entries import read_entry
 from seckill.errors import LedgerRefused, NotPossible
@@ -22,10 +23,11 @@ BATCH_MAX = 100
 
 
 class Failures:
-    def __init__(self, ledger: Ledger, alarm: Alarm, delays_s: Sequence[float]) -> None:
+    def __init__(self, ledger: Ledger, alarm: Alarm, delays_s: Sequence[float], delays: Delays | None = None) -> None:
         self._ledger = ledger
         self._alarm = alarm
         self._delays_s = tuple(delays_s)
+        self._delays = delays
 
     async def retry_due(self) -> int:
         """Tries again what is due. Returns how many letters there were."""
@@ -40,7 +42,9 @@ class Failures:
             await self._ledger.close_letter(letter, LetterState.RECORDED)
             log.info("a later try has worked", letter=letter.id, attempts=letter.attempts)
         elif letter.attempts < len(self._delays_s):
-            await self._ledger.put_off(letter, reason, self._delays_s[letter.attempts])
+            delay_s = self._delays_s[letter.attempts]
+            if await self._ledger.put_off(letter, reason, delay_s) and self._delays is not None:
+                await self._delays.remind_of_retry(delay_s, letter.payload, reason)
         else:
             await self._bury(letter, reason)
 
@@ -63,6 +67,8 @@ class Failures:
             order = None if letter.number is None else int(letter.number)
             facts = {"letter": letter.id, "order": order, "reason": reason}
             await self._alarm.raise_("an order has failed for good", facts)
+            if self._delays is not None:
+                await self._delays.give_up(letter.payload, reason)
 
     async def replay(self, letter_id: int) -> Letter:
         """An operator wants one more try. Raises NotPossible with the reason."""

@@ -8,12 +8,14 @@ from typing import TypeVar
 
 import structlog
 
+from seckill.broker_ports import Delays
 from seckill.domain import Admission
 from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
 from seckill.failpoints import reached
 from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, repeat
 from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Ledger, Recorded, Transport
+from seckill.reminding import ExpiryReminders
 from seckill.telemetry import (
     ENTRIES_REFUSED,
     ORDERS_RECORDED,
@@ -58,6 +60,7 @@ class Worker:
         lanes: Sequence[int],
         claim_idle_s: float,
         retry_delay_s: float,
+        delays: Delays | None = None,
     ) -> None:
         self._transport = transport
         self._ledger = ledger
@@ -65,6 +68,8 @@ class Worker:
         self._lanes = set(lanes)
         self._claim_idle_s = claim_idle_s
         self._retry_delay_s = retry_delay_s
+        self._delays = delays
+        self._reminders = None if delays is None else ExpiryReminders(ledger, delays)
 
     async def prepare(self) -> None:
         self._lanes |= await self._ledger.lanes_in_use()
@@ -115,6 +120,8 @@ class Worker:
                 log.info("settled by somebody else before", entries=missed)
             reached("worker.settle.after")
             await self._tell(result)
+            if self._reminders is not None:
+                await self._reminders.after_commit(d.admission for d in result.done if d.admission is not None)
         return result
 
     async def _write(self, batch: Sequence[tuple[Delivery, Admission]], result: Result) -> None:
@@ -158,6 +165,8 @@ class Worker:
 
     async def _set_aside(self, result: Result, delivery: Delivery, reason: str) -> None:
         await self._when_possible(lambda: self._ledger.set_aside(delivery, reason, self._retry_delay_s))
+        if self._delays is not None:
+            await self._delays.remind_of_retry(self._retry_delay_s, delivery.payload, reason)
         result.refused += 1
         result.done.append(delivery)
         ENTRIES_REFUSED.inc()

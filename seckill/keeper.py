@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import structlog
 
 from seckill.afterlife import BATCH_MAX, Afterlife
+from seckill.broker_ports import Delays, Due
 from seckill.catalogue import Catalogue
 from seckill.domain import Round
 from seckill.failures import Failures
@@ -24,6 +25,8 @@ EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
 BETWEEN_BATCHES_S = 0.05
+# How long a broker's delay queues are listened to before somebody looks whether it is time to stop.
+HEED_S = 0.5
 # A unit that comes back is to be on sale again within a second.
 RELAY_EVERY_S = 0.2
 LATE_EVERY_S = 0.2
@@ -135,7 +138,14 @@ def _is_new(round_: Round) -> bool:
     return round_.epoch == FIRST_EPOCH and round_.synced_revision == 0
 
 
-async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, payments: Payments, stop: Stop) -> None:
+async def run_keeper(
+    keeper: Keeper,
+    afterlife: Afterlife,
+    failures: Failures,
+    payments: Payments,
+    stop: Stop,
+    delays: Delays | None = None,
+) -> None:
     async def step() -> None:
         await keeper.go_on()
         await keeper.sync_rounds()
@@ -148,7 +158,14 @@ async def run_keeper(keeper: Keeper, afterlife: Afterlife, failures: Failures, p
         while await afterlife.expire() == BATCH_MAX and not stop.is_set():
             await stop.wait(BETWEEN_BATCHES_S)
 
+    async def heed() -> None:
+        assert delays is not None
+        for due in await delays.due(HEED_S):
+            await (expire() if due is Due.EXPIRY else failures.retry_due())
+
     async with asyncio.TaskGroup() as loops:
+        if delays is not None:
+            loops.create_task(repeat("reminders", heed, stop))
         loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
         loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))

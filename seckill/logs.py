@@ -23,7 +23,9 @@ Format = Literal["auto", "json", "console"]
 Level = Literal["debug", "info", "warning", "error"]
 
 # They tell every statement and every connection; at `info` that would be several lines per order.
-_TALKATIVE = ("aio_pika", "aiormq", "aiosqlite", "alembic", "asyncio", "sqlalchemy", "uvicorn.error.websocket")
+_TALKATIVE = ("aiosqlite", "alembic", "asyncio", "sqlalchemy", "uvicorn.error.websocket")
+# Logs every lost connection, several times. We say it once.
+_SILENT = ("aiormq",)
 # uvicorn gives these handlers of their own when it is started with its default configuration.
 _UVICORN = ("uvicorn", "uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 # Deeper than anything we log, and far from where recursion would fail.
@@ -67,6 +69,8 @@ def setup(log_format: Format, log_level: Level, stream: TextIO | None = None) ->
     root.setLevel(level)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in _SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     for name in _UVICORN:
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True

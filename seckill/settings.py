@@ -43,7 +43,7 @@ class Settings:
         default="",
         metadata=_about(
             kinds.url("amqp", "amqps"),
-            "RabbitMQ, to carry orders to the workers: not available yet, leave it empty.",
+            "RabbitMQ, to carry orders from the streams to the workers; when empty, workers read the streams.",
         ),
     )
     alarm_url: str = field(
@@ -240,6 +240,8 @@ def read(environ: Mapping[str, str]) -> Settings:
         problems.append("Set SECKILL_ADMIN_KEY to something else than SECKILL_JWT_SECRET.")
     if "payment_secret" in values and values["payment_secret"] in (values.get("jwt_secret"), values.get("admin_key")):
         problems.append("Set SECKILL_PAYMENT_SECRET to something else than the other secrets.")
+    if values.get("broker_url") and str(values.get("redis_url", "")).startswith("memory:"):
+        problems.append("Leave SECKILL_BROKER_URL empty with memory://, which has no streams to relay from.")
     if problems:
         raise SettingsError(problems)
     return Settings(**values)

@@ -17,6 +17,7 @@ RECORD_BATCH = Histogram("seckill_record_batch_size", "Orders written in one tra
 RECORD_SECONDS = Histogram("seckill_record_seconds", "Duration of a batch's transaction", buckets=_SECONDS)
 TAKEN_OVER = Counter("seckill_entries_taken_over", "Stream entries taken over from a consumer that went silent")
 ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the ledger refused or that cannot be read")
+RELAYED = Counter("seckill_relayed", "Stream entries given to the broker, by its answer", ["answer"])
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])

@@ -3,9 +3,12 @@
 import hashlib
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+import structlog
+
+from seckill.broker_ports import Courier, Delays, Outbox
 from seckill.errors import StartError
 from seckill.gates.memory import MemoryGate
 from seckill.gates.redis import RedisGate
@@ -17,8 +20,25 @@ from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.transports.amqp import Link, check_broker
+from seckill.transports.courier import RabbitCourier
+from seckill.transports.delays import RabbitDelays
 from seckill.transports.memory import MemoryTransport
+from seckill.transports.outbox import StreamOutbox
+from seckill.transports.rabbitmq import RabbitTransport
 from seckill.transports.streams import StreamTransport
+from seckill.transports.topology import Topology
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """What a broker needs and the streams alone do without."""
+
+    outbox: Outbox
+    courier: Courier
+    delays: Delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +47,7 @@ class Engine:
     transport: Transport
     ledger: Ledger
     provider: PaymentProvider
+    broker: Broker | None
     sale_ids: PublicIds
     order_ids: PublicIds
 
@@ -36,39 +57,73 @@ def new_memory() -> MemoryStore:
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
-def _gate_and_transport(settings: Settings, memory: MemoryStore | None) -> tuple[Gate, Transport]:
-    if settings.in_memory:
-        store = memory or new_memory()
-        return MemoryGate(store, backlog_max=settings.backlog_max), MemoryTransport(store)
-    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
-    return gate, StreamTransport(settings.redis_url)
+def _open_gate(settings: Settings, store: MemoryStore | None) -> Gate:
+    if store is not None:
+        return MemoryGate(store, backlog_max=settings.backlog_max)
+    return RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
 
 
 @asynccontextmanager
 async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> AsyncIterator[Engine]:
     """Connects, and refuses at once what could not keep the promises."""
-    if settings.broker_url:
-        raise StartError(
-            "SECKILL_BROKER_URL is set, but orders travel by the lane streams only so far: leave it empty."
-        )
     provider = open_provider(settings)
-    gate, transport = _gate_and_transport(settings, memory)
-    ledger = open_ledger(settings.database_url)
-    try:
+    async with AsyncExitStack() as stack:
+        store = (memory or new_memory()) if settings.in_memory else None
+        gate = _open_gate(settings, store)
+        stack.push_async_callback(gate.close)
+        ledger = open_ledger(settings.database_url)
+        stack.push_async_callback(ledger.close)
         await gate.check(settings.durability)
         if await pending(settings.database_url):
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
-        await gate.bind(hashlib.blake2b(key, digest_size=16).hexdigest())
+        await gate.bind(fingerprint(key))
+        transport, broker = await _open_transport(settings, store, fingerprint(key), stack)
         yield Engine(
             gate=gate,
             transport=transport,
             ledger=ledger,
             provider=provider,
+            broker=broker,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
         )
+
+
+async def _open_transport(
+    settings: Settings, store: MemoryStore | None, ledger: str, stack: AsyncExitStack
+) -> tuple[Transport, Broker | None]:
+    if store is not None:
+        return MemoryTransport(store), None
+    if not settings.broker_url:
+        streams = StreamTransport(settings.redis_url)
+        stack.push_async_callback(streams.close)
+        return streams, None
+    topology = Topology(ledger, settings.retry_delays_s)
+    if await open_broker(settings.broker_url, topology) is None:
+        log.warning("RabbitMQ does not answer; orders wait in the streams until it does")
+    outbox = StreamOutbox(settings.redis_url)
+    transport = RabbitTransport(settings.broker_url, StreamOutbox(settings.redis_url), topology)
+    courier = RabbitCourier(settings.broker_url, topology)
+    delays = RabbitDelays(settings.broker_url, topology)
+    for part in (outbox, transport, courier, delays):
+        stack.push_async_callback(part.close)
+    return transport, Broker(outbox=outbox, courier=courier, delays=delays)
+
+
+async def open_broker(url: str, topology: Topology) -> str | None:
+    """Its version; None if it does not answer now. Raises StartError if it would never do."""
+    version = await check_broker(url)
+    if version is None:
+        return None
+    link = Link(url, "check")
+    try:
+        await topology.check(link)
     finally:
-        await ledger.close()
-        await transport.close()
-        await gate.close()
+        await link.close()
+    return version
+
+
+def fingerprint(key: bytes) -> str:
+    """Tells one ledger from another."""
+    return hashlib.blake2b(key, digest_size=16).hexdigest()

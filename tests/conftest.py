@@ -7,6 +7,7 @@ pytest_plugins = [
     "tests.fixtures.backends",
     "tests.fixtures.postgres",
     "tests.fixtures.cutting",
+    "tests.fixtures.rabbitmq",
 ]
 
 

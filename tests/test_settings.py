@@ -260,3 +260,8 @@ def test_shown_values_are_as_they_would_be_set() -> None:
 )
 def test_passwords_in_urls_are_not_shown(url: str, redacted: str) -> None:
     assert redact_url(url) == redacted
+
+
+def test_no_broker_without_streams() -> None:
+    with pytest.raises(SettingsError, match="Leave SECKILL_BROKER_URL empty with memory://"):
+        read({"SECKILL_REDIS_URL": "memory://", "SECKILL_BROKER_URL": "amqp://localhost"})

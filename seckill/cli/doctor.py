@@ -23,8 +23,10 @@ from seckill.ledgers.migrating import pending
 from seckill.loops import Stop
 from seckill.providers import open_provider
 from seckill.settings import TABLE, Settings, shown
+from seckill.transports.amqp import check_broker
+from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
-from seckill.wiring import open_engine
+from seckill.wiring import fingerprint, open_broker, open_engine
 
 Check = Callable[[Settings], Awaitable[str]]
 
@@ -109,6 +111,26 @@ async def _ledger(settings: Settings) -> str:
     return "answers, schema up to date"
 
 
+async def _broker(settings: Settings) -> str:
+    if not settings.broker_url:
+        return "none configured; workers read the streams"
+    version = await check_broker(settings.broker_url)
+    if version is None:
+        raise SeckillError(
+            "RabbitMQ does not answer: start it, or correct host and port of SECKILL_BROKER_URL; until then orders "
+            "wait in the streams."
+        )
+    if not settings.database_url or await pending(settings.database_url):
+        return f"RabbitMQ {version} answers; its queues are named after the ledger, which is not there yet"
+    ledger = open_ledger(settings.database_url)
+    try:
+        topology = Topology(fingerprint(await ledger.id_key()), settings.retry_delays_s)
+    finally:
+        await ledger.close()
+    await open_broker(settings.broker_url, topology)
+    return f"RabbitMQ {version} answers, {topology.prefix}.* is there and may be used"
+
+
 async def _rounds(settings: Settings) -> str:
     if _absent_gate(settings) or not settings.database_url:
         return "there is no gate and ledger to compare yet"
@@ -141,6 +163,7 @@ CHECKS: dict[str, Check] = {
     "embedded server": _embedded,
     "gate": _gate,
     "ledger": _ledger,
+    "broker": _broker,
     "rounds": _rounds,
     "secrets": _secrets,
     "payment": _payment,

@@ -1,5 +1,6 @@
 """One role each, for production."""
 
+import asyncio
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,7 @@ from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
 from seckill.memory_store import MemoryStore
 from seckill.payments import Payments
+from seckill.relaying import Relay, run_relay
 from seckill.settings import Settings, require_production
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
@@ -72,8 +74,20 @@ def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
                 lanes=range(settings.lanes),
                 claim_idle_s=settings.claim_idle_s,
                 retry_delay_s=settings.retry_delays_s[0],
+                delays=engine.broker.delays if engine.broker else None,
             )
-            await run_worker(role, stop)
+            async with asyncio.TaskGroup() as loops:
+                loops.create_task(run_worker(role, stop))
+                if engine.broker:
+                    relay = Relay(
+                        engine.broker.outbox,
+                        engine.broker.courier,
+                        engine.ledger,
+                        Alarm(settings.alarm_url),
+                        lanes=range(settings.lanes),
+                        claim_idle_s=settings.claim_idle_s,
+                    )
+                    loops.create_task(run_relay(relay, stop))
 
     return main
 
@@ -91,9 +105,10 @@ def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-            failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s)
+            delays = engine.broker.delays if engine.broker else None
+            failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s, delays)
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-            await run_keeper(role, afterlife, failures, payments, stop)
+            await run_keeper(role, afterlife, failures, payments, stop, delays)
 
     return main
 

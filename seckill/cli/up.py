@@ -31,6 +31,7 @@ from seckill.ledgers.migrating import migrate, pending
 from seckill.loops import Stop
 from seckill.operator_desk import OperatorDesk
 from seckill.settings import TABLE, Secret, Settings
+from seckill.transports.amqp import check_broker
 from seckill.web.auth import mint_buyer_token
 from seckill.web.schemas import to_ms
 from seckill.web.server import bind, serve
@@ -165,8 +166,7 @@ async def _announce(
 
 async def _prepare_ledger(settings: Settings) -> None:
     if settings.broker_url:
-        async with open_engine(settings):  # says that there is none yet, before anything is started
-            pass
+        await check_broker(settings.broker_url)  # refused before anything is started
     await pending(settings.database_url)  # a database that does not answer is given up sooner than by a migration
     await migrate(settings.database_url)
 

@@ -4,7 +4,8 @@
                                    total, available, admitted, released, opened_ms
     seckill:{k}:buyers:R   hash    user → the user's orders in this round, separated by blanks, each
                                    seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over)
-    seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`
+    seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`,
+                                   or `relay` when RabbitMQ carries the orders
     seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
     seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for the own ones
     seckill:states         channel order states as they are committed, for everyone who waits
@@ -19,6 +20,7 @@ STATES_CHANNEL = "seckill:states"
 VERSIONS_CHANNEL = "seckill:versions"
 LEDGER = "seckill:ledger"
 WORKERS_GROUP = "workers"
+RELAY_GROUP = "relay"
 
 
 def round_(ref: RoundRef) -> str:

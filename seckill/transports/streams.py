@@ -32,18 +32,19 @@ def parse(lane: int, entry_id: bytes, fields: Mapping[bytes, bytes] | None) -> D
 
 
 class StreamTransport:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, group: str = keys.WORKERS_GROUP) -> None:
         self._client = connect(url)
+        self._group = group
         # Nobody else ever has this name, so what is pending under it is either ours or a dead worker's.
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._lanes: list[int] = []
 
     async def prepare(self, lanes: Sequence[int]) -> None:
         for lane in lanes:
-            with _translated():
+            with translated():
                 try:
                     # From 0, never from $: what was admitted before the first worker came must not be passed over.
-                    await self._client.xgroup_create(keys.orders(lane), keys.WORKERS_GROUP, id="0", mkstream=True)
+                    await self._client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
                 except exceptions.ResponseError as error:
                     if not str(error).startswith("BUSYGROUP"):
                         raise
@@ -51,11 +52,11 @@ class StreamTransport:
 
     async def read(self, count: int, wait_s: float) -> list[Delivery]:
         streams: dict[Any, Any] = {keys.orders(lane): ">" for lane in self._lanes}
-        with _translated():
+        with translated():
             async with asyncio.timeout(wait_s + GRACE_S):
                 try:
                     reply = await self._client.xreadgroup(
-                        keys.WORKERS_GROUP,
+                        self._group,
                         self.consumer,
                         streams,
                         count=count,
@@ -79,12 +80,12 @@ class StreamTransport:
         for lane in self._lanes:
             if len(taken) >= count:
                 break
-            with _translated():
+            with translated():
                 async with asyncio.timeout(GRACE_S):
                     try:
                         _, entries, _deleted = await self._client.xautoclaim(
                             keys.orders(lane),
-                            keys.WORKERS_GROUP,
+                            self._group,
                             self.consumer,
                             min_idle_time=int(idle_s * 1000),
                             count=count - len(taken),
@@ -103,9 +104,9 @@ class StreamTransport:
             by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
         acknowledged = deleted = 0
         for lane, ids in by_lane.items():
-            with _translated():
+            with translated():
                 async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=True) as pipeline:
-                    pipeline.xack(keys.orders(lane), keys.WORKERS_GROUP, *ids)
+                    pipeline.xack(keys.orders(lane), self._group, *ids)
                     pipeline.xdel(keys.orders(lane), *ids)
                     counts = await pipeline.execute()
             acknowledged += counts[0]
@@ -113,7 +114,7 @@ class StreamTransport:
         return Settled(acknowledged, deleted)
 
     async def backlog(self, lanes: Collection[int]) -> int:
-        with _translated():
+        with translated():
             async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=False) as pipeline:
                 for lane in lanes:
                     pipeline.xlen(keys.orders(lane))
@@ -122,14 +123,14 @@ class StreamTransport:
     async def retire_consumers(self, idle_s: float) -> int:
         retired = 0
         for lane in self._lanes:
-            with _translated():
+            with translated():
                 async with asyncio.timeout(GRACE_S):
                     retired += int(
                         await self._client.eval(
                             _RETIRE,
                             1,
                             keys.orders(lane),
-                            keys.WORKERS_GROUP,
+                            self._group,
                             int(idle_s * 1000),
                             self.consumer,
                         )
@@ -153,12 +154,12 @@ class StreamTransport:
                 yield announced
 
     async def _publish(self, channel: str, message: object) -> None:
-        with _translated():
+        with translated():
             async with asyncio.timeout(GRACE_S):
                 await self._client.publish(channel, msgspec.json.encode(message))
 
     async def _published(self, channel: str, type_: type[T]) -> AsyncGenerator[T]:
-        with _translated():
+        with translated():
             async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
                 await pubsub.subscribe(channel)
                 async for message in pubsub.listen():
@@ -169,7 +170,7 @@ class StreamTransport:
 
 
 @contextmanager
-def _translated() -> Any:
+def translated() -> Any:
     try:
         yield
     except (exceptions.RedisError, TimeoutError, OSError) as error:

@@ -1,0 +1,261 @@
+"""The whole engine with RabbitMQ: relay, worker and keeper as their roles run them, in this process."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiormq
+import pytest
+
+from seckill import keeper as keeper_module
+from seckill.afterlife import Afterlife
+from seckill.alarms import Alarm
+from seckill.catalogue import Catalogue
+from seckill.errors import TransportUnavailable
+from seckill.failures import Failures
+from seckill.fulfilment import Worker, run_worker
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.keeper import Keeper, run_keeper
+from seckill.ledgers.migrating import migrate
+from seckill.loops import Stop
+from seckill.payments import Payments
+from seckill.relaying import Relay, run_relay
+from seckill.settings import Secret, Settings
+from seckill.wiring import Engine, open_engine
+from tests.api.conftest import ADMIN_KEY, JWT_SECRET, OPERATOR, Node, buyer, make_node
+from tests.fixtures.rabbitmq import RabbitServer
+
+PATIENCE_S = 30.0
+RETRY_DELAYS_S = (0.2, 0.3)
+NEVER_S = 3600.0
+
+
+@pytest.fixture
+def settings(redis_url: str, rabbit: RabbitServer, tmp_path: Path) -> Settings:
+    return Settings(
+        redis_url=redis_url,
+        broker_url=rabbit.url(),
+        database_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+        jwt_secret=JWT_SECRET,
+        admin_key=Secret(ADMIN_KEY),
+        durability="fast",
+        gate_timeout_s=5,
+        backlog_max=1000,
+        lanes=4,
+        retry_delays_s=RETRY_DELAYS_S,
+    )
+
+
+@asynccontextmanager
+async def at_work(settings: Settings, engine: Engine, *, heed: bool = True) -> AsyncIterator[None]:
+    """The loops of the roles. Without `heed`, the keeper does not listen to the broker's reminders."""
+    assert engine.broker is not None
+    stop, alarm = Stop(), Alarm("")
+    lanes = range(settings.lanes)
+    worker = Worker(
+        engine.transport,
+        engine.ledger,
+        stop,
+        lanes=lanes,
+        claim_idle_s=1,
+        retry_delay_s=settings.retry_delays_s[0],
+        delays=engine.broker.delays,
+    )
+    relay = Relay(engine.broker.outbox, engine.broker.courier, engine.ledger, alarm, lanes=lanes, claim_idle_s=1)
+    keeper = Keeper(
+        engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+    )
+    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+    failures = Failures(engine.ledger, alarm, settings.retry_delays_s, engine.broker.delays)
+    payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
+    delays = engine.broker.delays if heed else None
+    async with asyncio.TaskGroup() as roles:
+        roles.create_task(run_worker(worker, stop))
+        roles.create_task(run_relay(relay, stop))
+        roles.create_task(run_keeper(keeper, afterlife, failures, payments, stop, delays))
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+async def until_state(node: Node, order_id: str, user: str, state: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            shown = (await node.http.get(f"/v1/orders/{order_id}", headers=buyer(user))).json()
+            if shown.get("state") == state:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def until_dead(node: Node) -> dict[str, Any]:
+    async with asyncio.timeout(PATIENCE_S):
+        while not (dead := (await node.http.get("/v1/admin/dead", headers=OPERATOR)).json()["dead"]):
+            await asyncio.sleep(0.05)
+    (letter,) = dead
+    found: dict[str, Any] = letter
+    return found
+
+
+async def messages(settings: Settings, queue: str) -> list[Any]:
+    connection = await aiormq.connect(settings.broker_url)
+    channel = await connection.channel()
+    found = []
+    while (message := await channel.basic_get(queue, no_ack=True)).delivery.name == "Basic.GetOk":
+        found.append(json.loads(message.body))
+    await connection.close()
+    return found
+
+
+async def test_orders_reach_the_ledger(settings: Settings, node: Node, engine: Engine) -> None:
+    sale = await node.create(units=50)
+    orders = {f"u{i}": (await node.buy(sale, f"u{i}")).json()["order_id"] for i in range(50)}
+    async with at_work(settings, engine):
+        for user, order_id in orders.items():
+            await until_state(node, order_id, user, "unpaid")
+        (found,) = await engine.ledger.sales()
+        assert await engine.transport.backlog([found.round.lane]) == 0
+    tally = await engine.ledger.tally(found.round.id)
+    assert tally is not None
+    assert (tally.sold, tally.unpaid) == (50, 50)
+
+
+async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Settings) -> None:
+    """Buyers are answered, and the orders wait in the streams. Whoever reads them there finds them all."""
+    await migrate(settings.database_url)
+    async with open_engine(replace(settings, broker_url="amqp://127.0.0.1:1/")) as engine:
+        node = await make_node(settings, engine)
+        sale = await node.create(units=3)
+        await node.refresh()
+        responses = [await node.buy(sale, f"u{i}") for i in range(4)]
+        assert [response.status_code for response in responses] == [202, 202, 202, 409]
+        with pytest.raises(TransportUnavailable, match="RabbitMQ cannot be reached"):
+            await node.worker.read_and_record(wait_s=0)
+        (found,) = await engine.ledger.sales()
+        assert await engine.transport.backlog([found.round.lane]) == 3
+        await node.http.aclose()
+    async with open_engine(replace(settings, broker_url="")) as engine:
+        node = await make_node(settings, engine)
+        await node.work()
+        tally = await engine.ledger.tally(found.round.id)
+        assert tally is not None
+        assert tally.sold == 3
+        await node.http.aclose()
+
+
+@pytest.mark.parametrize("heed", [True, False], ids=["woken", "swept"])
+async def test_a_poison_entry_goes_through_the_retry_queues_to_the_final_one(
+    settings: Settings, node: Node, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch, heed: bool
+) -> None:
+    """M17: woken by the retry queues alone (the sweep would come in an hour), or by the sweep alone."""
+    if heed:
+        monkeypatch.setattr(keeper_module, "RETRY_EVERY_S", NEVER_S)
+    swept = asyncio.Event()
+    look = engine.ledger.letters_due
+
+    async def letters_due(count: int) -> Any:
+        swept.set()
+        return await look(count)
+
+    monkeypatch.setattr(engine.ledger, "letters_due", letters_due)
+    sale = await node.create(units=10)
+    good = (await node.buy(sale, "ann")).json()["order_id"]
+    async with at_work(settings, engine, heed=heed):
+        await swept.wait()  # so that the sweep's first time is over
+        (found,) = await engine.ledger.sales()
+        client: Any = connect(redis_url)
+        await client.xadd(keys.orders(found.round.lane), {"order": "{garbage"})
+        await client.aclose()
+        await until_state(node, good, "ann", "unpaid")
+        letter = await until_dead(node)
+    assert len(letter["history"]) == 1 + len(RETRY_DELAYS_S)
+    prefix = engine.transport._topology.prefix  # type: ignore[attr-defined]
+    (final,) = await messages(settings, f"{prefix}.dead")
+    assert final["payload"] == "{garbage"
+    assert "cannot be read" in final["reason"]
+    for delay_s in RETRY_DELAYS_S:
+        assert await messages(settings, f"{prefix}.retry.{delay_s:g}s") == []
+
+
+async def test_the_delay_queue_wakes_the_expiry_sweep(
+    settings: Settings, node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M12: the sweep itself would come in an hour."""
+    monkeypatch.setattr(keeper_module, "EXPIRE_EVERY_S", NEVER_S)
+    swept = asyncio.Event()
+    expire = engine.ledger.expire_due
+
+    async def expire_due(count: int) -> Any:
+        swept.set()
+        return await expire(count)
+
+    monkeypatch.setattr(engine.ledger, "expire_due", expire_due)
+    sale = await node.create(units=1, pay_within_s=1)
+    async with at_work(settings, engine):
+        await swept.wait()
+        order_id = (await node.buy(sale, "ann")).json()["order_id"]
+        await until_state(node, order_id, "ann", "expired")
+        async with asyncio.timeout(PATIENCE_S):
+            while (await node.buy(sale, "bob")).status_code != 202:  # the unit is on sale again
+                await node.refresh()
+                await asyncio.sleep(0.05)
+
+
+async def test_the_setting_may_change_with_orders_in_flight(settings: Settings, redis_url: str) -> None:
+    """Broker → streams → broker, with workers that never settle before the last one: exactly one row for each."""
+    await migrate(settings.database_url)
+    orders: dict[str, str] = {}
+    sale: dict[str, Any] = {}
+    for step, url in enumerate([settings.broker_url, "", settings.broker_url]):
+        async with open_engine(replace(settings, broker_url=url)) as engine:
+            node = await make_node(settings, engine)
+            sale = sale or await node.create(units=100)
+            await node.refresh()
+            for i in range(10):
+                user = f"u{step}-{i}"
+                orders[user] = (await node.buy(sale, user)).json()["order_id"]
+            await engine.transport.prepare(range(settings.lanes))
+            if engine.broker is not None:
+                relay = Relay(
+                    engine.broker.outbox,
+                    engine.broker.courier,
+                    engine.ledger,
+                    Alarm(""),
+                    lanes=range(settings.lanes),
+                    claim_idle_s=0,
+                )
+                await relay.prepare()
+                await relay.relay(wait_s=0)
+            taken: set[str] = set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2):  # taken, and then this worker dies
+                    while len(taken) < 10 * (step + 1):
+                        taken |= {delivery.entry_id for delivery in await engine.transport.read(500, 1)}
+            assert taken, "there was something in flight"
+            await node.http.aclose()
+    async with open_engine(replace(settings, broker_url="")) as engine:
+        node = await make_node(settings, engine)
+        while await node.worker.read_and_record(wait_s=0) or await node.worker.take_over():
+            pass
+        for user, order_id in orders.items():
+            await until_state(node, order_id, user, "unpaid")
+        (found,) = await engine.ledger.sales()
+        tally = await engine.ledger.tally(found.round.id)
+        assert tally is not None
+        assert (tally.sold, tally.recorded) == (30, 30)
+        await node.http.aclose()
+    async with open_engine(settings) as engine:  # what the broker still has is recognised
+        node = await make_node(settings, engine)
+        seen = 0
+        while found_now := await node.worker.read_and_record(wait_s=2):
+            seen += found_now
+        assert seen > 0
+        tally = await engine.ledger.tally(found.round.id)
+        assert tally is not None
+        assert (tally.sold, tally.recorded) == (30, 30)
+        await node.http.aclose()
