@@ -21,7 +21,6 @@ run: install ## A running sale on this machine, with everything it needs
 .PHONY: test
 test: .venv/test ## The whole test suite, on real servers
 	@scripts/get-servers .venv/servers
-	@scripts/get-rabbitmq .venv/servers
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
