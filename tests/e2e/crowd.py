@@ -10,7 +10,7 @@ import httpx2
 
 from tests.e2e.stack import Stack
 
-TRIES_MAX = 400
+TRIES_MAX = 2000  # of 50 ms: a slow machine may need a minute to start everything again
 UNCLEAR = {"unknown", "not_ready", "overloaded"}
 
 

@@ -16,10 +16,10 @@ from tests.fixtures.rabbitmq import RabbitServer
 
 # In one call of the broker's own tool, which takes a second. `ours` has the rights that the documentation names.
 USERS = r"""
-rabbit_auth_backend_internal:add_user(<<"weak">>, <<"weak">>, <<>>),
-rabbit_auth_backend_internal:add_user(<<"ours">>, <<"ours">>, <<>>),
-rabbit_vhost:add(<<"closed">>, <<>>),
-rabbit_vhost:add(<<"readonly">>, <<>>),
+catch rabbit_auth_backend_internal:add_user(<<"weak">>, <<"weak">>, <<>>),
+catch rabbit_auth_backend_internal:add_user(<<"ours">>, <<"ours">>, <<>>),
+catch rabbit_vhost:add(<<"closed">>, <<>>),
+catch rabbit_vhost:add(<<"readonly">>, <<>>),
 Rights = <<"^(seckill|amq)\\..*">>,
 rabbit_auth_backend_internal:set_permissions(<<"weak">>, <<"readonly">>, <<"^$">>, <<"^$">>, <<".*">>, <<>>),
 rabbit_auth_backend_internal:set_permissions(<<"ours">>, <<"/">>, Rights, Rights, Rights, <<>>).
