@@ -32,6 +32,7 @@ for _command in (
     "sale:app",
     "dead:app",
     "token:app",
+    "audit:audit",
     "doctor:doctor",
 ):
     _module, _, _name = _command.partition(":")

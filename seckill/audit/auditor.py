@@ -1,0 +1,202 @@
+"""One reading after the other, each with a verdict for every invariant.
+
+A reading always takes the counters: a few statements, whatever the number of orders. The orders are compared one by one
+when they are wanted in full, when the counters look wrong, and otherwise as often as it costs a hundredth of the time.
+
+Whatever looks wrong is read a second time, and counts only if it is still so: what is broken stays broken, while a
+server that was restarted in the middle of a reading may show things that never were.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from seckill.audit.comparing import compare_orders
+from seckill.audit.counting import Reading, judge, units_of
+from seckill.audit.gate import GateReader, GateRound
+from seckill.audit.ledger import LedgerReader
+from seckill.audit.progress import judge_progress
+from seckill.audit.report import INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.telling import Teller
+from seckill.errors import GateUnavailable, LedgerUnavailable, SeckillError, StartError
+from seckill.numbers import PublicIds
+from seckill.settings import Settings
+
+# The share of the time that goes into comparing orders one by one: one part of so many.
+PARTS_OF_TIME = 100
+BEFORE_SECOND_LOOK_S = 0.1
+ALL = tuple(invariant.name for invariant in INVARIANTS)
+
+Look = Callable[[], Awaitable[Notes]]
+
+
+class Auditor:
+    def __init__(
+        self,
+        ledger: LedgerReader,
+        gate: GateReader,
+        *,
+        every_round: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._gate = gate
+        self._every_round = every_round
+        self._monotonic = monotonic
+        self._one_at_a_time = asyncio.Lock()
+        self._readings: list[Reading] = []
+        self._key: bytes | None = None
+        self._compared = Notes()
+        self._compared_ms = 0
+        self._compare_at_s = 0.0
+        self._cut_short = False
+        self._reasons: frozenset[object] = frozenset()
+
+    async def read(self, *, full: bool = False) -> Report:
+        async with self._one_at_a_time:
+            began_s = self._monotonic()
+            self._readings = []
+            notes = await _twice(self._count)
+            reasons = frozenset(notes.keys()) | _reasons_to_look(self._readings)
+            if self._readings and (full or self._monotonic() >= self._compare_at_s or reasons - self._reasons):
+                await self._compare_now()
+            self._reasons = reasons
+            both = Notes()
+            both.take(notes)
+            both.take(self._compared)
+            return Report(
+                at_ms=_at_ms(self._readings),
+                orders_at_ms=self._compared_ms,
+                took_ms=int((self._monotonic() - began_s) * 1000),
+                units=tuple(filter(None, map(units_of, self._readings))),
+                results=tuple(_result(invariant, both) for invariant in INVARIANTS),
+            )
+
+    async def _compare_now(self) -> None:
+        began_s = self._monotonic()
+        self._compared = await _twice(self._compare)
+        ended_s = self._monotonic()
+        # A server that went away in the middle is asked again at the next reading.
+        pause_s = 0.0 if self._cut_short else PARTS_OF_TIME * (ended_s - began_s)
+        self._compare_at_s = ended_s + pause_s
+        self._compared_ms = _at_ms(self._readings)
+
+    def teller(self) -> Teller:
+        """Knows how sales and orders are called outside. Before the ledger has answered there is nothing to call."""
+        key = self._key or b""
+        return Teller(PublicIds(key, "sale"), PublicIds(key, "order"))
+
+    async def _count(self) -> Notes:
+        notes = Notes()
+        try:
+            self._readings = await self._take_readings()
+            for reading in self._readings:
+                judge(reading, notes)
+            await judge_progress(self._readings, self._ledger, notes)
+        except SeckillError as error:
+            notes.unsure.append(Unsure(ALL, str(error)))
+        return notes
+
+    async def _take_readings(self) -> list[Reading]:
+        if self._key is None:
+            self._key = await self._ledger.id_key()
+        rounds = await (self._ledger.all_rounds() if self._every_round else self._ledger.recent_rounds())
+        gates: Sequence[GateRound | str]
+        try:
+            await self._check_binding()
+            gates = await self._gate.rounds(rounds)
+        except GateUnavailable as error:
+            gates = [str(error)] * len(rounds)
+        after = await self._ledger.rounds([round_.id for round_ in rounds])
+        return [
+            Reading(before=round_, gate=gate, after=after[round_.id])
+            for round_, gate in zip(rounds, gates, strict=True)
+            if round_.id in after
+        ]
+
+    async def _check_binding(self) -> None:
+        """Round 1 of another ledger is not our round 1."""
+        bound = await self._gate.ledger()
+        if bound and self._key and bound != hashlib.blake2b(self._key, digest_size=16).hexdigest():
+            raise GateUnavailable("The gate holds the rounds of another database: check the two addresses.")
+
+    async def _compare(self) -> Notes:
+        notes = Notes()
+        try:
+            await compare_orders(self._readings, self._ledger, self._gate, self._take_readings, notes)
+        except (GateUnavailable, LedgerUnavailable) as error:
+            self._cut_short = True
+            return Notes(unsure=[Unsure(ALL, str(error))])
+        self._cut_short = False
+        return notes
+
+
+async def _twice(look: Look) -> Notes:
+    first = await look()
+    if not first.findings:
+        return first
+    await asyncio.sleep(BEFORE_SECOND_LOOK_S)
+    second = await look()
+    second.only(first.keys())
+    return second
+
+
+def _reasons_to_look(readings: Sequence[Reading]) -> frozenset[object]:
+    """A round that was opened or rebuilt since; or with nothing queued, and yet more admitted than the ledger has."""
+    found: set[object] = set()
+    for reading in readings:
+        if reading.why_not() is None and isinstance(reading.gate, GateRound):
+            found.add(("opening", reading.id, reading.gate.epoch, reading.gate.opened_ms))
+            missing = reading.gate.admitted - reading.after.written - reading.after.buried
+            if reading.gate.backlog == 0 and missing > 0:
+                found.add(("missing", reading.id, missing))
+    return frozenset(found)
+
+
+def _at_ms(readings: Sequence[Reading]) -> int:
+    return readings[0].after.now_ms if readings else int(time.time() * 1000)
+
+
+def _result(invariant: Invariant, notes: Notes) -> Result:
+    findings = tuple(finding for finding in notes.findings if finding.invariant == invariant.name)
+    reasons = tuple(dict.fromkeys(unsure.reason for unsure in notes.unsure if invariant.name in unsure.invariants))
+    verdict = Verdict.BROKEN if findings else Verdict.UNKNOWN if reasons else Verdict.HOLDS
+    return Result(
+        invariant=invariant,
+        verdict=verdict,
+        figures=_figures(invariant.name, notes.checked),
+        findings=findings,
+        reasons=reasons,
+    )
+
+
+_LOOKED_AT = {
+    "stock": ("rounds",),
+    "epoch": ("rounds",),
+    "counters": ("rounds",),
+    "progress": ("rounds",),
+    "buyers": ("buyers",),
+    "limit": ("buyers",),
+    "give_back": ("buyers",),
+    "lost": ("buyers", "entries"),
+    "queue": ("entries",),
+}
+
+
+def _figures(name: str, checked: dict[str, int]) -> str:
+    return ", ".join(f"{checked.get(what, 0):,} {what}" for what in _LOOKED_AT.get(name, ("orders",)))
+
+
+@asynccontextmanager
+async def open_auditor(settings: Settings, *, every_round: bool = False) -> AsyncIterator[Auditor]:
+    if not settings.redis_url or not settings.database_url:
+        raise StartError("There is nothing to audit: set SECKILL_REDIS_URL and SECKILL_DATABASE_URL.")
+    ledger = LedgerReader(settings.database_url)
+    gate = GateReader(settings.redis_url)
+    try:
+        yield Auditor(ledger, gate, every_round=every_round)
+    finally:
+        await gate.close()
+        await ledger.close()
