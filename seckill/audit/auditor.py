@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from seckill.audit.comparing import compare_orders
 from seckill.audit.counting import Reading, judge, units_of
-from seckill.audit.gate import GateReader, GateRound
+from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.progress import judge_progress
 from seckill.audit.report import INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
@@ -71,6 +71,7 @@ class Auditor:
                 orders_at_ms=self._compared_ms,
                 took_ms=int((self._monotonic() - began_s) * 1000),
                 units=tuple(filter(None, map(units_of, self._readings))),
+                lost=tuple((reading.id, reading.after.sale_id) for reading in self._readings if reading.lost()),
                 results=tuple(_result(invariant, both) for invariant in INVARIANTS),
             )
 
@@ -103,12 +104,12 @@ class Auditor:
         if self._key is None:
             self._key = await self._ledger.id_key()
         rounds = await (self._ledger.all_rounds() if self._every_round else self._ledger.recent_rounds())
-        gates: Sequence[GateRound | str]
+        gates: Sequence[GateRound | Absent]
         try:
             await self._check_binding()
             gates = await self._gate.rounds(rounds)
         except GateUnavailable as error:
-            gates = [str(error)] * len(rounds)
+            gates = [Absent(str(error))] * len(rounds)
         after = await self._ledger.rounds([round_.id for round_ in rounds])
         return [
             Reading(before=round_, gate=gate, after=after[round_.id])

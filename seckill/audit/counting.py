@@ -12,17 +12,17 @@ Whatever moves between the readings moves both of them to the safe side. The epo
 from dataclasses import dataclass
 from functools import partial
 
-from seckill.audit.gate import GateRound
+from seckill.audit.gate import Absent, GateRound
 from seckill.audit.ledger import LedgerRound
 from seckill.audit.report import OF_GATE, Finding, Notes, Units, Unsure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One round: the ledger, then the gate (or why it has no counters), then the ledger again."""
+    """One round: the ledger, then the gate, then the ledger again."""
 
     before: LedgerRound
-    gate: GateRound | str
+    gate: GateRound | Absent
     after: LedgerRound
 
     @property
@@ -31,8 +31,8 @@ class Reading:
 
     def why_not(self) -> str | None:
         """Why gate and ledger cannot be compared now; None if they can."""
-        if isinstance(self.gate, str):
-            return self.gate
+        if isinstance(self.gate, Absent):
+            return self.gate.reason
         if self.gate.preparing:
             return f"round {self.id} is being opened or rebuilt: the gate admits nobody"
         if self.before.epoch != self.after.epoch:
@@ -43,12 +43,18 @@ class Reading:
 
     def gone_in_order(self) -> bool:
         """All its orders have come to rest, so nothing is missing if the gate no longer has it."""
-        return isinstance(self.gate, str) and self.before.at_rest and self.after.at_rest
+        missing = isinstance(self.gate, Absent) and self.gate.missing
+        return missing and self.before.at_rest and self.after.at_rest
+
+    def lost(self) -> bool:
+        """The gate answers, and does not have the round, or keeps it closed until it is rebuilt."""
+        away = self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
+        return away and not self.gone_in_order()
 
     def same_opening(self, later: "Reading") -> bool:
         """Nothing was rebuilt between the two."""
         mine, its = self.gate, later.gate
-        if isinstance(mine, str) or isinstance(its, str) or its.preparing:
+        if isinstance(mine, Absent) or isinstance(its, Absent) or its.preparing:
             return False
         return (mine.epoch, mine.opened_ms) == (its.epoch, its.opened_ms)
 
@@ -70,7 +76,7 @@ def judge(reading: Reading, notes: Notes) -> None:
 def units_of(reading: Reading) -> Units | None:
     """For people. Under load the brackets of two readings may be a moment apart, so they are shown as at least 0."""
     gate, ledger = reading.gate, reading.after
-    if isinstance(gate, str) or gate.preparing:
+    if isinstance(gate, Absent) or gate.preparing:
         return None
     return Units(
         round_id=ledger.id,
@@ -93,7 +99,7 @@ def _judge_epoch(reading: Reading, notes: Notes) -> None:
     """Another epoch or opening is in order as long as the gate admits nobody. `after` is what counts: whoever opens the
     gate has noted it in the ledger before."""
     gate, before, after = reading.gate, reading.before, reading.after
-    if isinstance(gate, str) or gate.preparing or before.epoch != after.epoch:
+    if isinstance(gate, Absent) or gate.preparing or before.epoch != after.epoch:
         return
     add = partial(_finding, after, "epoch")
     if gate.epoch != after.epoch:

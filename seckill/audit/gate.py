@@ -55,6 +55,14 @@ class GateRound:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """Why there are no counters. `missing`: the gate answers, and does not have the round."""
+
+    reason: str
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """One order in a buyer's record."""
 
@@ -140,8 +148,8 @@ class GateReader:
             bound: Any = await self._client.get(keys.LEDGER)
         return None if bound is None else bound.decode()
 
-    async def rounds(self, refs: Sequence[keys.RoundRef]) -> list[GateRound | str]:
-        """In their order. Instead of a round's counters: why there are none."""
+    async def rounds(self, refs: Sequence[keys.RoundRef]) -> list[GateRound | Absent]:
+        """In their order."""
         async with _translated():
             if not self._sha:
                 self._sha = await self._client.script_load(_SOURCE)
@@ -205,18 +213,18 @@ class GateReader:
         await self._client.aclose()
 
 
-def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | str:
+def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     if isinstance(reply, exceptions.ResponseError):
-        return f"the gate cannot read round {ref.id} ({reply})"
+        return Absent(f"the gate cannot read round {ref.id} ({reply})")
     now_ms, buyers, backlog, oldest, *pairs = reply
     if not pairs:
-        return f"the gate does not have round {ref.id}"
+        return Absent(f"the gate does not have round {ref.id}", missing=True)
     values = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
     unread = [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
     if unread:
-        return f"round {ref.id} has no number as its {unread[0]} in the gate"
+        return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate")
     return GateRound(
         now_ms=now_ms,
         buyers=buyers,

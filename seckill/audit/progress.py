@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from seckill.audit.counting import Reading
+from seckill.audit.gate import Absent
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.report import Finding, Notes
 
@@ -31,7 +32,7 @@ async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, note
     stuck: set[int] = set()
     for reading in readings:
         gate, lane = reading.gate, reading.before.lane
-        if isinstance(gate, str) or gate.oldest_entry_ms is None or lane in stuck:
+        if isinstance(gate, Absent) or gate.oldest_entry_ms is None or lane in stuck:
             continue
         if gate.now_ms - gate.oldest_entry_ms > STUCK_MS:
             stuck.add(lane)

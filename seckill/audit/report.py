@@ -136,6 +136,7 @@ class Report:
     orders_at_ms: int  # when the orders were last compared one by one
     took_ms: int
     units: tuple[Units, ...]
+    lost: tuple[tuple[int, int], ...]  # round and sale: what the gate does not have, or keeps closed
     results: tuple[Result, ...]
 
     @property

@@ -33,6 +33,7 @@ for _command in (
     "dead:app",
     "token:app",
     "audit:audit",
+    "repair:repair",
     "doctor:doctor",
 ):
     _module, _, _name = _command.partition(":")

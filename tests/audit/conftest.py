@@ -12,7 +12,7 @@ from seckill.audit import Auditor, open_auditor
 from seckill.audit.report import Finding
 from seckill.gates import keys
 from seckill.gates.redis import connect
-from seckill.ledgers import open_ledger
+from seckill.ledgers import SqlLedger, open_ledger
 from seckill.settings import Secret, Settings
 from seckill.wiring import Engine, open_engine
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, buyer, make_node
@@ -29,6 +29,7 @@ class World:
     engine: Engine
     auditor: Auditor
     redis: Any
+    ledger: SqlLedger
     settings: Settings
     sale: dict[str, Any] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)  # user → order number
@@ -76,20 +77,12 @@ class World:
         return keys.orders((await self.ref()).lane)
 
     async def sql(self, statement: str, **parameters: Any) -> None:
-        ledger = open_ledger(self.settings.database_url)
-        try:
-            async with ledger.database.writers.begin() as connection:
-                await connection.execute(text(statement), parameters)
-        finally:
-            await ledger.close()
+        async with self.ledger.database.writers.begin() as connection:
+            await connection.execute(text(statement), parameters)
 
     async def query(self, statement: str, **parameters: Any) -> list[Any]:
-        ledger = open_ledger(self.settings.database_url)
-        try:
-            async with ledger.database.readers.connect() as connection:
-                return list(await connection.execute(text(statement), parameters))
-        finally:
-            await ledger.close()
+        async with self.ledger.database.readers.connect() as connection:
+            return list(await connection.execute(text(statement), parameters))
 
     async def found(self) -> dict[str, list[Finding]]:
         """What a full reading finds broken, by invariant."""
@@ -115,13 +108,15 @@ def settings(redis_url: str, ledger_url: str) -> Settings:
 @pytest.fixture
 async def world(settings: Settings) -> AsyncIterator[World]:
     redis: Any = connect(settings.redis_url)
+    ledger = open_ledger(settings.database_url)
     async with open_engine(settings) as engine, open_auditor(settings) as auditor:
         node = await make_node(settings, engine)
-        made = World(node, engine, auditor, redis, settings)
+        made = World(node, engine, auditor, redis, ledger, settings)
         made.sale = await node.create(units=UNITS, limit_per_buyer=LIMIT)
         await node.refresh()
         yield made
         await node.http.aclose()
+    await ledger.close()
     await redis.aclose()
 
 

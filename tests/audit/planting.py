@@ -167,7 +167,7 @@ PLANTINGS = [
         {"admission": ROUND, "buyers": ROUND},
         mended=True,
     ),
-    Planting("the gate is of another epoch", set_in_gate(epoch=7), {"epoch": ROUND}, unsure=True, mended=True),
+    Planting("the gate is of another epoch", set_in_gate(epoch=7), {"epoch": ROUND}, unsure=True),
     Planting(
         "the ledger is of another epoch", sql("UPDATE rounds SET epoch = 2"), {"epoch": ROUND}, unsure=True, mended=True
     ),
@@ -175,7 +175,7 @@ PLANTINGS = [
     Planting("the gate's rules are newer than the ledger's", set_in_gate(revision=9), {"epoch": ROUND}, mended=True),
     Planting("the gate forgot a buyer", forget_buyer, {"admission": "ann", "buyers": ROUND}, mended=True),
     Planting("the gate has a buyer that never was", invent_buyer, {"lost": "zoe", "buyers": ROUND}),
-    Planting("a buyer's record cannot be read", record("zoe", lambda _: "x"), {"buyers": "zoe"}),
+    Planting("a buyer's record cannot be read", record("zoe", lambda _: "x"), {"buyers": "zoe"}, mended=True),
     Planting(
         "given back in the gate, though not decided",
         both(record("ann", lambda text: text[:-1] + "0"), in_gate(released=1, available=1)),
@@ -216,6 +216,7 @@ PLANTINGS = [
         "another slot in the ledger than in the gate",
         sql("UPDATE orders SET slot = 9, active_slot = 9 WHERE id = :id"),
         {"orders": "ann"},
+        mended=True,
     ),
     Planting(
         "another key in the gate than in the ledger",
@@ -288,5 +289,6 @@ PLANTINGS = [
         "unpaid long after its time",
         sql(f"UPDATE orders SET recorded_ms = 0, expires_ms = {HOUR_MS} WHERE id = :id"),
         {"progress": "ann"},
+        mended=True,
     ),
 ]
