@@ -23,7 +23,7 @@ from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
 UNITS = 300
-SECONDS_MAX = 150.0
+SECONDS_MAX = 240.0
 READINGS_MIN = 30
 KILLS = {"worker": 2, "keeper": 1, "api": 1, "valkey": 1}
 STATES = {"paid", "cancelled", "expired"}
@@ -129,8 +129,10 @@ async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_u
         assert watching.returncode == 1, "something was broken"
         # The keeper has seen it, too: it tells people once, and pauses the sale as it was told to.
         async with asyncio.timeout(60):
-            while (await crowd.press("late")).json()["code"] != "paused":
-                await asyncio.sleep(0.1)
+            for number in itertools.count():
+                if (await crowd.press(f"late-{number}")).json().get("code") == "paused":
+                    break
+                await asyncio.sleep(0.2)
         assert all(crowd.orders["buyer-7"] in line for line in stack.lines('"invariant": "admission"'))
         assert len(stack.lines('"invariant": "admission"')) == 1
     finally:
