@@ -27,6 +27,7 @@ from seckill.settings import Settings
 # The share of the time that goes into comparing orders one by one: one part of so many.
 PARTS_OF_TIME = 100
 BEFORE_SECOND_LOOK_S = 0.1
+PROGRESS_EVERY_S = 5.0
 ALL = tuple(invariant.name for invariant in INVARIANTS)
 
 Look = Callable[[], Awaitable[Notes]]
@@ -52,6 +53,8 @@ class Auditor:
         self._compared_ms = 0
         self._compare_at_s = 0.0
         self._cut_short = False
+        self._progress = Notes()
+        self._progress_at_s = 0.0
         self._reasons: frozenset[object] = frozenset()
         self._buyers: dict[tuple[int, int, int], int] = {}  # the most that an opening of a round has had
 
@@ -59,6 +62,8 @@ class Auditor:
         async with self._one_at_a_time:
             began_s = self._monotonic()
             self._readings = []
+            if full:
+                self._progress_at_s = 0.0
             notes = await _twice(self._count)
             reasons = frozenset(notes.keys()) | self._reasons_to_look()
             if self._readings and (full or self._monotonic() >= self._compare_at_s or reasons - self._reasons):
@@ -114,10 +119,18 @@ class Auditor:
             self._readings = await self._take_readings()
             for reading in self._readings:
                 judge(reading, notes)
-            await judge_progress(self._readings, self._ledger, notes)
+            await self._count_waiting(notes)
         except SeckillError as error:
             notes.unsure.append(Unsure(ALL, str(error)))
         return notes
+
+    async def _count_waiting(self, notes: Notes) -> None:
+        """Not every time: it is about minutes."""
+        if self._monotonic() >= self._progress_at_s:
+            self._progress = Notes()
+            await judge_progress(self._readings, self._ledger, self._progress)
+            self._progress_at_s = self._monotonic() + (0.0 if self._progress.findings else PROGRESS_EVERY_S)
+        notes.take(self._progress)
 
     async def _take_readings(self) -> list[Reading]:
         if self._key is None:

@@ -1,17 +1,36 @@
 """Reading a ledger's database: connections that cannot write, and snapshots."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import asyncpg
-from sqlalchemy import URL, BigInteger, ColumnElement, Connection, event, literal_column, make_url
+from sqlalchemy import (
+    ARRAY,
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    String,
+    any_,
+    bindparam,
+    event,
+    func,
+    literal_column,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from seckill.errors import LedgerUnavailable, StartError
+
+AnyRow: TypeAlias = Row[*tuple[Any, ...]]
+AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 
 # A pass over many orders is made of statements that each take much less.
 WITHIN_S = 30.0
@@ -45,12 +64,39 @@ class ReadOnlyDatabase:
             raise StartError(f"There is no audit of {family} databases.")
         now_ms = _SQLITE_NOW_MS if family == "sqlite" else _POSTGRES_NOW_MS
         self.now_ms: ColumnElement[int] = literal_column(now_ms, BigInteger)
+        self._is_sqlite = family == "sqlite"
+        # For single statements, which are of one instant by themselves.
+        self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        if self._is_sqlite:
+            self._snapshots = self._engine.execution_options()
+            event.listen(self._snapshots.sync_engine, "begin", _begin)
+        else:
+            self._snapshots = self._engine
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        """True where the column is in the list of integers that `listed` has made of the parameter `name`. The
+        statement's text is the same for any number of them."""
+        if self._is_sqlite:
+            return column.in_(select(func.json_each(bindparam(name, type_=String)).table_valued("value").c.value))
+        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+
+    def listed(self, numbers: Sequence[int]) -> object:
+        return f"[{','.join(map(str, numbers))}]" if self._is_sqlite else list(numbers)
+
+    async def rows(self, statement: AnySelect, parameters: dict[str, object] | None = None) -> list[AnyRow]:
+        async with self._translated(), self._plain.connect() as connection:
+            return list(await connection.execute(statement, parameters or {}))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        async with self._translated(), self._snapshots.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(WITHIN_S), self._engine.begin() as connection:
-                yield connection
+            async with asyncio.timeout(WITHIN_S):
+                yield
         except (DBAPIError, OSError, TimeoutError) as error:
             told = error.orig if isinstance(error, DBAPIError) else error
             said = (str(told) or type(told).__name__).splitlines()[0]
@@ -71,7 +117,6 @@ def _sqlite(url: URL) -> AsyncEngine:
         hide_parameters=True,
     )
     event.listen(engine.sync_engine, "connect", _only_read)
-    event.listen(engine.sync_engine, "begin", _begin)
     return engine
 
 

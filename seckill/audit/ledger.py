@@ -2,21 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, String, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, exists, func, or_, select, tuple_
 
-from seckill.audit.database import ReadOnlyDatabase
+from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
 from seckill.ledgers.tables import ID_KEY, dead_letters, meta, order_events, orders, outbox, rounds, sales
-
-AnyRow: TypeAlias = Row[*tuple[Any, ...]]
-AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 
 LIVE = ("unpaid", "paid")
 PORTION = 1000
 # How long after its end a round counts as recent.
 RECENT_MS = 24 * 3600 * 1000
 RELEASE = "release"
+
+_OF_ORDER = (
+    "id",
+    "user_id",
+    "quantity",
+    "state",
+    "active_slot",
+    "slot",
+    "request_id",
+    "epoch",
+    "recorded_ms",
+    "expires_ms",
+    "paid_ms",
+    "closed_ms",
+)
+_OF_EVENT = ("order_id", "from_state", "to_state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,20 +98,34 @@ def _moving() -> ColumnElement[bool]:
 
 
 class LedgerReader:
+    """The statements are made once: to make one takes longer than to run it."""
+
     def __init__(self, url: str) -> None:
-        self._database = ReadOnlyDatabase(url)
-        self._counts = self._select_counts()
+        self._database = database = ReadOnlyDatabase(url)
+        self._all_rounds = self._select_counts()
+        self._recent_rounds = self._all_rounds.where(or_(rounds.c.ends_ms + RECENT_MS > database.now_ms, _moving()))
+        self._these_rounds = self._all_rounds.where(database.among(rounds.c.id, "ids"))
+        self._overdue = self._select_overdue()
+        self._waiting = self._select_waiting()
+        self._portion = _select_portion()
+        self._events = (
+            select(*[order_events.c[name] for name in _OF_EVENT])
+            .where(database.among(order_events.c.order_id, "ids"))
+            .order_by(order_events.c.id)
+        )
+        self._releases = select(outbox.c.order_id, outbox.c.done_ms).where(
+            outbox.c.kind == RELEASE, database.among(outbox.c.order_id, "ids")
+        )
+        self._states = select(orders.c.id, orders.c.state).where(database.among(orders.c.id, "ids"))
+        self._letters = select(dead_letters.c.order_id).where(database.among(dead_letters.c.order_id, "ids"))
+        self._with_history = select(order_events.c.order_id).where(database.among(order_events.c.order_id, "ids"))
 
     async def close(self) -> None:
         await self._database.close()
 
     async def id_key(self) -> bytes | None:
-        found = await self._rows(select(meta.c.value).where(meta.c.name == ID_KEY))
+        found = await self._database.rows(select(meta.c.value).where(meta.c.name == ID_KEY))
         return bytes.fromhex(found[0].value) if found else None
-
-    async def _rows(self, statement: AnySelect) -> list[AnyRow]:
-        async with self._database.snapshot() as connection:
-            return list(await connection.execute(statement))
 
     def _select_counts(self) -> AnySelect:
         now_ms = self._database.now_ms
@@ -126,78 +153,68 @@ class LedgerReader:
 
     async def recent_rounds(self) -> list[LedgerRound]:
         """Those that are on, to come or just over, and older ones whose orders are not all at rest."""
-        recent = rounds.c.ends_ms + RECENT_MS > self._database.now_ms
-        return _to_rounds(await self._rows(self._counts.where(or_(recent, _moving()))))
+        return _to_rounds(await self._database.rows(self._recent_rounds))
 
     async def all_rounds(self) -> list[LedgerRound]:
-        return _to_rounds(await self._rows(self._counts))
+        return _to_rounds(await self._database.rows(self._all_rounds))
 
     async def rounds(self, ids: Sequence[int]) -> dict[int, LedgerRound]:
-        found = _to_rounds(await self._rows(self._counts.where(rounds.c.id.in_(ids)))) if ids else []
-        return {round_.id: round_ for round_ in found}
+        found = await self._database.rows(self._these_rounds, {"ids": self._database.listed(ids)}) if ids else []
+        return {round_.id: round_ for round_ in _to_rounds(found)}
 
-    async def now_ms(self) -> int:
-        return int((await self._rows(select(self._database.now_ms.label("now_ms"))))[0].now_ms)
-
-    async def overdue(self, by_ms: int, count: int) -> list[AnyRow]:
-        """Unpaid orders whose time was over so long ago."""
-        return await self._rows(
+    def _select_overdue(self) -> AnySelect:
+        by_ms = bindparam("by_ms", type_=BigInteger)
+        return (
             select(orders.c.id, orders.c.round_id, orders.c.sale_id, orders.c.user_id, orders.c.expires_ms)
             .where(orders.c.state == "unpaid", orders.c.expires_ms < self._database.now_ms - by_ms)
             .order_by(orders.c.expires_ms)
-            .limit(count)
+            .limit(bindparam("count"))
+        )
+
+    async def overdue(self, by_ms: int, count: int) -> list[AnyRow]:
+        """Unpaid orders whose time was over so long ago."""
+        return await self._database.rows(self._overdue, {"by_ms": by_ms, "count": count})
+
+    def _select_waiting(self) -> AnySelect:
+        for_ms = bindparam("for_ms", type_=BigInteger)
+        return (
+            select(outbox.c.order_id, outbox.c.round_id, outbox.c.kind)
+            .where(outbox.c.done_ms.is_(None), outbox.c.created_ms < self._database.now_ms - for_ms)
+            .order_by(outbox.c.id)
+            .limit(bindparam("count"))
         )
 
     async def waiting(self, for_ms: int, count: int) -> list[AnyRow]:
         """What the ledger has decided so long ago and nobody has relayed."""
-        return await self._rows(
-            select(outbox.c.order_id, outbox.c.round_id, outbox.c.kind)
-            .where(outbox.c.done_ms.is_(None), outbox.c.created_ms < self._database.now_ms - for_ms)
-            .order_by(outbox.c.id)
-            .limit(count)
-        )
+        return await self._database.rows(self._waiting, {"for_ms": for_ms, "count": count})
 
     async def portion(self, round_id: int, after: tuple[str, int]) -> Portion:
-        wanted = (
-            select(orders)
-            .where(orders.c.round_id == round_id)
-            .where(tuple_(orders.c.user_id, orders.c.id) > tuple_(literal(after[0], String), literal(after[1])))
-            .order_by(orders.c.user_id, orders.c.id)
-            .limit(PORTION)
-        )
         async with self._database.snapshot() as connection:
-            rows = list(await connection.execute(wanted))
-            ids = [row.id for row in rows]
-            events = select(order_events).where(order_events.c.order_id.in_(ids)).order_by(order_events.c.id)
-            releases = select(outbox).where(outbox.c.kind == RELEASE, outbox.c.order_id.in_(ids))
+            found = await connection.execute(self._portion, {"round": round_id, "user": after[0], "number": after[1]})
+            rows = list(found)
+            these = {"ids": self._database.listed([row.id for row in rows])}
             return Portion(
-                rows, _by_order(await connection.execute(events)), _by_order(await connection.execute(releases))
+                rows,
+                _by_order(await connection.execute(self._events, these)),
+                _by_order(await connection.execute(self._releases, these)),
             )
 
     async def states(self, numbers: Sequence[int]) -> dict[int, str]:
-        found = await self._in_portions(
-            numbers, lambda part: select(orders.c.id, orders.c.state).where(orders.c.id.in_(part))
-        )
-        return {row.id: row.state for row in found}
+        return {row.id: row.state for row in await self._in_portions(self._states, numbers)}
 
     async def set_aside(self, numbers: Sequence[int]) -> set[int]:
         """Those of them that are letters, whatever became of these."""
-        found = await self._in_portions(
-            numbers, lambda part: select(dead_letters.c.order_id).where(dead_letters.c.order_id.in_(part))
-        )
-        return {row.order_id for row in found}
+        return {row.order_id for row in await self._in_portions(self._letters, numbers)}
 
     async def with_history(self, numbers: Sequence[int]) -> set[int]:
         """Those of them that something was once noted about."""
-        found = await self._in_portions(
-            numbers, lambda part: select(order_events.c.order_id).where(order_events.c.order_id.in_(part))
-        )
-        return {row.order_id for row in found}
+        return {row.order_id for row in await self._in_portions(self._with_history, numbers)}
 
-    async def _in_portions(self, numbers: Sequence[int], statement: Any) -> list[AnyRow]:
+    async def _in_portions(self, statement: AnySelect, numbers: Sequence[int]) -> list[AnyRow]:
         found: list[AnyRow] = []
         for start in range(0, len(numbers), PORTION):
-            found += await self._rows(statement(numbers[start : start + PORTION]))
+            part = self._database.listed(numbers[start : start + PORTION])
+            found += await self._database.rows(statement, {"ids": part})
         return found
 
     async def sums(self, ids: Sequence[int]) -> list[Sums]:
@@ -220,12 +237,15 @@ class LedgerReader:
             .outerjoin(units, units.c.round_id == rounds.c.id)
             .where(rounds.c.id.in_(ids))
         )
-        return [Sums(**{name: int(value) for name, value in row._mapping.items()}) for row in await self._rows(counted)]
+        return [
+            Sums(**{name: int(value) for name, value in row._mapping.items()})
+            for row in await self._database.rows(counted)
+        ]
 
     async def above_limit(self, ids: Sequence[int]) -> list[AnyRow]:
         units = func.sum(orders.c.quantity)
         limit = func.coalesce(rounds.c.limit_before, 0)
-        return await self._rows(
+        return await self._database.rows(
             select(orders.c.round_id, orders.c.sale_id, orders.c.user_id, units.label("units"))
             .join(rounds, rounds.c.id == orders.c.round_id)
             .where(orders.c.round_id.in_(ids), orders.c.state.in_(LIVE))
@@ -237,12 +257,25 @@ class LedgerReader:
         )
 
     async def releases_without_order(self, ids: Sequence[int]) -> list[AnyRow]:
-        return await self._rows(
+        return await self._database.rows(
             select(outbox.c.order_id, outbox.c.round_id)
             .where(outbox.c.kind == RELEASE, outbox.c.round_id.in_(ids))
             .where(~exists().where(orders.c.id == outbox.c.order_id))
             .limit(PORTION)
         )
+
+
+def _select_portion() -> AnySelect:
+    after = tuple_(bindparam("user", type_=String), bindparam("number", type_=BigInteger))
+    return (
+        select(*[orders.c[name] for name in _OF_ORDER])
+        .where(orders.c.round_id == bindparam("round", type_=BigInteger))
+        # The second condition says it all, the first lets every database find the place by an index.
+        .where(orders.c.user_id >= bindparam("user", type_=String))
+        .where(tuple_(orders.c.user_id, orders.c.id) > after)
+        .order_by(orders.c.user_id, orders.c.id)
+        .limit(PORTION)
+    )
 
 
 def _by_order(found: Any) -> dict[int, list[AnyRow]]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from seckill.audit.database import AnyRow
 from seckill.audit.gate import GateReader, Held, read_record
-from seckill.audit.ledger import LIVE, AnyRow, LedgerReader, LedgerRound
+from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
 from seckill.audit.report import Finding, Notes
 
 OVER = ("cancelled", "expired", "failed", "refunded")
