@@ -193,8 +193,9 @@ class Repair:
             reached("repair.step.after")
 
     async def _round(self, place: tuple[int, int]) -> Round | None:
-        sale = await self._engine.ledger.sale(place[1])
-        return None if sale is None or sale.round.id != place[0] else sale.round
+        """None if it is retired: the gate need not have it any more."""
+        sale = await self._engine.ledger.sale(place[1], place[0])
+        return None if sale is None or sale.round.retired_ms is not None else sale.round
 
     async def _recount(self, round_id: int) -> None:
         await self._engine.ledger.recount(round_id)

@@ -12,6 +12,7 @@ from seckill.audit.telling import Teller
 from seckill.domain import RoundStatus, SaleChange
 from seckill.errors import SeckillError
 from seckill.operator_desk import NotInForce, OperatorDesk
+from seckill.ports import Ledger
 from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 
 log = structlog.get_logger()
@@ -29,9 +30,10 @@ class Reader(Protocol):
 class Watchdog:
     """`desk`: where a sale is paused when a safety invariant breaks; None: people decide."""
 
-    def __init__(self, auditor: Reader, alarm: Alarm, desk: OperatorDesk | None = None) -> None:
+    def __init__(self, auditor: Reader, alarm: Alarm, ledger: Ledger, desk: OperatorDesk | None) -> None:
         self._auditor = auditor
         self._alarm = alarm
+        self._ledger = ledger
         self._desk = desk
         self._known: set[tuple[object, ...]] = set()
         self._unsure: list[str] = []
@@ -69,11 +71,15 @@ class Watchdog:
     async def _pause(self, new: Sequence[Finding]) -> None:
         if self._desk is None:
             return
-        sales = {finding.sale_id for finding in new if finding.invariant in SAFETY and finding.sale_id is not None}
-        for sale_id in sorted(sales):
+        broken = {(finding.sale_id, finding.round_id) for finding in new if finding.invariant in SAFETY}
+        for sale_id, round_id in sorted(
+            (sale, round_) for sale, round_ in broken if sale is not None and round_ is not None
+        ):
             try:
-                await self._desk.change(sale_id, SaleChange(status=RoundStatus.PAUSED))
-                log.warning("the sale is paused, because the audit has found something broken", sale=sale_id)
+                sale = await self._ledger.sale(sale_id, round_id)
+                if sale is not None and sale.round.status is RoundStatus.OPEN:
+                    await self._desk.change(sale, SaleChange(status=RoundStatus.PAUSED))
+                    log.warning("the sale is paused, because the audit has found something broken", sale=sale_id)
             except NotInForce as error:  # stored: the keeper passes it on
                 log.warning("the sale is paused as soon as the gate answers", sale=sale_id, reason=str(error))
             except SeckillError as error:

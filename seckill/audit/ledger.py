@@ -7,7 +7,18 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, exists, func, or_, select, tuple_
 
 from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
-from seckill.ledgers.tables import ID_KEY, dead_letters, meta, order_events, orders, outbox, rounds, sales
+from seckill.ledgers.tables import (
+    ID_KEY,
+    dead_letters,
+    meta,
+    order_events,
+    orders,
+    outbox,
+    payments,
+    refunds,
+    rounds,
+    sales,
+)
 
 LIVE = ("unpaid", "paid")
 PORTION = 1000
@@ -28,6 +39,8 @@ _OF_ORDER = (
     "expires_ms",
     "paid_ms",
     "closed_ms",
+    "price_cents",
+    "currency",
 )
 _OF_EVENT = ("order_id", "from_state", "to_state")
 
@@ -53,6 +66,7 @@ class LedgerRound:
     opened_ms: int | None
     pay_within_s: int
     buried: int  # units of orders that failed without ever having been written
+    retired: bool  # the gate need not have it any more
     moving: bool  # orders of it can still end, or their units are on the way back
 
     @property
@@ -62,7 +76,7 @@ class LedgerRound:
 
     @property
     def at_rest(self) -> bool:
-        return not self.moving and (self.status == "closed" or self.ends_ms <= self.now_ms)
+        return self.retired or (not self.moving and (self.status == "closed" or self.ends_ms <= self.now_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,7 @@ class Portion:
     rows: Sequence[AnyRow]
     events: dict[int, list[AnyRow]]  # in the order of their making
     releases: dict[int, list[AnyRow]]
+    payments: Sequence[AnyRow]  # that name one of them or pay for one, with their refunds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +118,9 @@ class LedgerReader:
     def __init__(self, url: str) -> None:
         self._database = database = ReadOnlyDatabase(url)
         self._all_rounds = self._select_counts()
-        self._recent_rounds = self._all_rounds.where(or_(rounds.c.ends_ms + RECENT_MS > database.now_ms, _moving()))
+        self._recent_rounds = self._all_rounds.where(
+            or_(rounds.c.ends_ms + RECENT_MS > database.now_ms, and_(rounds.c.retired_ms.is_(None), _moving()))
+        )
         self._these_rounds = self._all_rounds.where(database.among(rounds.c.id, "ids"))
         self._overdue = self._select_overdue()
         self._waiting = self._select_waiting()
@@ -115,6 +132,12 @@ class LedgerReader:
         )
         self._releases = select(outbox.c.order_id, outbox.c.done_ms).where(
             outbox.c.kind == RELEASE, database.among(outbox.c.order_id, "ids")
+        )
+        of_these = or_(database.among(payments.c.settles, "ids"), database.among(payments.c.order_id, "ids"))
+        self._payments = (
+            select(payments, refunds.c.id.label("refund_id"), refunds.c.amount_cents.label("refunded_cents"))
+            .outerjoin(refunds, refunds.c.payment_id == payments.c.id)
+            .where(of_these)
         )
         self._states = select(orders.c.id, orders.c.state).where(database.among(orders.c.id, "ids"))
         self._letters = select(dead_letters.c.order_id).where(database.among(dead_letters.c.order_id, "ids"))
@@ -138,7 +161,10 @@ class LedgerReader:
         return (
             select(
                 *[rounds.c[name] for name in ("id", "sale_id", "lane", "total", "sold", "written", "status", "epoch")],
-                *[rounds.c[name] for name in ("revision", "opened_ms", "begins_ms", "ends_ms", "limit_before")],
+                *[
+                    rounds.c[name]
+                    for name in ("revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
+                ],
                 rounds.c.limit_per_buyer.label("limit"),
                 sales.c.pay_within_s,
                 buried.label("buried"),
@@ -147,7 +173,7 @@ class LedgerReader:
             )
             .join(sales, sales.c.id == rounds.c.sale_id)
             # What was never opened has nothing that could be wrong.
-            .where(or_(rounds.c.opened_ms.is_not(None), rounds.c.epoch > 1))
+            .where(or_(rounds.c.opened_ms.is_not(None), rounds.c.epoch > 1, rounds.c.retired_ms.is_not(None)))
             .order_by(rounds.c.id)
         )
 
@@ -197,6 +223,7 @@ class LedgerReader:
                 rows,
                 _by_order(await connection.execute(self._events, these)),
                 _by_order(await connection.execute(self._releases, these)),
+                list(await connection.execute(self._payments, these)),
             )
 
     async def states(self, numbers: Sequence[int]) -> dict[int, str]:
@@ -291,6 +318,7 @@ def _to_rounds(found: Sequence[AnyRow]) -> list[LedgerRound]:
             limit_max=max(row.limit, row.limit_before or 0),
             buried=int(row.buried),
             moving=bool(row.moving),
+            retired=row.retired_ms is not None,
             **{
                 name: getattr(row, name)
                 for name in (

@@ -11,6 +11,7 @@ from functools import partial
 from seckill.audit.database import AnyRow
 from seckill.audit.gate import GateReader, Held, read_record
 from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
+from seckill.audit.money import wrong_money
 from seckill.audit.report import Finding, Notes
 
 OVER = ("cancelled", "expired", "failed", "refunded")
@@ -30,6 +31,7 @@ class Subject:
     row: AnyRow
     events: Sequence[AnyRow]
     releases: Sequence[AnyRow]
+    payments: Sequence[AnyRow]
 
 
 async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateReader | None, notes: Notes) -> None:
@@ -42,8 +44,14 @@ async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateRead
             user: {order.number: order for order in read_record(round_.lane, record) or ()}
             for user, record in records.items()
         }
+        paid: dict[int, list[AnyRow]] = {}
+        for payment in portion.payments:
+            for number in {payment.order_id, payment.settles}:
+                paid.setdefault(number, []).append(payment)
         for row in portion.rows:
-            subject = Subject(row, portion.events.get(row.id, ()), portion.releases.get(row.id, ()))
+            subject = Subject(
+                row, portion.events.get(row.id, ()), portion.releases.get(row.id, ()), paid.get(row.id, ())
+            )
             check_row(round_, subject, notes)
             if gate is not None:
                 check_against_gate(round_, subject, held.get(row.user_id, {}).get(row.id), notes)
@@ -67,6 +75,8 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
         notes.add(add("releases", "of_live", f"is {row.state}, but its release was decided"))
     if not live and not subject.releases:
         notes.add(add("releases", "missing", f"is {row.state}, but its release was never decided"))
+    if (money := wrong_money(row, subject.payments)) is not None:
+        notes.add(add("money", "payment", money))
     if row.expires_ms is not None:
         if row.expires_ms < row.recorded_ms + round_.pay_within_s * 1000:
             notes.add(add("time", "short", f"had less than {round_.pay_within_s} s to pay"))

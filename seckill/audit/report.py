@@ -37,6 +37,7 @@ INVARIANTS = (
     Invariant("lost", "Every admitted order is queued, set aside or in the ledger."),
     Invariant("queue", "Every queue entry is an admission, with the same content."),
     Invariant("time", "Nothing expired before its time to pay was over."),
+    Invariant("money", "Every paid order has its money, and no money pays for two orders or for none."),
     Invariant("progress", "Nothing waits for long: entries, releases, unpaid orders that are due.", safety=False),
 )
 SAFETY = frozenset(invariant.name for invariant in INVARIANTS if invariant.safety)

@@ -286,6 +286,20 @@ PLANTINGS = [
         {"time": "ann"},
     ),
     Planting(
+        "paid, but the money is gone", sql("DELETE FROM payments WHERE settles = :id", of="bob"), {"money": "bob"}
+    ),
+    Planting("money that pays for another order", sql("UPDATE payments SET settles = :id"), {"money": "ann"}),
+    Planting("less was paid than it costs", sql("UPDATE payments SET amount_cents = 1"), {"money": "bob"}),
+    Planting(
+        "money that neither pays nor goes back",
+        sql(
+            "INSERT INTO payments (order_id, provider, provider_ref, amount_cents, currency, created_ms)"
+            " VALUES (:id, 'sandbox', 'twice', 9900, 'CNY', 1)",
+            of="bob",
+        ),
+        {"money": "bob"},
+    ),
+    Planting(
         "unpaid long after its time",
         sql(f"UPDATE orders SET recorded_ms = 0, expires_ms = {HOUR_MS} WHERE id = :id"),
         {"progress": "ann"},

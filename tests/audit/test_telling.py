@@ -47,7 +47,7 @@ async def test_it_is_for_operators_only(busy: World) -> None:
 
 async def test_the_keeper_tells_once_and_pauses_if_it_is_told_to(busy: World) -> None:
     alarm, desk = Told(), OperatorDesk(busy.engine.ledger, busy.engine.gate)
-    watchdog = Watchdog(busy.engine.auditor, alarm, desk)
+    watchdog = Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk)
     await watchdog.step()
     assert alarm.facts == []
     await delete_entry(busy)
@@ -64,7 +64,8 @@ async def test_the_keeper_tells_once_and_pauses_if_it_is_told_to(busy: World) ->
 async def test_what_only_waits_pauses_nothing(busy: World) -> None:
     await busy.sql("UPDATE outbox SET created_ms = 0 WHERE done_ms IS NULL")
     alarm = Told()
-    await Watchdog(busy.engine.auditor, alarm, OperatorDesk(busy.engine.ledger, busy.engine.gate)).step()
+    desk = OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    await Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk).step()
     assert [facts["invariant"] for facts in alarm.facts] == ["progress"]
     (sale,) = await busy.engine.ledger.sales()
     assert sale.round.status is RoundStatus.OPEN
