@@ -22,7 +22,9 @@ from seckill.wiring import open_engine
 # What a step brings to light is mended by the next turn; more turns than these would never end.
 TURNS_MAX = 3
 
-Apply = Annotated[bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=())]
+Apply = Annotated[
+    bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
+]
 
 
 def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:

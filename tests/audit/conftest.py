@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from seckill.afterlife import Afterlife
-from seckill.audit import Auditor, open_auditor
+from seckill.audit import Auditor, open_auditor, progress
 from seckill.audit.report import Finding
 from seckill.gates import keys
 from seckill.gates.redis import connect
@@ -89,6 +89,12 @@ class World:
         report = await self.auditor.read(full=True)
         assert not report.reasons(), report.reasons()
         return {result.invariant.name: list(result.findings) for result in report.results if result.findings}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a minute on a slow machine is not stuck."""
+    monkeypatch.setattr(progress, "STUCK_MS", 600_000)
 
 
 @pytest.fixture

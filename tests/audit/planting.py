@@ -232,7 +232,7 @@ PLANTINGS = [
     Planting(
         "a paid order is unpaid again",
         sql("UPDATE orders SET state = 'unpaid' WHERE id = :id", of="bob"),
-        {"history": "bob"},
+        {"history": "bob", "money": "bob"},
     ),
     Planting(
         "a cancelled order lives again",

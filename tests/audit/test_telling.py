@@ -72,6 +72,7 @@ async def test_what_only_waits_pauses_nothing(busy: World) -> None:
 
 
 async def test_the_commands(busy: World) -> None:
+    await busy.afterlife.relay()  # so that nothing waits for long, however long this takes
     assert run(busy, "audit")[0] == 0
     code, output = run(busy, "repair")
     assert (code, "Nothing to mend." in output) == (0, True)

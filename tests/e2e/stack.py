@@ -163,8 +163,10 @@ async def running(stack: Stack, **settings: str) -> AsyncIterator[Stack]:
     await stack.start(**settings)
     try:
         yield stack
-        # Whatever was killed meanwhile, the keeper's audit has found nothing wrong.
-        assert not stack.logged(ALARM), stack.lines(ALARM)
+        # Whatever was killed meanwhile, the keeper's audit has found nothing wrong. That something waits for long may
+        # be what a test is about.
+        wrong = [line for line in stack.lines(ALARM) if '"invariant": "progress"' not in line]
+        assert not wrong, wrong
     finally:
         for client in stack.clients:
             await client.aclose()
