@@ -41,12 +41,16 @@ async def main() -> None:
     arguments.add_argument("--seconds", type=int, default=15)
     arguments.add_argument("--connections", type=int, default=128)
     arguments.add_argument("--buyers", type=int, default=300_000)
+    arguments.add_argument(
+        "--audit-every", type=float, default=1.0, help="seconds between the keeper's audits; 0: none"
+    )
     chosen = arguments.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("wrk is not installed: apt-get install wrk")
     with tempfile.TemporaryDirectory(prefix="sk") as name:
         folder = Path(name)
-        async with running(Stack(folder, api=1)) as stack:
+        settings = {"SECKILL_AUDIT_EVERY_S": f"{chosen.audit_every:g}"}
+        async with running(Stack(folder, api=1, settings=settings)) as stack:
             await measure(stack, folder, chosen)
 
 
@@ -66,7 +70,7 @@ async def measure(stack: Stack, folder: Path, chosen: argparse.Namespace) -> Non
     command += ["-s", str(folder / "claim.lua")]
     async with stack.engine() as engine:
         (found,) = await engine.ledger.sales()
-        roles = {role: stack.pids(role) for role in ("api", "worker", "valkey")}
+        roles = {role: stack.pids(role) for role in ("api", "worker", "valkey", "keeper")}
         cpu_before_s = {role: cpu_s(pids) for role, pids in roles.items()}
         began_s = time.monotonic()
         process = await asyncio.create_subprocess_exec(*command, stack.url, env=environ, stdout=subprocess.PIPE)

@@ -1,7 +1,7 @@
 """The keeper: the clockwork beside the sale."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
@@ -145,7 +145,12 @@ async def run_keeper(
     payments: Payments,
     stop: Stop,
     delays: Delays | None = None,
+    *,
+    audit: Callable[[], Awaitable[object]] | None = None,
+    audit_every_s: float = 0.0,
 ) -> None:
+    """`audit`: one reading of the auditor; None: somebody else does it."""
+
     async def step() -> None:
         await keeper.go_on()
         await keeper.sync_rounds()
@@ -173,3 +178,5 @@ async def run_keeper(
         loops.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
         loops.create_task(repeat("late payments", payments.decide_late, stop, every_s=LATE_EVERY_S))
         loops.create_task(repeat("refunds", payments.refund_due, stop, every_s=REFUND_EVERY_S))
+        if audit is not None:
+            loops.create_task(repeat("audit", audit, stop, every_s=audit_every_s))

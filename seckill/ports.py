@@ -320,6 +320,10 @@ class Ledger(Protocol):
     async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
         """Units that workers have ever written, by round."""
 
+    async def recount(self, round_id: int) -> bool:
+        """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused
+        if more is sold than there is."""
+
     async def next_epoch(self, round_id: int, epoch: int) -> Round | None:
         """Makes entries of this epoch void and the round ready to be rebuilt. None if somebody else was quicker."""
 

@@ -154,6 +154,19 @@ class Settings:
             "Who may read `/metrics`: everybody, or those with the admin key.",
         ),
     )
+    audit_every_s: float = field(
+        default=1.0,
+        metadata=_about(
+            kinds.decimal(0, 86_400), "How often the keeper checks that everything adds up; 0: never.", "seconds"
+        ),
+    )
+    audit_pauses: Literal["off", "on"] = field(
+        default="off",
+        metadata=_about(
+            kinds.one_of("off", "on"),
+            "`on`: the keeper pauses a sale when its audit finds units or orders that do not add up.",
+        ),
+    )
     log_format: Literal["auto", "json", "console"] = field(
         default="auto",
         metadata=_about(

@@ -27,6 +27,10 @@ LATE_PAYMENTS = Counter("seckill_late_payments", "Late payments that were decide
 REFUNDS = Counter("seckill_refunds", "Tries to make a refund, by how they ended", ["result"])
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
+AUDITS = Counter("seckill_audits", "Readings of the audit, by verdict", ["verdict"])
+AUDIT_FINDINGS = Gauge(
+    "seckill_audit_findings", "What the audit finds broken now", ["invariant"], multiprocess_mode="mostrecent"
+)
 
 
 def exposition() -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from seckill.audit import Auditor, open_auditor
 from seckill.broker_ports import Courier, Delays, Outbox
 from seckill.errors import StartError
 from seckill.gates.memory import MemoryGate
@@ -48,6 +49,7 @@ class Engine:
     ledger: Ledger
     provider: PaymentProvider
     broker: Broker | None
+    auditor: Auditor  # connects when it is first asked
     sale_ids: PublicIds
     order_ids: PublicIds
 
@@ -79,12 +81,14 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
         transport, broker = await _open_transport(settings, store, fingerprint(key), stack)
+        auditor = await stack.enter_async_context(open_auditor(settings))
         yield Engine(
             gate=gate,
             transport=transport,
             ledger=ledger,
             provider=provider,
             broker=broker,
+            auditor=auditor,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
         )

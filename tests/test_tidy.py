@@ -46,8 +46,8 @@ LAYERS = [
     },
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk", "relaying"},
     {"memory_store"},
-    {"gates", "transports", "ledgers", "embedded", "providers"},
-    {"wiring"},
+    {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
+    {"wiring", "watchdog", "repairing"},
     {"web"},
     {"cli"},
     {"__main__"},
@@ -82,10 +82,22 @@ def test_imports_point_inward(path: Path) -> None:
     here = part_of(path)
     for imported in imports(path):
         assert imported == here or layer_of(imported) <= layer_of(here), f"{here} imports {imported}"
-        if here in ADAPTERS and imported in ADAPTERS and imported != here:
+        if here in ADAPTERS - {"audit"} and imported in ADAPTERS and imported != here:
             assert (here, imported) == ("transports", "gates"), "the streams live in the gate's server"
         if here in USE_CASES:
             assert imported not in ADAPTERS
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "audit").glob("*.py")), ids=lambda path: path.name)
+def test_the_auditor_shares_names_with_the_engine_and_nothing_else(path: Path) -> None:
+    """A mistake of the engine's must not be one of the auditor's as well."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seckill"):
+            for name in node.names:
+                assert re.match(
+                    r"seckill\.(audit|errors|settings|numbers|gates\.keys|ledgers\.tables)\b",
+                    f"{node.module}.{name.name}",
+                ), f"{node.module}.{name.name}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -32,6 +32,8 @@ for _command in (
     "sale:app",
     "dead:app",
     "token:app",
+    "audit:audit",
+    "repair:repair",
     "doctor:doctor",
 ):
     _module, _, _name = _command.partition(":")

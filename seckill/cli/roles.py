@@ -21,9 +21,11 @@ from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
 from seckill.memory_store import MemoryStore
+from seckill.operator_desk import OperatorDesk
 from seckill.payments import Payments
 from seckill.relaying import Relay, run_relay
 from seckill.settings import Settings, require_production
+from seckill.watchdog import Watchdog
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
 
@@ -93,7 +95,7 @@ def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
 
 
 def keeper() -> None:
-    """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost."""
+    """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost, audit."""
     settings = environment()
     require_production(settings, "keeper")
     run(keeper_role(settings), settings)
@@ -106,9 +108,22 @@ def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
             delays = engine.broker.delays if engine.broker else None
-            failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s, delays)
+            alarm = Alarm(settings.alarm_url)
+            failures = Failures(engine.ledger, alarm, settings.retry_delays_s, delays)
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-            await run_keeper(role, afterlife, failures, payments, stop, delays)
+            desk = OperatorDesk(engine.ledger, engine.gate) if settings.audit_pauses == "on" else None
+            watchdog = Watchdog(engine.auditor, alarm, engine.ledger, desk)
+            await run_keeper(
+                role,
+                afterlife,
+                failures,
+                payments,
+                stop,
+                delays,
+                # What is in this process's memory cannot be read from outside of the engine.
+                audit=watchdog.step if settings.audit_every_s and memory is None else None,
+                audit_every_s=settings.audit_every_s,
+            )
 
     return main
 

@@ -14,13 +14,23 @@
 `{k}` is the lane. It is a hash tag: on a cluster, all keys of a lane are in one slot and one script may touch them all.
 """
 
-from seckill.domain import RoundRef
+from typing import Protocol
 
 STATES_CHANNEL = "seckill:states"
 VERSIONS_CHANNEL = "seckill:versions"
 LEDGER = "seckill:ledger"
 WORKERS_GROUP = "workers"
 RELAY_GROUP = "relay"
+
+
+class RoundRef(Protocol):
+    """Enough to find a round's keys."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def lane(self) -> int: ...
 
 
 def round_(ref: RoundRef) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import and_, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
-from seckill.ledgers import catalogue, endings, letters, retiring
+from seckill.ledgers import catalogue, endings, letters, recounting, retiring
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.edge import edge, reading, writing
 from seckill.ledgers.endings import Endings, to_order
@@ -100,6 +100,11 @@ class SqlLedger:
         wanted = select(rounds.c.id, rounds.c.written).where(rounds.c.id.in_(round_ids))
         async with self._reading() as connection:
             return {row.id: row.written for row in await connection.execute(wanted)}
+
+    @to_the_end
+    async def recount(self, round_id: int) -> bool:
+        async with self._writing() as connection:
+            return await recounting.recount(connection, round_id)
 
     @to_the_end
     async def next_epoch(self, round_id: int, epoch: int) -> Round | None:

@@ -77,6 +77,13 @@ rounds = Table(
     Column("written", BigInteger, nullable=False, server_default=text("0")),
     Column("limit_per_buyer", Integer, nullable=False),
     Column("scheduled_ms", BigInteger, nullable=False),  # never changes, whatever becomes of `begins_ms`
+    # The highest limit that there was before; NULL: never changed. Whoever bought when the limit was higher
+    # is not above it. Kept by every update of the row, so that nobody has to think of it.
+    Column(
+        "limit_before",
+        Integer,
+        onupdate=text("CASE WHEN limit_before > limit_per_buyer THEN limit_before ELSE limit_per_buyer END"),
+    ),
     Column("begins_ms", BigInteger, nullable=False),
     Column("ends_ms", BigInteger, nullable=False),
     Column("status", String(16), nullable=False),

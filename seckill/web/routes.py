@@ -7,7 +7,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.web import dead, events, health, orders, payments, sales, schemas
+from seckill.audit.telling import Audit
+from seckill.web import audit, dead, events, health, orders, payments, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -180,6 +181,15 @@ ROUTES = (
             ("limit", "Orders on a page, 1 to 100, 20 if left out"),
         ),
         problems=(422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/audit",
+        summary="Does everything add up? The invariants now, with the ids of what breaks one",
+        handler=audit.show_audit,
+        who="operator",
+        answer=Audit,
+        query=(("full", "`true`: compare all orders one by one, also if that was done a moment ago"),),
     ),
     Route(
         method="GET",

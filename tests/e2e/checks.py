@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from seckill.audit import Verdict
 from seckill.domain import Sale
 from seckill.ports import GateView
 from seckill.wiring import Engine
@@ -38,6 +39,12 @@ async def rows(database_url: str, sql: str) -> list[Any]:
         await database.dispose()
 
 
+async def check_audit(engine: Engine) -> None:
+    """By somebody who shares no code with the engine."""
+    report = await engine.auditor.read(full=True)
+    assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
+
+
 async def check_conservation(engine: Engine, sale: Sale, database_url: str, accepted: dict[str, str]) -> GateView:
     """design: T = a + (N − P) + UNPAID + PAID, with nothing in flight; every 202 is a row, none twice."""
     view = await engine.gate.inspect(sale.round.ref)
@@ -59,4 +66,5 @@ async def check_conservation(engine: Engine, sale: Sale, database_url: str, acce
     assert len(by_id) == len(orders)
     for user, order_id in accepted.items():
         assert by_id.get(order_id) == user, f"{user} was promised {order_id}"
+    await check_audit(engine)
     return view

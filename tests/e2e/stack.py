@@ -23,6 +23,7 @@ from seckill.web.auth import mint_buyer_token
 from seckill.wiring import Engine, open_engine
 
 READY_WITHIN_S = 60.0
+ALARM = "the audit has found something broken"
 
 
 def free_port() -> int:
@@ -109,6 +110,9 @@ class Stack:
     def logged(self, text: str) -> int:
         return self.log.read_text(errors="replace").count(text)
 
+    def lines(self, text: str) -> list[str]:
+        return [line for line in self.log.read_text(errors="replace").splitlines() if text in line]
+
     @property
     def settings(self) -> Settings:
         secrets = read_secrets(self.data)
@@ -159,6 +163,10 @@ async def running(stack: Stack, **settings: str) -> AsyncIterator[Stack]:
     await stack.start(**settings)
     try:
         yield stack
+        # Whatever was killed meanwhile, the keeper's audit has found nothing wrong. That something waits for long may
+        # be what a test is about.
+        wrong = [line for line in stack.lines(ALARM) if '"invariant": "progress"' not in line]
+        assert not wrong, wrong
     finally:
         for client in stack.clients:
             await client.aclose()

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.checks import rows, until_drained, until_relayed
+from tests.e2e.checks import check_audit, rows, until_drained, until_relayed
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
@@ -116,6 +116,7 @@ async def _check_the_end(stack: Stack, crowd: Crowd) -> None:
         assert view.admitted == tally.recorded, "nothing admitted is missing, nothing is there that was not"
         assert view.released == tally.ended, "each unit came back once"
         assert tally.ended > UNITS, "units were sold again and again"
+        await check_audit(engine)
         ids = {
             engine.order_ids.encode(row.id): row.user_id
             for row in await rows(stack.settings.database_url, "SELECT id, user_id FROM orders")

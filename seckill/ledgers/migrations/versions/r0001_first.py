@@ -60,6 +60,7 @@ def _create_catalogue() -> None:
         sa.Column("written", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.Column("limit_per_buyer", sa.Integer, nullable=False),
         sa.Column("scheduled_ms", sa.BigInteger, nullable=False),
+        sa.Column("limit_before", sa.Integer),
         sa.Column("begins_ms", sa.BigInteger, nullable=False),
         sa.Column("ends_ms", sa.BigInteger, nullable=False),
         sa.Column("status", sa.String(16), nullable=False),

@@ -1,0 +1,223 @@
+"""One reading after the other, each with a verdict for every invariant.
+
+A reading always takes the counters: a few statements, whatever the number of orders. The orders are compared one by one
+when they are wanted in full, when the counters look wrong, and otherwise as often as it costs a hundredth of the time.
+
+Whatever looks wrong is read a second time, and counts only if it is still so: what is broken stays broken, while a
+server that was restarted in the middle of a reading may show things that never were.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from seckill.audit.comparing import compare_orders
+from seckill.audit.counting import Reading, judge, units_of
+from seckill.audit.gate import Absent, GateReader, GateRound
+from seckill.audit.ledger import LedgerReader
+from seckill.audit.progress import judge_progress
+from seckill.audit.report import INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.telling import Teller
+from seckill.errors import GateUnavailable, LedgerUnavailable, SeckillError, StartError
+from seckill.numbers import PublicIds
+from seckill.settings import Settings
+
+# The share of the time that goes into comparing orders one by one: one part of so many.
+PARTS_OF_TIME = 100
+BEFORE_SECOND_LOOK_S = 0.1
+PROGRESS_EVERY_S = 5.0
+ALL = tuple(invariant.name for invariant in INVARIANTS)
+
+Look = Callable[[], Awaitable[Notes]]
+
+
+class Auditor:
+    def __init__(
+        self,
+        ledger: LedgerReader,
+        gate: GateReader,
+        *,
+        every_round: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._gate = gate
+        self._every_round = every_round
+        self._monotonic = monotonic
+        self._one_at_a_time = asyncio.Lock()
+        self._readings: list[Reading] = []
+        self._key: bytes | None = None
+        self._compared = Notes()
+        self._compared_ms = 0
+        self._compare_at_s = 0.0
+        self._cut_short = False
+        self._progress = Notes()
+        self._progress_at_s = 0.0
+        self._reasons: frozenset[object] = frozenset()
+        self._buyers: dict[tuple[int, int, int], int] = {}  # the most that an opening of a round has had
+
+    async def read(self, *, full: bool = False) -> Report:
+        async with self._one_at_a_time:
+            began_s = self._monotonic()
+            self._readings = []
+            if full:
+                self._progress_at_s = 0.0
+            notes = await _twice(self._count)
+            reasons = frozenset(notes.keys()) | self._reasons_to_look()
+            if self._readings and (full or self._monotonic() >= self._compare_at_s or reasons - self._reasons):
+                await self._compare_now()
+            self._reasons = reasons
+            both = Notes()
+            both.take(notes)
+            both.take(self._compared)
+            return Report(
+                at_ms=_at_ms(self._readings),
+                orders_at_ms=self._compared_ms,
+                took_ms=int((self._monotonic() - began_s) * 1000),
+                units=tuple(filter(None, map(units_of, self._readings))),
+                lost=tuple((reading.id, reading.after.sale_id) for reading in self._readings if reading.lost()),
+                results=tuple(_result(invariant, both) for invariant in INVARIANTS),
+            )
+
+    async def _compare_now(self) -> None:
+        # What it costs is CPU, not the time that passes: on a busy machine most of that is waiting for others.
+        began_cpu_s = time.process_time()
+        self._compared = await _twice(self._compare)
+        cost_s = time.process_time() - began_cpu_s
+        # A server that went away in the middle is asked again at the next reading.
+        self._compare_at_s = self._monotonic() + (0.0 if self._cut_short else PARTS_OF_TIME * cost_s)
+        self._compared_ms = _at_ms(self._readings)
+
+    def _reasons_to_look(self) -> frozenset[object]:
+        """A round that was opened or rebuilt since, or that has fewer buyers than before; or with nothing queued, and
+        yet more admitted than the ledger has."""
+        found: set[object] = set()
+        for reading in self._readings:
+            gate = reading.gate
+            if reading.why_not() is not None or not isinstance(gate, GateRound):
+                continue
+            opening = (reading.id, gate.epoch, gate.opened_ms)
+            found.add(("opening", *opening))
+            self._buyers[opening] = most = max(gate.buyers, self._buyers.get(opening, 0))
+            if gate.buyers < most:
+                found.add(("forgotten", *opening, gate.buyers))
+            missing = gate.admitted - reading.after.written - reading.after.buried
+            if gate.backlog == 0 and missing > 0:
+                found.add(("missing", *opening, missing))
+        return frozenset(found)
+
+    def teller(self) -> Teller:
+        """Knows how sales and orders are called outside. Before the ledger has answered there is nothing to call."""
+        key = self._key or b""
+        return Teller(PublicIds(key, "sale"), PublicIds(key, "order"))
+
+    async def _count(self) -> Notes:
+        notes = Notes()
+        try:
+            self._readings = await self._take_readings()
+            for reading in self._readings:
+                judge(reading, notes)
+            await self._count_waiting(notes)
+        except SeckillError as error:
+            notes.unsure.append(Unsure(ALL, str(error)))
+        return notes
+
+    async def _count_waiting(self, notes: Notes) -> None:
+        """Not every time: it is about minutes."""
+        if self._monotonic() >= self._progress_at_s:
+            self._progress = Notes()
+            await judge_progress(self._readings, self._ledger, self._progress)
+            self._progress_at_s = self._monotonic() + (0.0 if self._progress.findings else PROGRESS_EVERY_S)
+        notes.take(self._progress)
+
+    async def _take_readings(self) -> list[Reading]:
+        if self._key is None:
+            self._key = await self._ledger.id_key()
+        rounds = await (self._ledger.all_rounds() if self._every_round else self._ledger.recent_rounds())
+        gates: Sequence[GateRound | Absent]
+        try:
+            await self._check_binding()
+            gates = await self._gate.rounds(rounds)
+        except GateUnavailable as error:
+            gates = [Absent(str(error))] * len(rounds)
+        after = await self._ledger.rounds([round_.id for round_ in rounds])
+        return [
+            Reading(before=round_, gate=gate, after=after[round_.id])
+            for round_, gate in zip(rounds, gates, strict=True)
+            if round_.id in after
+        ]
+
+    async def _check_binding(self) -> None:
+        """Round 1 of another ledger is not our round 1."""
+        bound = await self._gate.ledger()
+        if bound and self._key and bound != hashlib.blake2b(self._key, digest_size=16).hexdigest():
+            raise GateUnavailable("The gate holds the rounds of another database: check the two addresses.")
+
+    async def _compare(self) -> Notes:
+        notes = Notes()
+        try:
+            await compare_orders(self._readings, self._ledger, self._gate, self._take_readings, notes)
+        except (GateUnavailable, LedgerUnavailable) as error:
+            self._cut_short = True
+            return Notes(unsure=[Unsure(ALL, str(error))])
+        self._cut_short = False
+        return notes
+
+
+async def _twice(look: Look) -> Notes:
+    first = await look()
+    if not first.findings:
+        return first
+    await asyncio.sleep(BEFORE_SECOND_LOOK_S)
+    second = await look()
+    second.only(first.keys())
+    return second
+
+
+def _at_ms(readings: Sequence[Reading]) -> int:
+    return readings[0].after.now_ms if readings else int(time.time() * 1000)
+
+
+def _result(invariant: Invariant, notes: Notes) -> Result:
+    findings = tuple(finding for finding in notes.findings if finding.invariant == invariant.name)
+    reasons = tuple(dict.fromkeys(unsure.reason for unsure in notes.unsure if invariant.name in unsure.invariants))
+    verdict = Verdict.BROKEN if findings else Verdict.UNKNOWN if reasons else Verdict.HOLDS
+    return Result(
+        invariant=invariant,
+        verdict=verdict,
+        figures=_figures(invariant.name, notes.checked),
+        findings=findings,
+        reasons=reasons,
+    )
+
+
+_LOOKED_AT = {
+    "stock": ("rounds",),
+    "epoch": ("rounds",),
+    "counters": ("rounds",),
+    "progress": ("rounds",),
+    "buyers": ("buyers",),
+    "limit": ("buyers",),
+    "give_back": ("buyers",),
+    "lost": ("buyers", "entries"),
+    "queue": ("entries",),
+}
+
+
+def _figures(name: str, checked: dict[str, int]) -> str:
+    return ", ".join(f"{checked.get(what, 0):,} {what}" for what in _LOOKED_AT.get(name, ("orders",)))
+
+
+@asynccontextmanager
+async def open_auditor(settings: Settings, *, every_round: bool = False) -> AsyncIterator[Auditor]:
+    if not settings.redis_url or not settings.database_url:
+        raise StartError("There is nothing to audit: set SECKILL_REDIS_URL and SECKILL_DATABASE_URL.")
+    ledger = LedgerReader(settings.database_url)
+    gate = GateReader(settings.redis_url)
+    try:
+        yield Auditor(ledger, gate, every_round=every_round)
+    finally:
+        await gate.close()
+        await ledger.close()

@@ -1,0 +1,123 @@
+"""From the ledger to the gate: every order by itself, and what the gate remembers of it.
+
+The row is read first, with its history and its release, in one snapshot; then the gate. What the row says must be known
+to the gate by then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from seckill.audit.database import AnyRow
+from seckill.audit.gate import GateReader, Held, read_record
+from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
+from seckill.audit.money import wrong_money
+from seckill.audit.report import Finding, Notes
+
+OVER = ("cancelled", "expired", "failed", "refunded")
+STEPS = {
+    "queued": ("unpaid", "paid", "failed"),  # a free order is paid at once
+    "unpaid": ("paid", "cancelled", "expired"),
+    "cancelled": ("refunded",),
+    "expired": ("refunded",),
+    "failed": ("refunded",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An order as the ledger has it, and what belongs to it."""
+
+    row: AnyRow
+    events: Sequence[AnyRow]
+    releases: Sequence[AnyRow]
+    payments: Sequence[AnyRow]
+
+
+async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateReader | None, notes: Notes) -> None:
+    """Without a gate to ask, the ledger by itself."""
+    after = ("", 0)
+    while (portion := await ledger.portion(round_.id, after)).rows:
+        users = list({row.user_id for row in portion.rows})
+        records = {} if gate is None else await gate.records(round_, users)
+        held = {
+            user: {order.number: order for order in read_record(round_.lane, record) or ()}
+            for user, record in records.items()
+        }
+        paid: dict[int, list[AnyRow]] = {}
+        for payment in portion.payments:
+            for number in {payment.order_id, payment.settles}:
+                paid.setdefault(number, []).append(payment)
+        for row in portion.rows:
+            subject = Subject(
+                row, portion.events.get(row.id, ()), portion.releases.get(row.id, ()), paid.get(row.id, ())
+            )
+            check_row(round_, subject, notes)
+            if gate is not None:
+                check_against_gate(round_, subject, held.get(row.user_id, {}).get(row.id), notes)
+        notes.count("orders", len(portion.rows))
+        after = (portion.rows[-1].user_id, portion.rows[-1].id)
+
+
+def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
+    row = subject.row
+    add = partial(_finding, round_, row)
+    live = row.state in LIVE
+    if not live and row.state not in OVER:
+        notes.add(add("orders", "state", f"has the state {row.state}, which does not exist"))
+    if row.active_slot != (row.slot if live else None):
+        notes.add(add("orders", "slot", f"is {row.state} and has the active slot {row.active_slot}"))
+    if (row.id >> 24) & 0xFF != round_.lane:
+        notes.add(add("orders", "lane", f"has a number of lane {(row.id >> 24) & 0xFF}, its round is in {round_.lane}"))
+    if (wrong := _wrong_step(row.state, subject.events)) is not None:
+        notes.add(add("history", "path", wrong))
+    if live and subject.releases:
+        notes.add(add("releases", "of_live", f"is {row.state}, but its release was decided"))
+    if not live and not subject.releases:
+        notes.add(add("releases", "missing", f"is {row.state}, but its release was never decided"))
+    if (money := wrong_money(row, subject.payments)) is not None:
+        notes.add(add("money", "payment", money))
+    if row.expires_ms is not None:
+        if row.expires_ms < row.recorded_ms + round_.pay_within_s * 1000:
+            notes.add(add("time", "short", f"had less than {round_.pay_within_s} s to pay"))
+        if row.state == "expired" and row.closed_ms < row.expires_ms:
+            early_s = (row.expires_ms - row.closed_ms) / 1000
+            notes.add(add("time", "early", f"expired {early_s:g} s before its time to pay was over"))
+
+
+def _wrong_step(state: str, events: Sequence[AnyRow]) -> str | None:
+    at = "queued"
+    for event in events:
+        if event.from_state != at or event.to_state not in STEPS.get(at, ()):
+            return f"went from {event.from_state} to {event.to_state} when it was {at}"
+        at = event.to_state
+    return None if at == state else f"is {state}, but its history ends with {at}"
+
+
+def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None, notes: Notes) -> None:
+    row = subject.row
+    add = partial(_finding, round_, row)
+    if held is None:
+        # An entry of an earlier epoch that was given up after the rebuild: the gate forgot it, and owes nothing for it.
+        given_up = row.epoch != round_.epoch and row.expires_ms is None and row.paid_ms is None
+        if not given_up:
+            notes.add(add("admission", "row", "is in the ledger, but the gate never admitted it"))
+        return
+    mine = (row.quantity, row.slot, row.request_id)
+    if mine != (held.quantity, held.slot, held.request_id):
+        says = f"has {row.quantity} units in slot {row.slot} in the ledger, {held.quantity} in {held.slot} in the gate"
+        notes.add(add("orders", "content", says))
+    if held.live and any(release.done_ms is not None for release in subject.releases):
+        notes.add(add("releases", "not_in_gate", f"is {row.state} and was given back, but the gate still holds it"))
+
+
+def _finding(round_: LedgerRound, row: AnyRow, invariant: str, kind: str, says: str) -> Finding:
+    return Finding(
+        invariant=invariant,
+        kind=kind,
+        says=says,
+        round_id=round_.id,
+        sale_id=round_.sale_id,
+        number=row.id,
+        user=row.user_id,
+    )

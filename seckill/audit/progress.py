@@ -1,0 +1,40 @@
+"""What waits for longer than it should. Nothing is wrong with it yet, but somebody has stopped doing the work."""
+
+from collections.abc import Sequence
+
+from seckill.audit.counting import Reading
+from seckill.audit.gate import Absent
+from seckill.audit.ledger import LedgerReader
+from seckill.audit.report import Finding, Notes
+
+# A restart, a takeover and a sweep together take a few seconds; after a minute something is down.
+STUCK_MS = 60_000
+# Enough to see what it is about.
+NAMED_MAX = 20
+
+
+async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, notes: Notes) -> None:
+    for row in await ledger.overdue(STUCK_MS, NAMED_MAX):
+        notes.add(
+            Finding(
+                invariant="progress",
+                kind="overdue",
+                says="is unpaid long after its time to pay was over: is a keeper running?",
+                round_id=row.round_id,
+                sale_id=row.sale_id,
+                number=row.id,
+                user=row.user_id,
+            )
+        )
+    for row in await ledger.waiting(STUCK_MS, NAMED_MAX):
+        says = f"has a {row.kind} that nobody has relayed for long: is a keeper running?"
+        notes.add(Finding(invariant="progress", kind="outbox", says=says, round_id=row.round_id, number=row.order_id))
+    stuck: set[int] = set()
+    for reading in readings:
+        gate, lane = reading.gate, reading.before.lane
+        if isinstance(gate, Absent) or gate.oldest_entry_ms is None or lane in stuck:
+            continue
+        if gate.now_ms - gate.oldest_entry_ms > STUCK_MS:
+            stuck.add(lane)
+            says = f"lane {lane} has {gate.backlog} entries, the oldest for more than a minute: is a worker running?"
+            notes.add(Finding(invariant="progress", kind="entries", says=says, round_id=reading.id))

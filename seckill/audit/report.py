@@ -1,0 +1,159 @@
+"""What the auditor says: a verdict for each invariant, and the ids of whatever breaks one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+# A broken table must not become a message that nobody can read, or that fills the memory.
+FINDINGS_MAX = 10_000
+
+
+class Verdict(StrEnum):
+    HOLDS = "holds"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"  # could not tell
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """`safety`: if it is broken, a unit may be sold twice or an order be lost. The others are about time."""
+
+    name: str
+    says: str
+    safety: bool = True
+
+
+INVARIANTS = (
+    Invariant("stock", "In the gate, available = total − admitted + released, from 0 to total."),
+    Invariant("buyers", "In the gate, the buyers' records add up to what was admitted and released."),
+    Invariant("limit", "Nobody holds more units than the limit per buyer."),
+    Invariant("epoch", "Gate and ledger speak of the same round: epoch, opening and rules."),
+    Invariant("counters", "In the ledger, sold and written are what the rows add up to, and sold ≤ total."),
+    Invariant("orders", "An order is the same in the ledger and in the gate, and its row is sound."),
+    Invariant("history", "Every order came to its state step by step, and what is over stays over."),
+    Invariant("releases", "What is over was released once, what is not over was not."),
+    Invariant("admission", "No order in the ledger without an admission in the gate."),
+    Invariant("give_back", "No unit given back that the ledger has not decided to give back."),
+    Invariant("lost", "Every admitted order is queued, set aside or in the ledger."),
+    Invariant("queue", "Every queue entry is an admission, with the same content."),
+    Invariant("time", "Nothing expired before its time to pay was over."),
+    Invariant("money", "Every paid order has its money, and no money pays for two orders or for none."),
+    Invariant("progress", "Nothing waits for long: entries, releases, unpaid orders that are due.", safety=False),
+)
+SAFETY = frozenset(invariant.name for invariant in INVARIANTS if invariant.safety)
+# What is compared with the gate, and cannot be judged without it.
+OF_GATE = ("stock", "buyers", "epoch", "admission", "give_back", "lost", "queue")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong. `kind` says to programs what `says` says to people."""
+
+    invariant: str
+    kind: str
+    says: str
+    round_id: int | None = None
+    sale_id: int | None = None
+    number: int | None = None  # the order's
+    user: str | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for the same thing at another time, when figures may be others."""
+        return self.invariant, self.kind, self.round_id, self.number, self.user
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """Why an invariant could not be judged for a round, or for all (None)."""
+
+    invariants: tuple[str, ...]
+    reason: str
+    round_id: int | None = None
+
+
+@dataclass(slots=True)
+class Notes:
+    """What one reading has come to, while it is being made."""
+
+    findings: list[Finding] = field(default_factory=list)
+    unsure: list[Unsure] = field(default_factory=list)
+    checked: dict[str, int] = field(default_factory=dict)  # what was looked at, counted
+
+    def count(self, what: str, many: int = 1) -> None:
+        self.checked[what] = self.checked.get(what, 0) + many
+
+    def add(self, finding: Finding) -> None:
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(finding)
+
+    def take(self, other: "Notes") -> None:
+        for finding in other.findings:
+            self.add(finding)
+        self.unsure += other.unsure
+        for what, many in other.checked.items():
+            self.count(what, many)
+
+    def keys(self) -> set[tuple[object, ...]]:
+        return {finding.key for finding in self.findings}
+
+    def only(self, keys: set[tuple[object, ...]]) -> None:
+        self.findings = [finding for finding in self.findings if finding.key in keys]
+
+    def without_round(self, round_id: int, invariants: Iterable[str]) -> None:
+        dropped = set(invariants)
+        self.findings = [
+            finding for finding in self.findings if finding.round_id != round_id or finding.invariant not in dropped
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One invariant's."""
+
+    invariant: Invariant
+    verdict: Verdict
+    figures: str
+    findings: tuple[Finding, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """Where the units of a round are: total = available + queued + live + returning."""
+
+    round_id: int
+    sale_id: int
+    total: int
+    available: int
+    queued: int
+    live: int
+    returning: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    at_ms: int  # by the ledger's clock
+    orders_at_ms: int  # when the orders were last compared one by one
+    took_ms: int
+    units: tuple[Units, ...]
+    lost: tuple[tuple[int, int], ...]  # round and sale: what the gate does not have, or keeps closed
+    results: tuple[Result, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        found = {result.verdict for result in self.results}
+        if Verdict.BROKEN in found:
+            return Verdict.BROKEN
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found else Verdict.HOLDS
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [finding for result in self.results for finding in result.findings]
+
+    def broken(self) -> list[str]:
+        return [result.invariant.name for result in self.results if result.verdict is Verdict.BROKEN]
+
+    def reasons(self) -> list[str]:
+        """Each once: mostly several invariants cannot be judged for one reason."""
+        return list(dict.fromkeys(reason for result in self.results for reason in result.reasons))

@@ -1,0 +1,84 @@
+"""Mends what the audit has found."""
+
+import sys
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.markup import escape
+
+from seckill.audit import Report, Verdict, open_auditor
+from seckill.audit.telling import Teller
+from seckill.cli.audit import EXIT, show
+from seckill.cli.configuring import environment, with_data_folder
+from seckill.cli.parameters import AsJson
+from seckill.cli.printing import console, print_json
+from seckill.cli.running import run
+from seckill.errors import SeckillError
+from seckill.loops import Stop
+from seckill.repairing import Plan, Repair
+from seckill.wiring import open_engine
+
+# What a step brings to light is mended by the next turn; more turns than these would never end.
+TURNS_MAX = 3
+
+Apply = Annotated[
+    bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
+]
+
+
+def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
+    """Say what is broken and what would mend it; do it with `--apply`.
+
+    It works in the safe direction only: it never invents a unit and never releases what the ledger has not decided.
+    What it cannot mend like that it leaves as it is, and says what a person should do. Harmless to repeat and to kill.
+
+    Exit code 0: everything holds. 1: something is broken (or would be mended with `--apply`). 2: could not tell.
+    """
+    settings = with_data_folder(environment())
+
+    async def main(_: Stop) -> int:
+        async with open_engine(settings) as engine, open_auditor(settings, every_round=True) as auditor:
+            mender = Repair(engine, claim_idle_s=settings.claim_idle_s, retry_delay_s=settings.retry_delays_s[0])
+            done: list[str] = []
+
+            def tell(says: str) -> None:
+                done.append(says)
+                if not as_json:
+                    console().print(f"[green]doing[/]  {escape(says)}", soft_wrap=True)
+
+            for turn in range(TURNS_MAX + 1):
+                report = await auditor.read(full=True)
+                plan = await mender.plan(report, auditor.teller())
+                if not (apply and plan.steps) or turn == TURNS_MAX:
+                    break
+                await mender.apply(plan, tell)
+            _show(report, auditor.teller(), plan, done, as_json=as_json)
+            return EXIT[Verdict.BROKEN if plan.steps else report.verdict]
+
+    try:
+        code = run(main, settings)
+    except SeckillError as error:  # 1 would say that something is broken
+        sys.stderr.write(f"seckill: {error}\n")
+        code = EXIT[Verdict.UNKNOWN]
+    if code:
+        sys.exit(code)
+
+
+def _show(report: Report, teller: Teller, plan: Plan, done: list[str], *, as_json: bool) -> None:
+    would = [step.says for step in plan.steps]
+    if as_json:
+        audit = msgspec.to_builtins(teller.document(report))
+        print_json({"done": done, "to_do": would, "for_people": plan.for_people, "audit": audit})
+        return
+    show(report, teller, as_json=False)
+    output = console()
+    output.print()
+    for says in would:
+        output.print(f"[yellow]would[/]  {escape(says)}", soft_wrap=True)
+    for says in plan.for_people:
+        output.print(f"[red]you[/]    {escape(says)}", soft_wrap=True)
+    if would:
+        output.print("\n`seckill repair --apply` does it.")
+    elif not plan.for_people:
+        output.print("Nothing to mend." if not done else "Mended.")

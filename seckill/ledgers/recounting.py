@@ -1,0 +1,28 @@
+"""Setting a round's counters to what its rows add up to."""
+
+from sqlalchemy import and_, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.domain import OrderState
+from seckill.ledgers.tables import orders, rounds
+
+_LIVE = (OrderState.UNPAID, OrderState.PAID)
+# A row that no worker has written, but who gave its entry up, never had a time to pay and was not free.
+_BURIED = and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
+
+
+async def recount(connection: AsyncConnection, round_id: int) -> bool:
+    # Whoever changes orders changes this row last, in the same transaction. With the row locked before the orders are
+    # read, all that is read is in the counters, and whatever comes later adds itself.
+    locked = select(rounds.c.sold, rounds.c.written).where(rounds.c.id == round_id).with_for_update()
+    counted = (await connection.execute(locked)).one()
+    units = func.coalesce(func.sum(orders.c.quantity).filter(orders.c.state.in_(_LIVE)), 0)
+    written = func.coalesce(func.sum(orders.c.quantity).filter(~_BURIED), 0)
+    found = (await connection.execute(select(units, written).where(orders.c.round_id == round_id))).one()
+    sold_units, written_units = (int(value) for value in found)
+    if (sold_units, written_units) == tuple(counted):
+        return False
+    await connection.execute(
+        update(rounds).where(rounds.c.id == round_id).values(sold=sold_units, written=written_units)
+    )
+    return True

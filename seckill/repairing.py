@@ -1,0 +1,306 @@
+"""Mending what the audit has found, in the safe direction only: no unit is invented, and nothing is released that the
+ledger has not decided to release. Whatever cannot be mended like that is left as it is, for a person.
+
+Every repair begins with a new audit, and every step may be repeated. So one that was killed is simply begun again.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from seckill.afterlife import BATCH_MAX, Afterlife
+from seckill.audit.report import Finding, Report
+from seckill.audit.telling import Teller
+from seckill.domain import Admission, Round
+from seckill.entries import write_entry
+from seckill.errors import GateError, LedgerRefused, SeckillError
+from seckill.failpoints import reached
+from seckill.fulfilment import Worker
+from seckill.loops import Stop
+from seckill.numbers import ORIGIN_S, OrderNumber
+from seckill.ports import Delivery, Release
+from seckill.rebuilding import Rebuilder
+from seckill.wiring import Engine
+
+log = structlog.get_logger()
+
+# Longer than the rebuilder itself gives the workers.
+REBUILT_WITHIN_S = 60.0
+POLL_S = 0.2
+
+# The gate is wrong and the ledger is right: a rebuild brings the gate to what the ledger says.
+_REBUILD = {
+    ("stock", "sum"),
+    ("buyers", "admitted"),
+    ("buyers", "released"),
+    ("buyers", "unreadable"),
+    ("buyers", "twice"),
+    ("epoch", "other_epoch"),
+    ("epoch", "other_opening"),
+    ("epoch", "other_rules"),
+    ("admission", "behind"),
+    ("admission", "row"),
+    ("give_back", "ahead"),
+    ("give_back", "undecided"),
+    ("orders", "content"),
+}
+_RECOUNT = {("counters", "sold"), ("counters", "written"), ("counters", "impossible")}
+_ADVICE = {
+    "counters": "They are set to what the orders add up to as soon as no order of the round is in doubt.",
+    "give_back": "The gate is rebuilt as soon as the order is no longer in doubt.",
+    "limit": "It oversells nothing. Cancel one of the buyer's orders, or leave it.",
+    "lost": "Its row was there once: put it back from a backup. Until then nothing of its round is rebuilt.",
+    "history": "Compare the order with its `order_events` and with what the buyer knows, and correct its row.",
+    "releases": "Compare its state, its `order_events` and its row in `outbox`, and correct the one that is wrong.",
+    "orders": "Compare its row with its `order_events`, and correct it.",
+    "queue": "A worker that cannot write it sets it aside; `seckill dead list` shows it then. Find out who wrote it.",
+    "time": "The order is over. If the buyer was promised more time, sell them another.",
+    "money": "Compare the order with `payments` and `refunds`, and with what the payment provider says.",
+    "progress": "Start a worker: `seckill worker`, or `seckill up`.",
+}
+_LATER = "Decide about the others first."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    says: str  # what it does, beginning with the verb
+    act: Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Plan:
+    steps: list[Step] = field(default_factory=list)
+    for_people: list[str] = field(default_factory=list)
+
+
+class Repair:
+    def __init__(self, engine: Engine, *, claim_idle_s: float, retry_delay_s: float) -> None:
+        self._engine = engine
+        self._claim_idle_s = claim_idle_s
+        self._retry_delay_s = retry_delay_s
+        self._afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+
+    async def plan(self, report: Report, teller: Teller) -> Plan:
+        """In the order in which it has to be done: what is lost must be in the ledger before a gate is rebuilt."""
+        plan = Plan()
+        by_round: dict[tuple[int, int], list[Finding]] = {}
+        for finding in report.findings:
+            if finding.round_id is not None and finding.sale_id is not None:
+                by_round.setdefault((finding.round_id, finding.sale_id), []).append(finding)
+        rebuilds: dict[tuple[int, int], str] = dict.fromkeys(report.lost, "the gate does not have it")
+        mended: set[tuple[object, ...]] = set()
+        for place, findings in by_round.items():
+            mended |= self._plan_orders(place, findings, teller, plan)
+            doubtful = _doubtful(findings)
+            wrong = [
+                finding
+                for finding in findings
+                if (finding.invariant, finding.kind) in _REBUILD and finding.number not in doubtful
+            ]
+            if wrong:
+                rebuilds.setdefault(place, wrong[0].says)
+        mended |= self._plan_waiting(report, plan)
+        for place, why in rebuilds.items():
+            mended |= await self._plan_rebuild(place, why, by_round.get(place, []), mended, plan)
+        for finding in report.findings:
+            if finding.key not in mended:
+                advice = _ADVICE.get(finding.invariant, _LATER)
+                plan.for_people.append(f"{finding.invariant}: {teller.sentence(finding)}. {advice}")
+        return plan
+
+    def _plan_orders(
+        self, place: tuple[int, int], findings: Sequence[Finding], teller: Teller, plan: Plan
+    ) -> set[tuple[object, ...]]:
+        """Counters and single orders of one round. Returns what is mended by it."""
+        kinds = {(finding.invariant, finding.kind) for finding in findings}
+        mended: set[tuple[object, ...]] = set()
+        # With a row gone or changed by hand, the counters may be all that still tells of it.
+        if kinds & _RECOUNT and ("lost", "row_gone") not in kinds and not _doubtful(findings):
+            mended |= {finding.key for finding in findings if (finding.invariant, finding.kind) in _RECOUNT}
+            plan.steps.append(
+                Step(
+                    f"Set the counters of round {place[0]} in the ledger to what its orders add up to.",
+                    lambda: self._recount(place[0]),
+                )
+            )
+        # A record that the counters know nothing of may be somebody's invention.
+        adds_up = not kinds & {("buyers", "admitted"), ("buyers", "twice")}
+        for finding in findings:
+            if (finding.invariant, finding.kind) == ("lost", "nowhere") and adds_up:
+                mended.add(finding.key)
+                says = f"Write {_order(finding, teller)} to the ledger, as the gate remembers it."
+                plan.steps.append(Step(says, lambda finding=finding: self._write(finding)))  # type: ignore[misc]
+            if (finding.invariant, finding.kind) == ("releases", "not_in_gate"):
+                mended.add(finding.key)
+                says = f"Give back the units of {_order(finding, teller)} in the gate: the ledger has decided it."
+                plan.steps.append(Step(says, lambda finding=finding: self._release(finding)))  # type: ignore[misc]
+        return mended
+
+    def _plan_waiting(self, report: Report, plan: Plan) -> set[tuple[object, ...]]:
+        mended: set[tuple[object, ...]] = set()
+        for kind, says, act in (
+            ("overdue", "Expire the orders whose time to pay is over, by the ledger's clock.", self._expire),
+            ("outbox", "Relay what the ledger has decided and nobody has passed on.", self._relay),
+        ):
+            found = {
+                finding.key for finding in report.findings if (finding.invariant, finding.kind) == ("progress", kind)
+            }
+            if found:
+                plan.steps.append(Step(says, act))
+            mended |= found
+        return mended
+
+    async def _plan_rebuild(
+        self,
+        place: tuple[int, int],
+        why: str,
+        findings: Sequence[Finding],
+        mended: set[tuple[object, ...]],
+        plan: Plan,
+    ) -> set[tuple[object, ...]]:
+        round_ = await self._round(place)
+        if round_ is None:
+            return set()
+        unwritten = [finding for finding in findings if finding.invariant == "lost" and finding.key not in mended]
+        kinds = {(finding.invariant, finding.kind) for finding in findings}
+        if ("buyers", "unreadable") in kinds and ("buyers", "admitted") in kinds:
+            unwritten += [finding for finding in findings if finding.kind == "unreadable"]
+        if unwritten:
+            plan.for_people.append(
+                f"round {round_.id} has to be rebuilt ({why}), but that would forget what only the gate knows: "
+                f"{len(unwritten)} records that are not in the ledger. Decide about these first."
+            )
+            return set()
+        view = await self._engine.gate.inspect(round_.ref)
+        if view is not None and view.epoch > round_.epoch:
+            plan.for_people.append(
+                f"round {round_.id} is in epoch {view.epoch} in the gate and {round_.epoch} in the ledger: the ledger "
+                "has gone back in time. Bring back its newest backup; the gate is not touched until then."
+            )
+            return {finding.key for finding in findings if finding.invariant == "epoch"}
+        says = f"Close round {round_.id} to buyers, write what is queued, and rebuild the gate from the ledger ({why})."
+        plan.steps.append(Step(says, lambda: self._rebuild(place)))
+        return {finding.key for finding in findings if (finding.invariant, finding.kind) in _REBUILD}
+
+    async def apply(self, plan: Plan, tell: Callable[[str], None]) -> None:
+        for step in plan.steps:
+            tell(step.says)
+            reached("repair.step.before")
+            await step.act()
+            reached("repair.step.after")
+
+    async def _round(self, place: tuple[int, int]) -> Round | None:
+        """None if it is retired: the gate need not have it any more."""
+        sale = await self._engine.ledger.sale(place[1], place[0])
+        return None if sale is None or sale.round.retired_ms is not None else sale.round
+
+    async def _recount(self, round_id: int) -> None:
+        await self._engine.ledger.recount(round_id)
+
+    async def _expire(self) -> None:
+        while await self._afterlife.expire() == BATCH_MAX:
+            pass
+
+    async def _relay(self) -> None:
+        await self._afterlife.relay()
+
+    async def _write(self, finding: Finding) -> None:
+        """As a worker would. If the ledger refuses it, it goes the way of every refused order: tried again, then failed
+        and released, and its buyer told."""
+        admission = await self._remembered(finding)
+        if admission is None:  # somebody was quicker
+            return
+        try:
+            await self._engine.ledger.record([admission])
+        except LedgerRefused as error:
+            entry_id = f"repair-{int(admission.number)}"
+            delivery = Delivery(admission.number.lane, entry_id, write_entry(admission), admission)
+            await self._engine.ledger.set_aside(delivery, str(error), self._retry_delay_s)
+            log.warning("the ledger refuses it: set aside", order=int(admission.number), reason=str(error))
+        reached("repair.record.after")
+
+    async def _remembered(self, finding: Finding) -> Admission | None:
+        round_ = await self._round((finding.round_id or 0, finding.sale_id or 0))
+        if round_ is None or finding.number is None or finding.user is None:
+            return None
+        number = OrderNumber.from_int(finding.number)
+        (holdings,) = await self._engine.gate.holdings([round_.ref], finding.user)
+        for held in holdings:
+            if held.number == number and held.live:
+                return Admission(
+                    number=number,
+                    round_id=round_.id,
+                    epoch=round_.epoch,
+                    user=finding.user,
+                    quantity=held.quantity,
+                    slot=held.slot,
+                    request_id=held.request_id,
+                    admitted_ms=(number.seconds + ORIGIN_S) * 1000,
+                )
+        return None
+
+    async def _release(self, finding: Finding) -> None:
+        round_ = await self._round((finding.round_id or 0, finding.sale_id or 0))
+        if round_ is not None and finding.number is not None and finding.user is not None:
+            release = Release(OrderNumber.from_int(finding.number), finding.user, round_.epoch)
+            await self._engine.gate.release(round_.ref, [release])
+
+    async def _rebuild(self, place: tuple[int, int]) -> None:
+        round_ = await self._round(place)
+        if round_ is None:
+            return
+        first_epoch = round_.epoch
+        view = await self._engine.gate.inspect(round_.ref)
+        if view is not None:
+            # In whatever epoch it is: from here on nobody is admitted.
+            await self._engine.gate.fence(replace(round_, epoch=view.epoch))
+        reached("repair.fence.after")
+        await self._drain(round_)
+        rebuilder = Rebuilder(self._engine.gate, self._engine.transport, self._engine.ledger)
+        give_up_s = time.monotonic() + REBUILT_WITHIN_S
+        while time.monotonic() < give_up_s:
+            round_ = await self._round(place)
+            if round_ is None or await self._sells_again(round_, first_epoch) or await rebuilder.step(round_):
+                return
+            await asyncio.sleep(POLL_S)
+        raise GateError(f"Round {place[0]} could not be rebuilt within {REBUILT_WITHIN_S:.0f} s: repeat it.")
+
+    async def _sells_again(self, round_: Round, first_epoch: int) -> bool:
+        """A keeper that runs at the same time may have been quicker."""
+        view = await self._engine.gate.inspect(round_.ref)
+        open_ = view is not None and view.status != "preparing" and view.epoch == round_.epoch
+        return open_ and round_.epoch > first_epoch
+
+    async def _drain(self, round_: Round) -> None:
+        """Entries that are still queued would be void after the rebuild, so they are written first, workers or not."""
+        worker = Worker(
+            self._engine.transport,
+            self._engine.ledger,
+            Stop(),
+            lanes=[round_.lane],
+            claim_idle_s=self._claim_idle_s,
+            retry_delay_s=self._retry_delay_s,
+        )
+        try:
+            await worker.prepare()
+            while await worker.take_over() + await worker.read_and_record(wait_s=0):
+                pass
+        except SeckillError as error:
+            log.warning("not all that is queued could be written", reason=str(error))
+
+
+def _doubtful(findings: Sequence[Finding]) -> set[int]:
+    """Orders of which the ledger contradicts itself: nothing is brought to what it says of them."""
+    return {
+        finding.number
+        for finding in findings
+        if finding.number is not None
+        and (finding.invariant, finding.kind) in {("history", "path"), ("releases", "of_live"), ("releases", "missing")}
+    }
+
+
+def _order(finding: Finding, teller: Teller) -> str:
+    return f"order {teller.order_id(finding.number)} of {finding.user} (round {finding.round_id})"

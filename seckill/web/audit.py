@@ -1,0 +1,18 @@
+"""The audit, for operators: what `seckill audit` says."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seckill.web.context import context
+
+
+async def show_audit(request: Request) -> Response:
+    """Read again for every request. All orders are compared at the first one, when the counters look wrong, with
+    `?full=true`, and otherwise as often as it costs little."""
+    ctx = context(request)
+    ctx.require_operator(request)
+    auditor = ctx.engine.auditor
+    report = await auditor.read(full=request.query_params.get("full") == "true")
+    document = auditor.teller().document(report)
+    return Response(msgspec.json.encode(document), 200, {"Cache-Control": "no-store"}, "application/json")

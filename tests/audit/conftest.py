@@ -1,0 +1,140 @@
+"""A sale with orders in every state, on a real Valkey and each ledger in turn, and hands that tamper with it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from seckill.afterlife import Afterlife
+from seckill.audit import Auditor, open_auditor, progress
+from seckill.audit.report import Finding
+from seckill.gates import keys
+from seckill.gates.redis import connect
+from seckill.ledgers import SqlLedger, open_ledger
+from seckill.settings import Secret, Settings
+from seckill.wiring import Engine, open_engine
+from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, buyer, make_node
+
+UNITS = 20
+LIMIT = 2
+
+
+@dataclass
+class World:
+    """The sale, and what a test does to it behind the engine's back."""
+
+    node: Node
+    engine: Engine
+    auditor: Auditor
+    redis: Any
+    ledger: SqlLedger
+    settings: Settings
+    sale: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # user → order number
+
+    async def sell(self, *users: str, **body: Any) -> None:
+        for user in users:
+            response = await self.node.buy(self.sale, user, key=f"key of {user}", **body)
+            assert response.status_code == 202, response.text
+            number = self.engine.order_ids.decode(response.json()["order_id"])
+            assert number is not None
+            self.numbers[user] = number
+
+    async def act(self, verb: str, user: str) -> None:
+        order_id = self.engine.order_ids.encode(self.numbers[user])
+        response = await self.node.http.post(f"/v1/orders/{order_id}/{verb}", headers=buyer(user))
+        assert response.status_code == 200, response.text
+
+    async def expire(self, user: str) -> None:
+        """Its time is over since an hour ago, in every respect."""
+        await self.sql(
+            "UPDATE orders SET recorded_ms = recorded_ms - 4500000, expires_ms = expires_ms - 4500000 WHERE id = :id",
+            id=self.numbers[user],
+        )
+        assert await self.afterlife.expire() == 1
+
+    @property
+    def afterlife(self) -> Afterlife:
+        return Afterlife(self.engine.gate, self.engine.transport, self.engine.ledger)
+
+    @property
+    def round_id(self) -> int:
+        return int(self.sale["round"])
+
+    async def ref(self) -> Any:
+        (sale,) = await self.engine.ledger.sales()
+        return sale.round.ref
+
+    async def round_key(self) -> str:
+        return keys.round_(await self.ref())
+
+    async def buyers_key(self) -> str:
+        return keys.buyers(await self.ref())
+
+    async def stream_key(self) -> str:
+        return keys.orders((await self.ref()).lane)
+
+    async def sql(self, statement: str, **parameters: Any) -> None:
+        async with self.ledger.database.writers.begin() as connection:
+            await connection.execute(text(statement), parameters)
+
+    async def query(self, statement: str, **parameters: Any) -> list[Any]:
+        async with self.ledger.database.readers.connect() as connection:
+            return list(await connection.execute(text(statement), parameters))
+
+    async def found(self) -> dict[str, list[Finding]]:
+        """What a full reading finds broken, by invariant."""
+        report = await self.auditor.read(full=True)
+        assert not report.reasons(), report.reasons()
+        return {result.invariant.name: list(result.findings) for result in report.results if result.findings}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a minute on a slow machine is not stuck."""
+    monkeypatch.setattr(progress, "STUCK_MS", 600_000)
+
+
+@pytest.fixture
+def settings(redis_url: str, ledger_url: str) -> Settings:
+    return Settings(
+        redis_url=redis_url,
+        database_url=ledger_url,
+        jwt_secret=JWT_SECRET,
+        admin_key=Secret(ADMIN_KEY),
+        durability="fast",
+        gate_timeout_s=5,
+        backlog_max=1000,
+        lanes=4,
+    )
+
+
+@pytest.fixture
+async def world(settings: Settings) -> AsyncIterator[World]:
+    redis: Any = connect(settings.redis_url)
+    ledger = open_ledger(settings.database_url)
+    async with open_engine(settings) as engine, open_auditor(settings) as auditor:
+        node = await make_node(settings, engine)
+        made = World(node, engine, auditor, redis, ledger, settings)
+        made.sale = await node.create(units=UNITS, limit_per_buyer=LIMIT)
+        await node.refresh()
+        yield made
+        await node.http.aclose()
+    await ledger.close()
+    await redis.aclose()
+
+
+@pytest.fixture
+async def busy(world: World) -> World:
+    """Orders in every state: unpaid, paid, cancelled, expired, cancelled but not relayed, queued."""
+    await world.sell("ann", "bob", "cid", "dan", "eve")
+    await world.node.work()
+    await world.act("pay", "bob")
+    await world.act("cancel", "cid")
+    await world.expire("dan")
+    await world.afterlife.relay()
+    await world.act("cancel", "eve")
+    await world.sell("fay")
+    return world

@@ -1,0 +1,77 @@
+"""Repairs in odd places: a gate that forgot everything, an order that is refused, a kill in the middle."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seckill.audit import Verdict
+from tests.audit.conftest import World
+from tests.audit.mending import check_nothing_was_sold_twice, mend, mender
+from tests.audit.planting import both, delete_entry, in_gate, record, sql
+
+
+async def test_a_gate_that_lost_everything_is_rebuilt(busy: World) -> None:
+    await busy.node.work()
+    await busy.redis.flushall()
+    report = await busy.auditor.read(full=True)
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.reasons() == [f"the gate does not have round {busy.round_id}"]
+    assert len(await mend(busy)) == 1
+    report = await busy.auditor.read(full=True)
+    assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
+    await check_nothing_was_sold_twice(busy)
+
+
+async def test_an_order_that_the_ledger_refuses_goes_the_way_of_all(busy: World) -> None:
+    """Lost, and in the meantime there is no room for it in the ledger."""
+    await delete_entry(busy)
+    await busy.sql("UPDATE orders SET quantity = 19 WHERE id = :id", id=busy.numbers["ann"])
+    await busy.sql("UPDATE rounds SET sold = sold + 18, written = written + 18")
+    report = await busy.auditor.read(full=True)
+    (lost,) = [finding for finding in report.findings if finding.invariant == "lost"]
+    await mender(busy)._write(lost)
+    [(number, state)] = await busy.query("SELECT order_id, state FROM dead_letters")
+    assert (number, state) == (busy.numbers["fay"], "retrying")
+
+
+WINDOWS = [
+    "repair.step.before",
+    "repair.step.after",
+    "repair.record.after",
+    "repair.fence.after",
+    "keeper.epoch.after",
+    "keeper.fill.before",
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+async def test_a_repair_that_is_killed_is_begun_again(busy: World, window: str) -> None:
+    several = both(
+        delete_entry,
+        in_gate(available=1),
+        sql("UPDATE outbox SET done_ms = 1 WHERE order_id = :id", of="eve"),
+        record("zoe", lambda _: "x"),
+    )
+    await several(busy)
+    await busy.sql("UPDATE rounds SET sold = sold + 1")
+    assert _repair(busy, SECKILL_FAILPOINTS=f"{window}=kill") == -9, "the window was hit"
+    assert _repair(busy) == 0
+    report = await busy.auditor.read(full=True)
+    assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
+    await check_nothing_was_sold_twice(busy)
+
+
+def _repair(world: World, **environ: str) -> int:
+    settings = world.settings
+    environ |= {
+        "SECKILL_REDIS_URL": settings.redis_url,
+        "SECKILL_DATABASE_URL": settings.database_url,
+        "SECKILL_DURABILITY": "fast",
+        "SECKILL_CLAIM_IDLE_S": "0.1",
+    }
+    command = [sys.executable, "-m", "seckill", "repair", "--apply"]
+    done = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, timeout=120, check=False)
+    print(done.stdout, done.stderr)  # noqa: T201 (for whoever has to find out why)
+    return done.returncode

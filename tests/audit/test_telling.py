@@ -1,0 +1,112 @@
+"""Who is told: operators over HTTP and on the command line, and by the keeper."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from seckill.alarms import Alarm
+from seckill.domain import RoundStatus
+from seckill.operator_desk import OperatorDesk
+from seckill.telemetry import AUDIT_FINDINGS
+from seckill.watchdog import Watchdog
+from tests.api.conftest import OPERATOR, buyer
+from tests.audit.conftest import World
+from tests.audit.planting import delete_entry, forget_buyer
+
+
+class Told(Alarm):
+    def __init__(self) -> None:
+        super().__init__("")
+        self.facts: list[Any] = []
+
+    async def raise_(self, what: str, facts: Any) -> None:
+        self.facts.append(facts)
+
+
+async def test_operators_see_it_over_http(busy: World) -> None:
+    sound = (await busy.node.http.get("/v1/admin/audit", headers=OPERATOR)).json()
+    assert sound["verdict"] == "holds"
+    await forget_buyer(busy)
+    answer = await busy.node.http.get("/v1/admin/audit?full=true", headers=OPERATOR)
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    said = answer.json()
+    assert said["verdict"] == "broken"
+    (admission,) = [each for each in said["invariants"] if each["name"] == "admission"]
+    (finding,) = admission["findings"]
+    assert finding["order_id"] == busy.engine.order_ids.encode(busy.numbers["ann"])
+    assert (finding["user"], finding["sale_id"], finding["round"]) == ("ann", busy.sale["id"], busy.sale["round"])
+    assert finding["order_number"] == str(busy.numbers["ann"])
+
+
+async def test_it_is_for_operators_only(busy: World) -> None:
+    assert (await busy.node.http.get("/v1/admin/audit")).status_code == 401
+    assert (await busy.node.http.get("/v1/admin/audit", headers=buyer("ann"))).status_code == 403
+
+
+async def test_the_keeper_tells_once_and_pauses_if_it_is_told_to(busy: World) -> None:
+    alarm, desk = Told(), OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    watchdog = Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk)
+    await watchdog.step()
+    assert alarm.facts == []
+    await delete_entry(busy)
+    for _ in range(3):
+        await watchdog.step()
+    (facts,) = alarm.facts
+    assert (facts["invariant"], facts["round"], facts["found"]) == ("lost", busy.round_id, 1)
+    assert busy.engine.order_ids.encode(busy.numbers["fay"]) in facts["findings"][0]
+    assert AUDIT_FINDINGS.labels("lost")._value.get() == 1
+    (sale,) = await busy.engine.ledger.sales()
+    assert sale.round.status is RoundStatus.PAUSED
+
+
+async def test_what_only_waits_pauses_nothing(busy: World) -> None:
+    await busy.sql("UPDATE outbox SET created_ms = 0 WHERE done_ms IS NULL")
+    alarm = Told()
+    desk = OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    await Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk).step()
+    assert [facts["invariant"] for facts in alarm.facts] == ["progress"]
+    (sale,) = await busy.engine.ledger.sales()
+    assert sale.round.status is RoundStatus.OPEN
+
+
+async def test_the_commands(busy: World) -> None:
+    await busy.afterlife.relay()  # so that nothing waits for long, however long this takes
+    assert run(busy, "audit")[0] == 0
+    code, output = run(busy, "repair")
+    assert (code, "Nothing to mend." in output) == (0, True)
+    await delete_entry(busy)
+    order_id = busy.engine.order_ids.encode(busy.numbers["fay"])
+    code, output = run(busy, "audit")
+    assert (code, order_id in output, "BROKEN" in output) == (1, True, True)
+    code, output = run(busy, "repair", "--json")
+    assert (code, json.loads(output)["done"]) == (1, [])
+    assert order_id in json.loads(output)["to_do"][0]
+    assert run(busy, "audit")[0] == 1, "saying is not doing"
+    code, output = run(busy, "repair", "--apply")
+    assert (code, "Mended." in output) == (0, True)
+    code, output = run(busy, "audit", "--json")
+    assert (code, json.loads(output)["verdict"]) == (0, "holds")
+    await busy.redis.delete(await busy.round_key())
+    code, output = run(busy, "audit")
+    assert (code, "could not tell" in output) == (2, True)
+
+
+def run(world: World, *arguments: str) -> tuple[int, str]:
+    settings = world.settings
+    environ = {
+        "SECKILL_REDIS_URL": settings.redis_url,
+        "SECKILL_DATABASE_URL": settings.database_url,
+        "SECKILL_DURABILITY": "fast",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "seckill", *arguments],
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout
