@@ -28,6 +28,11 @@ BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiproces
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 
 
+def recorded_here() -> int:
+    """New orders that this process has written since its start."""
+    return int(REGISTRY.get_sample_value("seckill_orders_recorded_total", {"kind": "new"}) or 0)
+
+
 def exposition() -> bytes:
     """The metrics of all processes that share the folder, or of this one."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from seckill.errors import StartError
+from seckill.gates.board import RedisBoard
 from seckill.gates.redis import RedisGate
+from seckill.insight import Board, History
 from seckill.ledgers import open_ledger
+from seckill.ledgers.history import SqlHistory
 from seckill.ledgers.migrating import pending
 from seckill.numbers import PublicIds
 from seckill.payment_ports import PaymentProvider
@@ -25,6 +28,8 @@ class Engine:
     provider: PaymentProvider
     sale_ids: PublicIds
     order_ids: PublicIds
+    board: Board
+    history: History
 
 
 @asynccontextmanager
@@ -38,6 +43,8 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
     transport = StreamTransport(settings.redis_url)
     ledger = open_ledger(settings.database_url)
+    board = RedisBoard(settings.redis_url)
+    history = SqlHistory(ledger.database)
     try:
         await gate.check(settings.durability)
         if await pending(settings.database_url):
@@ -51,8 +58,12 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             provider=provider,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
+            board=board,
+            history=history,
         )
     finally:
+        await history.close()
         await ledger.close()
+        await board.close()
         await transport.close()
         await gate.close()

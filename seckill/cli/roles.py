@@ -19,7 +19,9 @@ from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
 from seckill.payments import Payments
+from seckill.presence import present
 from seckill.settings import require_production
+from seckill.telemetry import recorded_here
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
 
@@ -66,7 +68,8 @@ def worker() -> None:
                 claim_idle_s=settings.claim_idle_s,
                 retry_delay_s=settings.retry_delays_s[0],
             )
-            await run_worker(role, stop)
+            async with present(engine.board, "worker", lambda: {"recorded": recorded_here()}):
+                await run_worker(role, stop)
 
     run(main, settings)
 
@@ -83,7 +86,8 @@ def keeper() -> None:
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
             failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s)
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-            await run_keeper(role, afterlife, failures, payments, stop)
+            async with present(engine.board, "keeper"):
+                await run_keeper(role, afterlife, failures, payments, stop)
 
     run(main, settings)
 

@@ -51,7 +51,7 @@ def up(
     Parameters
     ----------
     demo
-        Create two sales to try things out, if there is none yet.
+        Create two sales to try things out, if there is none yet, and let anybody sign in under any name.
     host
         Address to listen on; 0.0.0.0 for all.
     port
@@ -77,6 +77,8 @@ def up(
 async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
     embedded = not settings.redis_url
     settings = with_embedded(settings)
+    if demo:
+        settings = replace(settings, demo_sign_in="on")
     supervisor = Supervisor()
     noted = settings.data_dir / ADDRESS_FILE
     noted.unlink(missing_ok=True)  # of a run that was killed
@@ -185,6 +187,8 @@ def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool)
     """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
+    write(f"  buy        {address}/\n")
+    write(f"  console    {address}/console\n")
     write(f"  API docs   {address}/docs\n")
     write(f"  data       {settings.data_dir}\n")
     assert settings.admin_key is not None
