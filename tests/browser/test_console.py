@@ -74,6 +74,21 @@ async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit:
     await expect(page.locator(".view-head")).to_contain_text("9.99")
 
 
+async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Breakfast")
+    await form.locator("[name=repeat]").fill("every now and then")
+    await form.locator("button[type=submit]").click()
+    await expect(form.locator("[data-field=repeat] .problem")).not_to_be_empty()
+    await form.locator("[name=repeat]").fill("daily")
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view h1")).to_have_text("Breakfast")
+    await expect(page.locator(".view-head")).to_contain_text("Repeats: daily")
+    await expect(page.locator(".view-head")).to_contain_text("Next rounds: ")
+
+
 async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(title="Chair", units=5, ends_at=in_s(3600))
     page = await open_sale(visit, sale)

@@ -246,7 +246,8 @@ export const STRINGS = {
   cause_admitted: ["Admitted by the gate: a unit was reserved.", "闸口放行，已留货。"],
   cause_tried: ["Could not be written: {reason}", "写入失败：{reason}"],
   cause_recorded: ["Written to the ledger by a worker.", "由 worker 写入账本。"],
-  cause_paid_sandbox: ["Paid, in the sandbox.", "沙箱付款。"],
+  cause_paid: ["Paid ({provider}).", "已付款（{provider}）。"],
+  cause_given_up: ["Given up after the last try; the unit goes back.", "多次重试后放弃，归还库存。"],
   cause_cancelled: ["Cancelled by the buyer; the unit goes back.", "买家取消，归还库存。"],
   cause_expired: ["Not paid in time; the unit goes back.", "超时未付款，归还库存。"],
 

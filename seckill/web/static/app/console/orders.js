@@ -79,8 +79,13 @@ function Found({ one, title }) {
 /** Causes are short words of the ledger; those that are known are said in the reader's language. */
 const CAUSES = {
   recorded: "cause_recorded",
-  "paid:sandbox": "cause_paid_sandbox",
   "cancelled by the buyer": "cause_cancelled",
   "not paid in time": "cause_expired",
+  "given up": "cause_given_up",
 };
-const explained = (cause) => (cause in CAUSES ? t(CAUSES[cause]) : cause);
+
+function explained(cause) {
+  const [paid, provider] = cause.split(":");
+  if (paid === "paid" && provider) return t("cause_paid", { provider });
+  return cause in CAUSES ? t(CAUSES[cause]) : cause;
+}
