@@ -106,7 +106,7 @@ async def crowd(stack: Stack, sale: dict[str, Any], many: int) -> None:
 
 async def console(visit: Visit, stack: Stack) -> bytes:
     sale = await stack.create_sale(
-        title="Running shoes", units=200, price_cents=39900, begins_at=in_s(-60), ends_at=in_s(3600)
+        title="Running shoes", units=360, price_cents=39900, begins_at=in_s(-60), ends_at=in_s(3600)
     )
     await stack.create_sale(title="Midnight voucher", units=1000, price_cents=0, begins_at=in_s(7200))
     page = await visit.console()

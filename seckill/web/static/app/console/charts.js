@@ -6,7 +6,7 @@ import { currentLanguage, t } from "../i18n.js";
 import { html } from "../ui.js";
 
 const HEIGHT = 120;
-const SPAN_S = 300;
+const SPAN_S_MIN = 60; // a sale that has just been opened fills the chart soon
 const CHARTS = [
   ["accepted", "--unpaid", "per_second"],
   ["persisted", "--paid", "per_second"],
@@ -68,7 +68,7 @@ function options(width, colour) {
     legend: { show: false },
     cursor: { sync: { key: "console" }, y: false, points: { size: 6 }, drag: { setScale: false } },
     scales: {
-      x: { range: (_, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_S), high ?? SPAN_S] },
+      x: { range: (_, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_S_MIN), high ?? SPAN_S_MIN] },
       y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] },
     },
     axes: [
