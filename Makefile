@@ -12,7 +12,7 @@ BIN := .venv/bin
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: install ## A running sale on this machine, with everything it needs
@@ -21,6 +21,7 @@ run: install ## A running sale on this machine, with everything it needs
 .PHONY: test
 test: .venv/test ## The whole test suite, on real servers
 	@scripts/get-servers .venv/servers
+	@tests/get-chromium || echo "The browser tests are skipped." >&2
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
@@ -29,6 +30,11 @@ check: .venv/test ## Style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+.PHONY: screenshots
+screenshots: .venv/test ## Take the pictures in docs/ anew
+	@tests/get-chromium
+	$(BIN)/python -m tests.browser.screenshots docs
 
 .PHONY: install
 install: .venv/run ## Only set up .venv; the command is then .venv/bin/seckill

@@ -1,6 +1,7 @@
 """The way of a claim through an API node: what is certain is answered here, everything else by the gate, in batches."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from seckill.catalogue import Catalogue
 from seckill.domain import Answer, Claim, RoundRef, Sale
 from seckill.errors import GateError
 from seckill.failpoints import reached
+from seckill.figures import ClaimFigures
 from seckill.outcomes import Outcome
 from seckill.ports import Gate, GateReply, Pulse, Transport
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS
@@ -36,11 +38,6 @@ class SoldOutFlag:
     winners: WinnerFilter
 
 
-def _count(answer: asyncio.Future[Answer]) -> None:
-    if not answer.cancelled():
-        _CLAIMS[answer.result().outcome].inc()
-
-
 class AdmissionDesk:
     def __init__(self, gate: Gate, catalogue: Catalogue) -> None:
         self._gate = gate
@@ -49,6 +46,7 @@ class AdmissionDesk:
         self._flags: dict[int, SoldOutFlag] = {}
         self._flagging: dict[int, asyncio.Task[None]] = {}
         self._announced: dict[int, int] = {}  # round → the newest version that somebody has announced
+        self.figures = ClaimFigures()
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         """The answer, and the sale with the round that gave it.
@@ -58,9 +56,14 @@ class AdmissionDesk:
         refused = self.refuse_here(sale, claim)
         if refused is not None:
             return sale, refused
+        began_s = time.monotonic()
         answering, answer = await self._ask_rounds(sale, claim)
-        _CLAIMS[answer.outcome].inc()
+        self._count(answering.round.id, answer.outcome, time.monotonic() - began_s)
         return answering, answer
+
+    def _count(self, round_id: int, outcome: Outcome, took_s: float) -> None:
+        _CLAIMS[outcome].inc()
+        self.figures.note(round_id, outcome, took_s)
 
     async def _ask_rounds(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         earlier = self._catalogue.before(sale)
@@ -92,7 +95,7 @@ class AdmissionDesk:
         if refused is None:
             return None
         _LOCAL_REFUSALS[refused].inc()
-        _CLAIMS[refused].inc()
+        self._count(sale.round.id, refused, 0.0)
         return Answer(refused)
 
     def one_round_decides(self, sale: Sale) -> bool:
@@ -101,8 +104,14 @@ class AdmissionDesk:
 
     def submit(self, sale: Sale, claim: Claim) -> asyncio.Future[Answer]:
         """The gate's answer, with the next batch."""
+        began_s = time.monotonic()
+
+        def count(answer: asyncio.Future[Answer]) -> None:
+            if not answer.cancelled():
+                self._count(sale.round.id, answer.result().outcome, time.monotonic() - began_s)
+
         answer = self._batcher(sale.round.ref).submit(claim)
-        answer.add_done_callback(_count)
+        answer.add_done_callback(count)
         return answer
 
     def is_final(self, sale: Sale, answer: Answer) -> bool:

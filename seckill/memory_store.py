@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from seckill.domain import Holding, RoundRef
 from seckill.errors import SeckillError
+from seckill.insight import Seen
 
 T = TypeVar("T")
 
@@ -120,6 +121,7 @@ class MemoryStore:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
         self.contents = Contents()
+        self.reports: dict[str, Seen] = {}  # what the roles of this process say of themselves
         self._added = 0
         self._consumers = 0
         # Dictionaries for sets that keep an order, so that everybody is woken in the same order each time.

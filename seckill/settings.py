@@ -103,6 +103,21 @@ class Settings:
             "Where `callback` asks for refunds, as a signed POST; when empty, they wait to be made by hand.",
         ),
     )
+    shop_name: str = field(default="seckill", metadata=_about(str, "The name at the top of the buyers' pages."))
+    sign_in_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("http", "https"),
+            "Where the buyers' pages send people who are not signed in.",
+        ),
+    )
+    demo_sign_in: Literal["on", "off"] = field(
+        default="off",
+        metadata=_about(
+            kinds.one_of("on", "off"),
+            "`on`: anybody may sign in under any name, as with `seckill up --demo`; never in production.",
+        ),
+    )
     lanes: int = field(default=16, metadata=_about(kinds.whole(1, 256), "How many lanes new rounds are spread over."))
     pay_within_s: int = field(
         default=900,

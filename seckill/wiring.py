@@ -11,9 +11,13 @@ import structlog
 from seckill.audit import Auditor, open_auditor
 from seckill.broker_ports import Courier, Delays, Outbox
 from seckill.errors import StartError
+from seckill.gates.board import RedisBoard
 from seckill.gates.memory import MemoryGate
+from seckill.gates.memory_board import MemoryBoard
 from seckill.gates.redis import RedisGate
+from seckill.insight import Board, History
 from seckill.ledgers import open_ledger
+from seckill.ledgers.history import SqlHistory
 from seckill.ledgers.migrating import pending
 from seckill.memory_store import MemoryStore
 from seckill.numbers import PublicIds
@@ -52,6 +56,8 @@ class Engine:
     auditor: Auditor  # connects when it is first asked
     sale_ids: PublicIds
     order_ids: PublicIds
+    board: Board
+    history: History
 
 
 def new_memory() -> MemoryStore:
@@ -75,6 +81,10 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
         stack.push_async_callback(gate.close)
         ledger = open_ledger(settings.database_url)
         stack.push_async_callback(ledger.close)
+        board: Board = RedisBoard(settings.redis_url) if store is None else MemoryBoard(store)
+        stack.push_async_callback(board.close)
+        history = SqlHistory(ledger.database)
+        stack.push_async_callback(history.close)
         await gate.check(settings.durability)
         if await pending(settings.database_url):
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
@@ -91,6 +101,8 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
             auditor=auditor,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
+            board=board,
+            history=history,
         )
 
 

@@ -31,6 +31,7 @@ LAYERS = [
     {"alarms", "domain", "settings", "logs"},
     {"payment_ports"},
     {"ports", "broker_ports", "loops", "entries"},
+    {"figures", "insight", "presence"},
     {
         "afterlife",
         "batching",

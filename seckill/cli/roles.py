@@ -23,8 +23,10 @@ from seckill.loops import Stop
 from seckill.memory_store import MemoryStore
 from seckill.operator_desk import OperatorDesk
 from seckill.payments import Payments
+from seckill.presence import present
 from seckill.relaying import Relay, run_relay
 from seckill.settings import Settings, require_production
+from seckill.telemetry import recorded_here
 from seckill.watchdog import Watchdog
 from seckill.web.server import bind, serve
 from seckill.wiring import open_engine
@@ -78,7 +80,10 @@ def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
                 retry_delay_s=settings.retry_delays_s[0],
                 delays=engine.broker.delays if engine.broker else None,
             )
-            async with asyncio.TaskGroup() as loops:
+            async with (
+                present(engine.board, "worker", lambda: {"recorded": recorded_here()}),
+                asyncio.TaskGroup() as loops,
+            ):
                 loops.create_task(run_worker(role, stop))
                 if engine.broker:
                     relay = Relay(
@@ -113,17 +118,18 @@ def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
             desk = OperatorDesk(engine.ledger, engine.gate) if settings.audit_pauses == "on" else None
             watchdog = Watchdog(engine.auditor, alarm, engine.ledger, desk)
-            await run_keeper(
-                role,
-                afterlife,
-                failures,
-                payments,
-                stop,
-                delays,
-                # What is in this process's memory cannot be read from outside of the engine.
-                audit=watchdog.step if settings.audit_every_s and memory is None else None,
-                audit_every_s=settings.audit_every_s,
-            )
+            async with present(engine.board, "keeper"):
+                await run_keeper(
+                    role,
+                    afterlife,
+                    failures,
+                    payments,
+                    stop,
+                    delays,
+                    # What is in this process's memory cannot be read from outside of the engine.
+                    audit=watchdog.step if settings.audit_every_s and memory is None else None,
+                    audit_every_s=settings.audit_every_s,
+                )
 
     return main
 

@@ -59,7 +59,7 @@ def up(
     Parameters
     ----------
     demo
-        Create two sales to try things out, if there is none yet.
+        Create two sales to try things out, if there is none yet, and let anybody sign in under any name.
     host
         Address to listen on; 0.0.0.0 for all.
     port
@@ -90,6 +90,8 @@ def up(
 async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
     embedded = not settings.redis_url
     settings = with_embedded(settings)
+    if demo:
+        settings = replace(settings, demo_sign_in="on")
     supervisor = Supervisor()
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         try:
@@ -247,6 +249,8 @@ def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool)
     """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
+    write(f"  buy        {address}/\n")
+    write(f"  console    {address}/console\n")
     write(f"  API docs   {address}/docs\n")
     write(f"  data       {KEEPS_NOTHING if settings.in_memory else settings.data_dir}\n")
     assert settings.admin_key is not None

@@ -8,6 +8,8 @@
                                    or `relay` when RabbitMQ carries the orders
     seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
     seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for the own ones
+    seckill:{nodes}:seen   zset    every process by when it last said that it is there, in ms
+    seckill:{nodes}:all    hash    process → its newest report, as JSON; both go a minute after the last
     seckill:states         channel order states as they are committed, for everyone who waits
     seckill:versions       channel versions of rounds whose units came back, for nodes that refuse as sold out
 
@@ -19,6 +21,8 @@ from typing import Protocol
 STATES_CHANNEL = "seckill:states"
 VERSIONS_CHANNEL = "seckill:versions"
 LEDGER = "seckill:ledger"
+NODES_SEEN = "seckill:{nodes}:seen"
+NODES = "seckill:{nodes}:all"
 WORKERS_GROUP = "workers"
 RELAY_GROUP = "relay"
 

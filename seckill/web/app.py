@@ -1,7 +1,7 @@
 """The ASGI application: the claim route first, then the framework with everything else."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -11,7 +11,7 @@ import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, WebSocketRoute
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
@@ -25,15 +25,18 @@ from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.operator_desk import NotInForce, OperatorDesk
 from seckill.payments import Payments
+from seckill.presence import present
 from seckill.settings import Settings
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.claim import ClaimRoute
 from seckill.web.context import Context, context
+from seckill.web.demo import signs_anybody_in
 from seckill.web.openapi import document
+from seckill.web.pages import Pages
 from seckill.web.problems import Problem, not_found
 from seckill.web.rates import Rates
-from seckill.web.routes import ROUTES, Handler
+from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sales import view as sale_view
 from seckill.web.seats import Seats
 from seckill.web.sockets import live
@@ -118,8 +121,14 @@ class Api:
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
             )
         ]
+
+        def posted() -> dict[str, object]:
+            figures = ctx.desk.figures
+            return {"claims": figures.claims, "refused": figures.refused(), "answers": figures.answers()}
+
         try:
-            yield
+            async with present(ctx.engine.board, "api", posted):
+                yield
         finally:
             stop.set()
             for loop in loops:
@@ -128,7 +137,8 @@ class Api:
 
 
 def _framework(ctx: Context) -> Starlette:
-    openapi = msgspec.json.encode(document())
+    described = ROUTES + (DEMO_ROUTES if signs_anybody_in(ctx.settings) else ())
+    openapi = msgspec.json.encode(document(described))
 
     async def show_openapi(_: Request) -> Response:
         return Response(openapi, media_type="application/json", headers={"Cache-Control": "public, max-age=60"})
@@ -136,12 +146,8 @@ def _framework(ctx: Context) -> Starlette:
     async def docs(_: Request) -> Response:
         return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
 
-    async def home(_: Request) -> Response:
-        return RedirectResponse("/docs")
-
-    routes: list[BaseRoute] = _by_path()
+    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings).routes()]
     routes += [
-        StarletteRoute("/", home),
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
@@ -162,10 +168,10 @@ def _framework(ctx: Context) -> Starlette:
     return app
 
 
-def _by_path() -> list[BaseRoute]:
+def _by_path(routes: Sequence[Route]) -> list[BaseRoute]:
     """One route for each path, so that a wrong method learns all the right ones."""
     handlers: dict[str, dict[str, Handler]] = {}
-    for route in ROUTES:
+    for route in routes:
         handlers.setdefault(route.path, {})[route.method] = route.handler or _nothing
     return [StarletteRoute(path, _dispatch(found), methods=list(found)) for path, found in handlers.items()]
 

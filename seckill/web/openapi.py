@@ -1,6 +1,7 @@
 """The OpenAPI document, made from the table of routes and the schemas."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -39,11 +40,11 @@ _EXAMPLES: dict[type, dict[str, object]] = {
 }
 
 
-def document() -> dict[str, Any]:
-    types = {Problem, *(t for route in ROUTES for t in (route.body, route.answer) if t is not None)}
+def document(routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
+    types = {Problem, *(t for route in routes for t in (route.body, route.answer) if t is not None)}
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.audit.telling import Audit
-from seckill.web import audit, dead, events, health, orders, payments, sales, schemas
+from seckill.web import audit, clock, console, dead, demo, events, health, orders, payments, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -223,8 +223,52 @@ ROUTES = (
             ("discard", "Put it away: nothing more is to be done", dead.discard_dead),
         )
     ),
+    Route(
+        method="GET",
+        path="/v1/admin/live",
+        summary="Figures of the sales that are on, and every process, as they are now",
+        handler=console.live,
+        who="operator",
+        answer=schemas.Live,
+        problems=(503,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/orders",
+        summary="Orders with every event: one, the newest of a buyer, or the newest of a sale",
+        handler=console.find_orders,
+        who="operator",
+        answer=schemas.FoundOrders,
+        query=(
+            ("order_id", "One order"),
+            ("user", "Or a buyer's orders, newest first, also those that are still queued"),
+            ("sale_id", "Or a sale's newest orders"),
+            ("limit", "Orders at most, 1 to 100, 20 if left out"),
+        ),
+        problems=(422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/time",
+        summary="The time, by the clock that opens and closes sales",
+        handler=clock.server_time,
+        answer=schemas.ServerTime,
+    ),
     Route(method="GET", path="/healthz", summary="Alive", handler=health.healthz),
     Route(method="GET", path="/readyz", summary="Ready to sell", handler=health.readyz, problems=(503,)),
     Route(method="GET", path="/version", summary="Version", handler=health.version),
     Route(method="GET", path="/metrics", summary="Figures for Prometheus", handler=health.metrics),
+)
+
+# There only with `seckill up --demo`.
+DEMO_ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/demo/sign-in",
+        summary="A buyer's token for any name, to try things out",
+        handler=demo.demo_sign_in,
+        body=schemas.DemoBuyer,
+        answer=schemas.SignedIn,
+        problems=(400, 413, 422),
+    ),
 )

@@ -148,6 +148,79 @@ class Refunds(msgspec.Struct):
     refunds: list[Refund]
 
 
+class LiveSale(msgspec.Struct, kw_only=True):
+    """A sale that is on or about to be. Counts only grow; rates are their differences."""
+
+    sale_id: str
+    round: str
+    available: int | None  # None while the gate does not have the round
+    accepted_units: int | None
+    persisted_units: int
+    refused: dict[str, int]  # claims by the reason, over all processes that run now
+    backlog: int  # entries in the sale's lane that no worker has settled yet
+    lag_ms: int  # how long the oldest of them has waited
+
+
+class Answers(msgspec.Struct, kw_only=True):
+    """How long claims took to be answered lately, over all API processes."""
+
+    within_s: int
+    claims: int
+    p50_ms: float | None
+    p99_ms: float | None
+
+
+class Node(msgspec.Struct, kw_only=True):
+    id: str
+    role: str
+    host: str
+    pid: int
+    version: str
+    state: str  # ok | silent
+    started_at: str
+    seen_at: str
+    claims: int  # answered since its start
+    recorded: int  # orders written since its start
+
+
+class Live(msgspec.Struct, kw_only=True):
+    server_time: str
+    sales: list[LiveSale]
+    answers: Answers
+    nodes: list[Node]
+
+
+class OrderEvent(msgspec.Struct, kw_only=True):
+    at: str
+    before: str | None
+    state: str
+    cause: str
+
+
+class FoundOrder(msgspec.Struct, kw_only=True):
+    order: Order | None  # None: it was never written, see `letters`
+    user: str | None
+    events: list[OrderEvent]
+    letters: list[DeadLetter]
+
+
+class FoundOrders(msgspec.Struct):
+    orders: list[FoundOrder]
+
+
+class ServerTime(msgspec.Struct):
+    server_time: str
+
+
+class DemoBuyer(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=40)]
+
+
+class SignedIn(msgspec.Struct):
+    user: str  # who the buyer is from now on: the `sub` of the token
+    token: str
+
+
 class Problem(msgspec.Struct, kw_only=True):
     type: str
     title: str

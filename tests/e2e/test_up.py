@@ -72,6 +72,10 @@ async def test_the_printed_lines_buy_and_show_an_order(folder: Path) -> None:
         assert [order["order_id"] for order in orders] in ([], [order_id]), "perhaps not written yet"
         listed = seckill("sale", "list", "--json", cwd=folder, SECKILL_DATA_DIR=str(stack.data))
         assert len(json.loads(listed.stdout)["sales"]) == 2, "the demo's sales are made once"
+        for page in ("", "console"):
+            assert f"{stack.url}/{page}\n" in greeting
+        signed_in = httpx2.post(f"{stack.url}/v1/demo/sign-in", json={"name": "小明"})
+        assert signed_in.status_code == 200, "in the demo anybody may sign in"
         assert stack.stop() == 0
     secrets = stack.data / "secrets.json"
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
@@ -281,7 +285,9 @@ async def test_the_operators_commands(folder: Path) -> None:
         token = seckill("token", "buyer", "alice", cwd=folder, **here).stdout.strip()
         async with httpx2.AsyncClient() as http:
             mine = await http.get(f"{stack.url}/v1/orders", headers={"Authorization": f"Bearer {token}"})
+            nobody = await http.post(f"{stack.url}/v1/demo/sign-in", json={"name": "ann"})
         assert mine.status_code == 200
+        assert nobody.status_code == 404, "without --demo there is no such thing"
         assert seckill("token", "admin", cwd=folder, **here).stdout.strip() == stack.settings.admin_key.reveal()  # type: ignore[union-attr]
         healthy = seckill("doctor", cwd=folder, **here)
         assert healthy.returncode == 0

@@ -1,0 +1,90 @@
+"""The record as operators read it: every event of an order, and what could not be written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.insight import Event
+from seckill.ledgers.database import Database
+from seckill.ledgers.edge import edge
+from seckill.ledgers.letters import to_letter
+from seckill.ledgers.tables import dead_letters, order_events, orders
+from seckill.ledgers.tasks import to_the_end
+from seckill.numbers import COUNTER_MAX, ORIGIN_S, OrderNumber
+from seckill.ports import Letter
+
+READ_WITHIN_S = 5.0
+# How many orders, of whichever round, are looked through for the newest of one. No index leads from a round to its
+# newest order, and one that every order has to keep would cost more than operators' looks are worth.
+LOOKED_THROUGH_MAX = 2000
+_LANE_MAX = 255
+_SECONDS_MAX = (1 << 31) - 1
+
+
+class SqlHistory:
+    """Implements `seckill.insight.History`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self._events = (
+            select(order_events)
+            .where(database.among(order_events.c.order_id, "numbers"))
+            .order_by(order_events.c.order_id, order_events.c.id)
+        )
+        self._letters = (
+            select(dead_letters)
+            .where(database.among(dead_letters.c.order_id, "numbers"))
+            .order_by(dead_letters.c.order_id, dead_letters.c.id)
+        )
+
+    @to_the_end
+    async def latest(self, round_id: int, until_ms: int, count: int) -> list[OrderNumber]:
+        # A sale may be announced to end later than order numbers reach.
+        last = OrderNumber(min(until_ms // 1000 - ORIGIN_S, _SECONDS_MAX), _LANE_MAX, COUNTER_MAX)
+        newest = (
+            select(orders.c.id, orders.c.round_id)
+            .where(orders.c.id <= int(last))
+            .order_by(orders.c.id.desc())
+            .limit(LOOKED_THROUGH_MAX)
+            .subquery()
+        )
+        wanted = select(newest.c.id).where(newest.c.round_id == round_id).order_by(newest.c.id.desc()).limit(count)
+        async with self._reading() as connection:
+            return [OrderNumber.from_int(number) for number in await connection.scalars(wanted)]
+
+    @to_the_end
+    async def events(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[Event]]:
+        found: dict[OrderNumber, list[Event]] = {}
+        async with self._reading() as connection:
+            for row in await connection.execute(self._events, {"numbers": [int(number) for number in numbers]}):
+                event = Event(
+                    number=OrderNumber.from_int(row.order_id),
+                    from_state=row.from_state,
+                    to_state=row.to_state,
+                    at_ms=row.at_ms,
+                    cause=row.cause,
+                )
+                found.setdefault(event.number, []).append(event)
+        return found
+
+    @to_the_end
+    async def letters(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[Letter]]:
+        found: dict[OrderNumber, list[Letter]] = {}
+        async with self._reading() as connection:
+            for row in await connection.execute(self._letters, {"numbers": [int(number) for number in numbers]}):
+                found.setdefault(OrderNumber.from_int(row.order_id), []).append(to_letter(row))
+        return found
+
+    async def close(self) -> None:
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[AsyncConnection]:
+        async with edge(self._database, READ_WITHIN_S), self._database.readers.connect() as connection:
+            yield connection

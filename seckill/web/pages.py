@@ -1,0 +1,140 @@
+"""The pages: a shell for each, and the files that it loads. They are the same for everybody, so a CDN can keep them.
+
+An asset's address has a digest of all assets in it, so it may be kept for ever, and modules find each other by relative
+addresses. A node that is asked for another version's asset, while nodes are being replaced, answers with its own and
+lets nobody keep it.
+"""
+
+import gzip
+import hashlib
+import html
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from string import Template
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as StarletteRoute
+
+from seckill.settings import Settings
+from seckill.web.demo import signs_anybody_in
+from seckill.web.problems import not_found
+
+STATIC = files("seckill.web") / "static"
+FOLDERS = ("app", "vendor/htm", "vendor/preact", "vendor/uplot")
+MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "mjs": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+# A new release is seen by everybody after this time at the latest.
+SHELL_MAX_AGE_S = 60
+FOR_EVER_S = 365 * 24 * 3600
+# Nothing from other hosts, nothing inline, no text that becomes markup, no frame around it.
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes that never change while the process runs, and the same compressed."""
+
+    plain: bytes
+    packed: bytes
+    etag: str
+    media_type: str
+
+    @classmethod
+    def of(cls, body: bytes, media_type: str) -> "Content":
+        # No time in it, so that every node makes the same bytes.
+        return cls(body, gzip.compress(body, mtime=0), f'"{_digest(body)}"', media_type)
+
+    def answer(self, request: Request, cache_control: str, extra: dict[str, str]) -> Response:
+        packs = "gzip" in request.headers.get("accept-encoding", "")
+        # One tag for each form: whoever compares tags must not take one for the other.
+        etag = f'{self.etag[:-1]}-gz"' if packs else self.etag
+        headers = {"Cache-Control": cache_control, "ETag": etag, "Vary": "Accept-Encoding", **extra}
+        if etag in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+        if packs:
+            return Response(self.packed, 200, headers | {"Content-Encoding": "gzip"}, self.media_type)
+        return Response(self.plain, 200, headers, self.media_type)
+
+
+class Pages:
+    def __init__(self, settings: Settings) -> None:
+        self._assets = {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
+        self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
+        facts = {
+            "assets": f"/assets/{self.version}",
+            "shop": settings.shop_name,
+            "demo": "on" if signs_anybody_in(settings) else "off",
+            "sign_in": settings.sign_in_url,
+        }
+        facts = {name: html.escape(value) for name, value in facts.items()}
+        self._buyer = _shell("buyer.html", facts)
+        self._console = _shell("console.html", facts)
+        self._brand = Content.of((STATIC / "brand.css").read_bytes(), MEDIA_TYPES["css"])
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            StarletteRoute("/", self.buyer),
+            StarletteRoute("/sales/{sale_id}", self.buyer),
+            StarletteRoute("/orders", self.buyer),
+            StarletteRoute("/orders/{order_id}", self.buyer),
+            StarletteRoute("/console", self.console),
+            StarletteRoute("/brand.css", self.brand),
+            StarletteRoute("/assets/{version}/{path:path}", self.asset),
+        ]
+
+    async def buyer(self, request: Request) -> Response:
+        return self._buyer.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+
+    async def console(self, request: Request) -> Response:
+        return self._console.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+
+    async def brand(self, request: Request) -> Response:
+        return self._brand.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", {"X-Content-Type-Options": "nosniff"})
+
+    async def asset(self, request: Request) -> Response:
+        found = self._assets.get(request.path_params["path"])
+        if found is None:
+            raise not_found()
+        ours = request.path_params["version"] == self.version
+        cache_control = f"public, max-age={FOR_EVER_S}, immutable" if ours else "no-store"
+        return found.answer(request, cache_control, {"X-Content-Type-Options": "nosniff"})
+
+
+def _names(folder: str) -> list[str]:
+    found = []
+    for entry in sorted((STATIC / folder).iterdir(), key=lambda entry: entry.name):
+        path = f"{folder}/{entry.name}"
+        if entry.is_dir():
+            found += _names(path)
+        elif path.rsplit(".", 1)[-1] in MEDIA_TYPES:
+            found.append(path)
+    return found
+
+
+def _asset(file: Traversable) -> Content:
+    return Content.of(file.read_bytes(), MEDIA_TYPES[file.name.rsplit(".", 1)[-1]])
+
+
+def _shell(name: str, facts: dict[str, str]) -> Content:
+    text = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
+    return Content.of(text.encode(), "text/html; charset=utf-8")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -1,0 +1,101 @@
+// Talking to the API, and who is talking. Tokens live in sessionStorage and in headers, never in an address.
+
+const TOKEN = "seckill.token";
+const NAME = "seckill.name";
+const ANSWER_WITHIN_MS = 15_000;
+
+/** The API said no, and why: `code` is one of the documented ones. */
+export class Refused extends Error {
+  constructor(status, problem, retryAfterMs) {
+    super(problem.detail ?? `HTTP ${status}`);
+    this.status = status;
+    this.code = problem.code ?? `http_${status}`;
+    this.problem = problem;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Nobody answered, so nothing is known. */
+export class Offline extends Error {}
+
+/** A shop hands its token over as #token=…, which no server and no log ever sees. It leaves the address at once. */
+export function takeTokenFromAddress() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token === null) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  sessionStorage.removeItem(NAME);
+  sessionStorage.setItem(TOKEN, token);
+}
+
+export function signIn(token, name) {
+  sessionStorage.setItem(TOKEN, token);
+  sessionStorage.setItem(NAME, name);
+}
+
+export function signOut() {
+  sessionStorage.removeItem(TOKEN);
+  sessionStorage.removeItem(NAME);
+}
+
+/** Who is signed in, for showing only: the server checks the token. Null when nobody is, or no longer. */
+export function whoami(nowMs = Date.now()) {
+  const token = sessionStorage.getItem(TOKEN);
+  if (token === null) return null;
+  try {
+    const claims = JSON.parse(decoded(token.split(".")[1]));
+    if (typeof claims.sub !== "string" || claims.exp * 1000 <= nowMs) return null;
+    return { token, user: claims.sub, name: sessionStorage.getItem(NAME) ?? claims.sub };
+  } catch {
+    return null;
+  }
+}
+
+function decoded(part) {
+  const binary = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
+  return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
+}
+
+/** The answer's content. Throws Refused or Offline. */
+export async function call(method, path, { token, body, key, withinMs = ANSWER_WITHIN_MS, cache = "no-store" } = {}) {
+  const headers = {};
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (key) headers["Idempotency-Key"] = key;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response, text;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      cache,
+      credentials: "omit",
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(withinMs),
+    });
+    text = await response.text();
+  } catch (error) {
+    throw new Offline(error.message);
+  }
+  let content = {};
+  try {
+    content = JSON.parse(text);
+  } catch {
+    if (response.ok) throw new Offline("The answer is not JSON.");
+  }
+  if (!response.ok) throw new Refused(response.status, content, retryAfterMs(response));
+  return content;
+}
+
+function retryAfterMs(response) {
+  const seconds = Number(response.headers.get("Retry-After"));
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Doubles with each try and is never the same for everybody. */
+export function backoffMs(tries, { first = 300, most = 5_000 } = {}) {
+  const longest = Math.min(most, first * 2 ** tries);
+  return longest * (0.5 + Math.random() / 2);
+}
+
+export const meta = (name) => document.querySelector(`meta[name="seckill-${name}"]`)?.content ?? "";

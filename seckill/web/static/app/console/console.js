@@ -1,0 +1,143 @@
+// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/dead, #/audit) and nothing secret.
+
+import { render } from "../../vendor/preact/preact.mjs";
+import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
+import { call, meta } from "../api.js";
+import { keepClock } from "../clock.js";
+import { chooseLanguage, count, currentLanguage, t } from "../i18n.js";
+import { Dialog, LanguageSwitch, Skeleton, html, useLanguage } from "../ui.js";
+import { AuditView, Verdict, useAudit } from "./audit.js";
+import { useAbilities, useLive } from "./data.js";
+import { DeadView } from "./dead.js";
+import { SaleForm } from "./form.js";
+import { OrdersView } from "./orders.js";
+import { SaleView } from "./sale.js";
+import { currentKey, enter, isDenied, leave, onSession } from "./session.js";
+
+keepClock();
+
+function App() {
+  useLanguage();
+  const [, again] = useState(0);
+  const [why, setWhy] = useState("");
+  useEffect(
+    () =>
+      onSession((reason) => {
+        setWhy(reason);
+        again((times) => times + 1);
+      }),
+    [],
+  );
+  useEffect(() => {
+    document.title = `${meta("shop")} · ${t("console")}`;
+  });
+  return currentKey() === null ? html`<${SignIn} why=${why} />` : html`<${Desk} />`;
+}
+
+function SignIn({ why }) {
+  const [key, setKey] = useState("");
+  const [problem, setProblem] = useState(why === "denied" ? "denied" : "");
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await call("GET", "/v1/admin/live", { token: key.trim() });
+      enter(key.trim());
+    } catch (error) {
+      setProblem(isDenied(error) ? "denied" : "offline");
+    }
+  };
+  return html`<main class="sign-in">
+    <h1>${meta("shop")} · ${t("console")}</h1>
+    <form onSubmit=${submit}>
+      <label class="field"><span>${t("admin_key")}</span>
+        <input name="key" type="password" autocomplete="current-password" required value=${key} onInput=${(event) => setKey(event.target.value)} autofocus /></label>
+      <p class="facts">${t("admin_key_why")}</p>
+      <p class="problem" role="alert">${problem === "denied" ? t("admin_key_wrong") : problem && t("offline")}</p>
+      <button type="submit" class="button primary">${t("sign_in")}</button>
+    </form>
+    <${LanguageSwitch} />
+  </main>`;
+}
+
+function useAddress() {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const changed = () => setHash(location.hash);
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const [area = "", id = null] = hash.replace(/^#\/?/, "").split("/");
+  return { area, id: id === null ? null : decodeURIComponent(id) };
+}
+
+const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
+
+function Desk() {
+  const address = useAddress();
+  const [creating, setCreating] = useState(false);
+  const abilities = useAbilities();
+  const audit = useAudit(abilities);
+  const [chosen, setChosen] = useState(null);
+  const wanted = address.area === "sales" ? address.id : chosen;
+  const { sales, live, away, samples, reload } = useLive(wanted);
+  const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state));
+  const sale = sorted.find((one) => one.id === wanted) ?? (address.area === "" ? sorted[0] : undefined);
+  useEffect(() => {
+    if (sale !== undefined) setChosen(sale.id);
+  }, [sale?.id]);
+  const created = (made) => {
+    setCreating(false);
+    location.hash = `#/sales/${made.id}`;
+    reload();
+  };
+  const titles = Object.fromEntries((sales ?? []).map((one) => [one.id, one.title]));
+  const left = Object.fromEntries((live?.sales ?? []).map((one) => [one.sale_id, one.available]));
+  return html`<div class="desk">
+    <aside>
+      <p class="shop">${meta("shop")} · ${t("console")}</p>
+      <button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>
+      <nav aria-label=${t("sales")}>
+        <ul class="sale-list">
+          ${sorted.map(
+            (one) => html`<li key=${one.id}>
+              <a href=${`#/sales/${one.id}`} aria-current=${one.id === sale?.id && ["", "sales"].includes(address.area) ? "page" : "false"}>
+                <span class="dot" data-state=${one.state} aria-hidden="true"></span>
+                <span class="sale-title">${one.title}</span>
+                <span class="facts">${t(`sale_${one.state}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
+              </a>
+            </li>`,
+          )}
+        </ul>
+      </nav>
+      <nav aria-label=${t("navigation")} class="areas">
+        ${["orders", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        <a href="/docs" target="_blank" rel="noopener">${t("api_docs")}</a>
+        <${LanguageSwitch} />
+        <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
+      </nav>
+    </aside>
+    <main>
+      ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
+      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} abilities=${abilities} audit=${audit} onChanged=${reload} onCreate=${() => setCreating(true)} />
+    </main>
+    <${Dialog} open=${creating} title=${t("new_sale")} onClose=${() => setCreating(false)}>
+      <${SaleForm} repeats=${abilities?.repeats ?? false} onDone=${created} onClose=${() => setCreating(false)} />
+    <//>
+  </div>`;
+}
+
+function Area({ address, sale, sales, live, samples, titles, abilities, audit, onChanged, onCreate }) {
+  if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} titles=${titles} />`;
+  if (address.area === "dead") return html`<${DeadView} />`;
+  if (address.area === "audit") return html`<${AuditView} ...${audit} />`;
+  if (sales === null) return html`<${Skeleton} lines=${6} />`;
+  if (sale === undefined) {
+    const none = sales.length === 0;
+    return html`<div class="view"><h1>${t("sales")}</h1><p class="empty">${none ? t("no_sales_yet") : t("no_such_sale")}</p>
+      ${none && html`<div><button type="button" class="button primary" onClick=${onCreate}>${t("new_sale")}</button></div>`}</div>`;
+  }
+  return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} abilities=${abilities} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
+}
+
+chooseLanguage(currentLanguage());
+render(html`<${App} />`, document.getElementById("page"));

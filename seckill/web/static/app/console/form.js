@@ -1,0 +1,172 @@
+// Announcing a sale, and changing one. What is wrong is said at its field, and nothing that was typed is lost.
+
+import { useState } from "../../vendor/preact/hooks.mjs";
+import { nowMs } from "../clock.js";
+import { t } from "../i18n.js";
+import { html } from "../ui.js";
+import { ask } from "./session.js";
+
+const UNITS_MAX = 1_000_000_000;
+const LIMIT_MAX = 1_000;
+const TITLE_MAX = 200;
+const MINUTE_MS = 60_000;
+
+/** A time as the field wants it, in the operator's own time zone. */
+function local(ms) {
+  const at = new Date(ms - new Date(ms).getTimezoneOffset() * MINUTE_MS);
+  return at.toISOString().slice(0, 19);
+}
+
+function initial(sale) {
+  if (sale === null) {
+    const begins = Math.ceil((nowMs() + MINUTE_MS) / MINUTE_MS) * MINUTE_MS;
+    return {
+      title: "",
+      units: "100",
+      limit_per_buyer: "1",
+      price: "",
+      currency: "CNY",
+      begins_at: local(begins),
+      ends_at: local(begins + 60 * MINUTE_MS),
+      pay_within: "15",
+      repeat: "",
+      timezone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC",
+    };
+  }
+  return {
+    title: sale.title,
+    limit_per_buyer: String(sale.limit_per_buyer),
+    begins_at: local(Date.parse(sale.begins_at)),
+    ends_at: local(Date.parse(sale.ends_at)),
+  };
+}
+
+const isWhole = (text, least, most) => /^[0-9]{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most;
+
+/** Field → what is wrong with it. */
+function check(values, isNew) {
+  const wrong = {};
+  const begins = Date.parse(values.begins_at);
+  const ends = Date.parse(values.ends_at);
+  if (values.title.trim() === "") wrong.title = t("wrong_title_empty");
+  if ([...values.title].length > TITLE_MAX) wrong.title = t("wrong_title_long", { most: TITLE_MAX });
+  if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: LIMIT_MAX });
+  if (Number.isNaN(begins)) wrong.begins_at = t("wrong_time");
+  if (Number.isNaN(ends)) wrong.ends_at = t("wrong_time");
+  else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
+  else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
+  if (!isNew) return wrong;
+  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: UNITS_MAX });
+  if (!/^([0-9]{1,9}([.][0-9]{1,2})?)?$/.test(values.price.trim())) wrong.price = t("wrong_price");
+  if (!/^[A-Z]{3}$/.test(values.currency)) wrong.currency = t("wrong_currency");
+  if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: 43_200 });
+  return wrong;
+}
+
+function body(values, sale, repeats) {
+  const times = { begins_at: new Date(values.begins_at).toISOString(), ends_at: new Date(values.ends_at).toISOString() };
+  const common = { title: values.title.trim(), limit_per_buyer: Number(values.limit_per_buyer) };
+  if (sale !== null) return { ...common, ...onlyMoved(times, sale) };
+  const repeated = repeats && values.repeat.trim() !== "" ? { repeat: values.repeat.trim(), timezone: values.timezone } : {};
+  return {
+    ...common,
+    ...times,
+    ...repeated,
+    units: Number(values.units),
+    price_cents: Math.round(Number(values.price || 0) * 100),
+    currency: values.currency,
+    pay_within_s: Number(values.pay_within) * 60,
+  };
+}
+
+/** A sale that has begun cannot begin at another time, not even at the same one to the second. */
+function onlyMoved(times, sale) {
+  const moved = Object.entries(times).filter(([name, time]) => Math.abs(Date.parse(time) - Date.parse(sale[name])) >= 1000);
+  return Object.fromEntries(moved);
+}
+
+const FIELDS = { price_cents: "price", pay_within_s: "pay_within" };
+
+export function SaleForm({ sale = null, repeats, onDone, onClose }) {
+  const [values, setValues] = useState(() => initial(sale));
+  const [wrong, setWrong] = useState({});
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    const found = check(values, sale === null);
+    setWrong(found);
+    setProblem("");
+    if (Object.keys(found).length > 0) {
+      event.target.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
+      return;
+    }
+    setBusy(true);
+    try {
+      const path = sale === null ? "/v1/sales" : `/v1/sales/${sale.id}`;
+      onDone(await ask(sale === null ? "POST" : "PATCH", path, body(values, sale, repeats)));
+    } catch (error) {
+      const errors = error.problem?.errors ?? [];
+      setWrong(Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, message])));
+      if (errors.length === 0) setProblem(error.problem ? error.message : t("offline"));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const field = (name, attributes = {}) => html`<${Field}
+    name=${name} value=${values[name]} wrong=${wrong[name]} attributes=${attributes}
+    onInput=${(event) => setValues((known) => ({ ...known, [name]: event.target.value }))} />`;
+  return html`<form class="sale-form" novalidate onSubmit=${submit}>
+    ${field("title", { autofocus: true })}
+    ${sale === null && field("units", { inputmode: "numeric" })}
+    ${field("limit_per_buyer", { inputmode: "numeric" })}
+    ${sale === null && field("price", { inputmode: "decimal", placeholder: "0.00" })}
+    ${sale === null && field("currency", { maxlength: 3 })}
+    ${field("begins_at", { type: "datetime-local", step: 1 })}
+    ${field("ends_at", { type: "datetime-local", step: 1 })}
+    ${sale === null && field("pay_within", { inputmode: "numeric" })}
+    ${sale === null && repeats && field("repeat", { placeholder: "daily" })}
+    ${sale === null && repeats && field("timezone")}
+    <p class="problem" role="alert">${problem}</p>
+    <div class="buttons">
+      <button type="submit" class="button primary" disabled=${busy}>${t(sale === null ? "announce" : "save")}</button>
+      <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>
+    </div>
+  </form>`;
+}
+
+function Field({ name, value, wrong, attributes, onInput }) {
+  return html`<label class="field" data-field=${name}>
+    <span>${t(`field_${name}`)}</span>
+    <input name=${name} value=${value} onInput=${onInput} autocomplete="off" aria-invalid=${wrong ? "true" : "false"} aria-describedby=${`wrong-${name}`} ...${attributes} />
+    <span class="problem" id=${`wrong-${name}`} role="alert">${wrong ?? ""}</span>
+  </label>`;
+}
+
+/** One whole number and what it does. */
+export function AddUnits({ sale, onDone, onClose }) {
+  const [units, setUnits] = useState("");
+  const [problem, setProblem] = useState("");
+  const submit = async (event) => {
+    event.preventDefault();
+    if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: UNITS_MAX }));
+    try {
+      onDone(await ask("PATCH", `/v1/sales/${sale.id}`, { add_units: Number(units) }));
+    } catch (error) {
+      setProblem(error.problem ? error.message : t("offline"));
+    }
+    return undefined;
+  };
+  return html`<form novalidate onSubmit=${submit}>
+    <p>${t("add_units_effect")}</p>
+    <label class="field">
+      <span>${t("field_units")}</span>
+      <input name="add_units" inputmode="numeric" autocomplete="off" value=${units} onInput=${(event) => setUnits(event.target.value)} aria-describedby="wrong-add-units" autofocus />
+    </label>
+    <p class="problem" id="wrong-add-units" role="alert">${problem}</p>
+    <div class="buttons">
+      <button type="submit" class="button primary">${t("add_units")}</button>
+      <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>
+    </div>
+  </form>`;
+}

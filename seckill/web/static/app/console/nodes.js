@@ -1,0 +1,31 @@
+// Every process that runs, from whichever is asked.
+
+import { count, t, time } from "../i18n.js";
+import { Chip, html } from "../ui.js";
+
+export function Nodes({ nodes, now }) {
+  if (nodes.length === 0) return html`<p class="facts">${t("no_nodes")}</p>`;
+  return html`<div class="scroll"><table>
+    <thead>
+      <tr>
+        <th scope="col">${t("role")}</th><th scope="col">${t("state")}</th><th scope="col">${t("host")}</th>
+        <th scope="col" class="number">${t("process")}</th><th scope="col">${t("since")}</th>
+        <th scope="col" class="number">${t("claims")}</th><th scope="col" class="number">${t("written")}</th><th scope="col">${t("version")}</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${nodes.map(
+        (node) => html`<tr key=${node.id}>
+          <td>${node.role}</td>
+          <td><${Chip} state=${node.state} label=${node.state === "ok" ? t("node_ok") : t("node_silent", { time: time(Date.parse(node.seen_at), now) })} /></td>
+          <td class="text">${node.host}</td>
+          <td class="number">${node.pid}</td>
+          <td>${time(Date.parse(node.started_at), now)}</td>
+          <td class="number">${node.role === "api" ? count(node.claims) : "–"}</td>
+          <td class="number">${node.role === "worker" ? count(node.recorded) : "–"}</td>
+          <td>${node.version}</td>
+        </tr>`,
+      )}
+    </tbody>
+  </table></div>`;
+}

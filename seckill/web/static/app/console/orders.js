@@ -1,0 +1,91 @@
+// Orders by their id or by their buyer, with everything that ever happened to them.
+
+import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
+import { dateTime, money, readable, t } from "../i18n.js";
+import { Chip, html } from "../ui.js";
+import { ask } from "./session.js";
+
+// 13 characters of Crockford's base32, with or without hyphens; everything else is a buyer.
+const ORDER = /^[0-9a-tv-z]{4}-?[0-9a-tv-z]{4}-?[0-9a-tv-z]{5}$/i;
+
+export function OrdersView({ wanted, titles }) {
+  const [text, setText] = useState(wanted ?? "");
+  const [found, setFound] = useState(null);
+  const [problem, setProblem] = useState("");
+  const search = async (what) => {
+    if (what === "") return;
+    setProblem("");
+    try {
+      let answer = { orders: [] };
+      if (ORDER.test(what)) answer = await ask("GET", `/v1/admin/orders?order_id=${encodeURIComponent(what)}`);
+      if (answer.orders.length === 0) answer = await ask("GET", `/v1/admin/orders?user=${encodeURIComponent(what)}`);
+      setFound({ what, orders: answer.orders });
+    } catch (error) {
+      setProblem(error.problem ? error.message : t("offline"));
+    }
+  };
+  useEffect(() => {
+    setText(wanted ?? "");
+    setFound(null);
+    search(wanted ?? "");
+  }, [wanted]);
+  const submit = (event) => {
+    event.preventDefault();
+    const what = text.trim();
+    if (what === wanted) search(what);
+    else location.hash = `#/orders/${encodeURIComponent(what)}`;
+  };
+  return html`<div class="view">
+    <h1>${t("orders")}</h1>
+    <form class="search" role="search" onSubmit=${submit}>
+      <label class="field"><span>${t("order_or_buyer")}</span>
+        <input name="what" autocomplete="off" value=${text} onInput=${(event) => setText(event.target.value)} /></label>
+      <button type="submit" class="button primary">${t("find")}</button>
+    </form>
+    <p class="problem" role="alert">${problem}</p>
+    <div role="status" aria-live="polite">
+      ${found && html`<p class="facts">${found.orders.length === 0 ? t("nothing_found", { what: found.what }) : t("found_orders", { many: found.orders.length })}</p>`}
+    </div>
+    ${found?.orders.map((one) => html`<${Found} key=${one.order?.order_id} one=${one} title=${titles[one.order?.sale_id]} />`)}
+  </div>`;
+}
+
+function Found({ one, title }) {
+  const { order, user, events, letters } = one;
+  const lines = [
+    ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
+    ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason }) }))),
+    ...events.map(({ at, state, cause }) => ({ at, state, text: explained(cause) })),
+  ].sort((first, second) => Date.parse(first.at) - Date.parse(second.at));
+  return html`<article class="found">
+    <header>
+      <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
+      ${order && html`<${Chip} state=${order.state} label=${t(`order_${order.state}`)} />`}
+    </header>
+    ${order && html`<p class="facts">${title ?? order.sale_id} · ${t("round", { round: order.round })} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    <ol class="history">
+      ${lines.map(
+        ({ at, state, text }, index) => html`<li key=${index}>
+          <time datetime=${at}>${dateTime(Date.parse(at))}</time>
+          <${Chip} state=${state} label=${state === "dead" ? t("custody_dead") : t(`order_${state}`)} />
+          <span class="text">${text}</span>
+        </li>`,
+      )}
+    </ol>
+    ${letters.length > 0 && html`<p class="facts"><a href="#/dead">${t("see_dead")}</a></p>`}
+  </article>`;
+}
+
+/** Causes are short words of the ledger; those that are known are said in the reader's language. */
+const CAUSES = {
+  recorded: "cause_recorded",
+  "cancelled by the buyer": "cause_cancelled",
+  "not paid in time": "cause_expired",
+  "given up": "cause_given_up",
+};
+
+function explained(cause) {
+  const [paid, provider] = cause.split(":");
+  if (paid === "paid" && provider) return t("cause_paid", { provider });
+  return cause in CAUSES ? t(CAUSES[cause]) : cause;
+}

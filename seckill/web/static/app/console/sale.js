@@ -1,0 +1,145 @@
+// One sale, live: what can be done with it, where its units are, how fast it goes, and its newest orders.
+
+import { useState } from "../../vendor/preact/hooks.mjs";
+import { count, money, readable, shortDuration, stock, t, time } from "../i18n.js";
+import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
+import { Charts } from "./charts.js";
+import { CustodyBar } from "./custody.js";
+import { usePolled } from "./data.js";
+import { AddUnits, SaleForm } from "./form.js";
+import { Nodes } from "./nodes.js";
+import { ask } from "./session.js";
+
+const ORDERS_EVERY_MS = 2_000;
+
+export function SaleView({ sale, live, samples, abilities, verdict, onChanged }) {
+  const now = useNow(250);
+  const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, 1_000);
+  const [found] = usePolled(`/v1/admin/orders?sale_id=${sale.id}&limit=10`, ORDERS_EVERY_MS);
+  const figures = live?.sales.find((one) => one.sale_id === sale.id);
+  return html`<div class="view">
+    <header class="view-head">
+      <div>
+        <h1>${sale.title}</h1>
+        <p class="facts">
+          <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${money(sale.price_cents, sale.currency)} ·
+          ${" "}${stock(sale)} ·
+          ${" "}${t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) })} ·
+          ${" "}<${When} sale=${sale} now=${now} />
+        </p>
+        <${Rounds} sale=${sale} now=${now} />
+      </div>
+      ${verdict}
+    </header>
+    <${Actions} sale=${sale} abilities=${abilities} onChanged=${onChanged} />
+    <${CustodyBar} custody=${custody} now=${now} />
+    <${Stats} figures=${figures} answers=${live?.answers} />
+    <${Charts} samples=${samples} />
+    <div class="columns">
+      <section aria-labelledby="refusals-title">
+        <h2 id="refusals-title">${t("refusals")}</h2>
+        <${Refusals} refused=${figures?.refused ?? {}} />
+      </section>
+      <section aria-labelledby="orders-title">
+        <h2 id="orders-title">${t("newest_orders")}</h2>
+        <${NewestOrders} orders=${found?.orders ?? []} now=${now} />
+      </section>
+    </div>
+    <section aria-labelledby="nodes-title">
+      <h2 id="nodes-title">${t("nodes")}</h2>
+      <${Nodes} nodes=${live?.nodes ?? []} now=${now} />
+    </section>
+  </div>`;
+}
+
+function When({ sale, now }) {
+  if (sale.state === "ended") return t("sale_ended");
+  const begins = Date.parse(sale.begins_at) - now;
+  if (begins > 0) return t("begins_in", { time: shortDuration(begins) });
+  return t("ends_in", { time: shortDuration(Date.parse(sale.ends_at) - now) });
+}
+
+/** The next rounds of a sale that repeats, where the server tells them. */
+function Rounds({ sale, now }) {
+  if (!sale.repeat) return null;
+  const next = (sale.next_rounds ?? []).slice(0, 5).map((round) => time(Date.parse(round.begins_at ?? round), now));
+  return html`<p class="facts">${t("repeats", { repeat: sale.repeat, timezone: sale.timezone ?? "UTC" })}${next.length > 0 && ` ${t("next_rounds", { times: next.join(", ") })}`}</p>`;
+}
+
+function Actions({ sale, abilities, onChanged }) {
+  const [question, setQuestion] = useState(null);
+  const [open, setOpen] = useState(null);
+  const [problem, setProblem] = useState("");
+  const act = (verb) => async () => {
+    try {
+      setProblem("");
+      await ask("POST", `/v1/sales/${sale.id}/${verb}`);
+      onChanged();
+    } catch (error) {
+      setProblem(error.problem ? error.message : t("offline"));
+    }
+  };
+  const confirm = (verb) => () =>
+    setQuestion({ title: t(`${verb}_title`), effect: t(`${verb}_effect`), yes: t(`${verb}_yes`), act: act(verb) });
+  const done = () => {
+    setOpen(null);
+    onChanged();
+  };
+  const over = sale.state === "ended";
+  return html`<div class="actions">
+    ${sale.state === "paused"
+      ? html`<button type="button" class="button primary small" onClick=${act("resume")}>${t("resume")}</button>`
+      : html`<button type="button" class="button quiet small" disabled=${over} onClick=${confirm("pause")}>${t("pause")}</button>`}
+    <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("add")}>${t("add_units")}</button>
+    <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("edit")}>${t("edit")}</button>
+    <button type="button" class="button danger small" disabled=${over} onClick=${confirm("close")}>${t("close")}</button>
+    <a class="link" href=${`/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>
+    <p class="problem" role="alert">${problem}</p>
+    <${Confirm} question=${question} onClose=${() => setQuestion(null)} />
+    <${Dialog} open=${open === "add"} title=${t("add_units")} onClose=${() => setOpen(null)}>
+      <${AddUnits} sale=${sale} onDone=${done} onClose=${() => setOpen(null)} />
+    <//>
+    <${Dialog} open=${open === "edit"} title=${t("edit")} onClose=${() => setOpen(null)}>
+      <${SaleForm} sale=${sale} repeats=${abilities?.repeats ?? false} onDone=${done} onClose=${() => setOpen(null)} />
+    <//>
+  </div>`;
+}
+
+function Stats({ figures, answers }) {
+  const stats = [
+    ["accepted_units", figures?.accepted_units],
+    ["persisted_units", figures?.persisted_units],
+    ["backlog", figures?.backlog],
+    ["lag", figures && t("milliseconds", { ms: count(figures.lag_ms) })],
+    ["p99", answers?.p99_ms == null ? undefined : t("milliseconds", { ms: answers.p99_ms })],
+  ];
+  return html`<dl class="stats">
+    ${stats.map(([name, value]) => html`<div key=${name}><dt>${t(`stat_${name}`)}</dt><dd>${value == null ? "–" : typeof value === "number" ? count(value) : value}</dd></div>`)}
+  </dl>`;
+}
+
+function Refusals({ refused }) {
+  const rows = Object.entries(refused).sort((one, other) => other[1] - one[1]);
+  if (rows.length === 0) return html`<p class="facts">${t("no_refusals")}</p>`;
+  return html`<table>
+    <thead><tr><th scope="col">${t("reason")}</th><th scope="col" class="number">${t("claims")}</th></tr></thead>
+    <tbody>${rows.map(([reason, many]) => html`<tr key=${reason}><td>${t(`reason_${reason}`)}</td><td class="number">${count(many)}</td></tr>`)}</tbody>
+  </table>`;
+}
+
+function NewestOrders({ orders, now }) {
+  if (orders.length === 0) return html`<p class="facts">${t("no_orders_of_sale")}</p>`;
+  return html`<div class="scroll"><table>
+    <thead><tr><th scope="col">${t("order")}</th><th scope="col">${t("buyer")}</th><th scope="col">${t("state")}</th><th scope="col">${t("at")}</th></tr></thead>
+    <tbody>
+      ${orders.map(
+        ({ order, user }) => html`<tr key=${order?.order_id}>
+          <td><a href=${`#/orders/${order?.order_id}`}>${readable(order?.order_id ?? "")}</a></td>
+          <td class="text">${user}</td>
+          <td><${Chip} state=${order?.state} label=${t(`order_${order?.state}`)} /></td>
+          <td>${time(Date.parse(order?.created_at), now)}</td>
+        </tr>`,
+      )}
+    </tbody>
+  </table></div>`;
+}

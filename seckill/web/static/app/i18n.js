@@ -1,0 +1,94 @@
+// Words, money and times in the reader's language.
+
+import { STRINGS } from "./strings.js";
+
+const LANGUAGES = ["en", "zh"]; // in the order of the table's columns
+const LOCALES = { en: undefined, zh: "zh-CN" };
+const CHOSEN = "seckill.language";
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+let language = initial();
+const listeners = new Set();
+
+function initial() {
+  const chosen = localStorage.getItem(CHOSEN);
+  if (LANGUAGES.includes(chosen)) return chosen;
+  for (const wanted of navigator.languages ?? [navigator.language]) {
+    const known = LANGUAGES.find((code) => wanted.toLowerCase().startsWith(code));
+    if (known) return known;
+  }
+  return "en";
+}
+
+export const currentLanguage = () => language;
+export const otherLanguage = () => LANGUAGES.find((code) => code !== language);
+
+export function chooseLanguage(code) {
+  localStorage.setItem(CHOSEN, code);
+  language = code;
+  document.documentElement.lang = htmlLanguage();
+  for (const listener of listeners) listener();
+}
+
+export const htmlLanguage = () => (language === "zh" ? "zh-CN" : "en");
+export const onLanguage = (listener) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+/** The text of a key, with {names} filled in. A key that is not in the table is a mistake, and tests look for it. */
+export function t(key, values = {}) {
+  const texts = STRINGS[key];
+  if (texts === undefined) throw new Error(`no such text: ${key}`);
+  return texts[LANGUAGES.indexOf(language)].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+}
+
+export const has = (key) => key in STRINGS;
+
+const locale = () => LOCALES[language] ?? (navigator.languages ?? ["en"]).find((code) => /^en/i.test(code)) ?? "en";
+
+export function money(cents, currency) {
+  if (cents === 0) return t("free");
+  const options = { style: "currency", currency, currencyDisplay: "narrowSymbol" };
+  const digits = cents % 100 === 0 ? { minimumFractionDigits: 0, maximumFractionDigits: 0 } : {};
+  return new Intl.NumberFormat(locale(), { ...options, ...digits }).format(cents / 100);
+}
+
+export const count = (number) => new Intl.NumberFormat(locale()).format(number);
+
+export const stock = ({ units, limit_per_buyer: limit }) =>
+  units === 1 ? t("unit_and_limit", { limit }) : t("units_and_limit", { units: count(units), limit });
+
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const DATE = { month: "short", day: "numeric" };
+
+/** With the date only where it is not today's. */
+export function time(ms, nowMs) {
+  const at = new Date(ms);
+  const now = new Date(nowMs);
+  const today = at.toDateString() === now.toDateString();
+  const year = at.getFullYear() === now.getFullYear() ? {} : { year: "numeric" };
+  return new Intl.DateTimeFormat(locale(), today ? CLOCK : { ...year, ...DATE, ...CLOCK }).format(at);
+}
+
+export const dateTime = (ms) =>
+  new Intl.DateTimeFormat(locale(), { year: "numeric", ...DATE, ...CLOCK, fractionalSecondDigits: 3 }).format(ms);
+
+const two = (number) => String(number).padStart(2, "0");
+
+/** [days, "hh", "mm", "ss"] until then: a second that has begun counts, so that 00:00:00 means now. */
+export function parts(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const days = Math.floor((seconds * 1000) / DAY_MS);
+  return [days, two(Math.floor(seconds / 3600) % 24), two(Math.floor(seconds / 60) % 60), two(seconds % 60)];
+}
+
+export function shortDuration(ms) {
+  const [days, hours, minutes, seconds] = parts(ms);
+  if (days > 0) return t("days_and_time", { days, time: `${hours}:${minutes}:${seconds}` });
+  return hours === "00" ? `${minutes}:${seconds}` : `${hours}:${minutes}:${seconds}`;
+}
+
+/** For eyes and phones: 7K3M-9QXD-2ABCD. The API takes it with or without the hyphens. */
+export const readable = (orderId) => orderId.replace(/^(.{4})(.{4})(.+)$/, "$1-$2-$3");

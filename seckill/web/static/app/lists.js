@@ -1,0 +1,140 @@
+// The list of sales and the list of one's orders.
+
+import { useEffect, useState } from "../vendor/preact/hooks.mjs";
+import { Refused, backoffMs, call } from "./api.js";
+import { money, readable, shortDuration, stock, t, time } from "./i18n.js";
+import { Chip, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
+
+const REFRESH_MS = 5_000;
+const GROUPS = [
+  ["open", ["open", "paused", "sold_out"]],
+  ["coming", ["scheduled"]],
+  ["over", ["ended"]],
+];
+
+export function SalesPage() {
+  const [sales, setSales] = useState(null);
+  const [away, setAway] = useState(false);
+  const now = useNow(1000);
+  useRepeated(async (isOver) => {
+    try {
+      const answer = await call("GET", "/v1/sales", { cache: "default" });
+      if (!isOver()) setSales(answer.sales);
+      setAway(false);
+    } catch {
+      setAway(true);
+    }
+    return REFRESH_MS * (0.8 + 0.4 * Math.random());
+  }, []);
+  useEffect(() => {
+    document.title = t("sales");
+  });
+  return html`<h1>${t("sales")}</h1>
+    ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
+    ${sales === null && !away && html`<${Skeleton} lines=${4} />`}
+    ${sales?.length === 0 && html`<p class="empty">${t("no_sales")}</p>`}
+    ${GROUPS.map(([group, states]) => {
+      const members = (sales ?? []).filter((sale) => states.includes(sale.state));
+      if (group === "over") members.reverse();
+      return (
+        members.length > 0 &&
+        html`<section key=${group} aria-labelledby=${`group-${group}`}>
+          <h2 id=${`group-${group}`}>${t(`group_${group}`)}</h2>
+          <ul class="cards">
+            ${members.map((sale) => html`<li key=${sale.id}><${SaleCard} sale=${sale} now=${now} /></li>`)}
+          </ul>
+        </section>`
+      );
+    })}`;
+}
+
+function SaleCard({ sale, now }) {
+  return html`<a class="card" href=${`/sales/${sale.id}`} data-state=${sale.state}>
+    <${Cover} seed=${sale.id} />
+    <div class="card-text">
+      <h3>${sale.title}</h3>
+      <p class="price">${money(sale.price_cents, sale.currency)}</p>
+      <p class="facts">${stock(sale)}</p>
+      <p class="when">${when(sale, now)}</p>
+    </div>
+  </a>`;
+}
+
+function when(sale, now) {
+  const begins = Date.parse(sale.begins_at);
+  const ends = Date.parse(sale.ends_at);
+  if (sale.state === "scheduled") return t("begins_in", { time: shortDuration(begins - now) });
+  if (sale.state === "open") return t("ends_in", { time: shortDuration(ends - now) });
+  if (sale.state === "ended") return t("ended_at", { time: time(Math.min(ends, now), now) });
+  return html`<${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} />`;
+}
+
+export function OrdersPage({ me, onSignIn, onSignedOut }) {
+  const [orders, setOrders] = useState(null);
+  const [titles, setTitles] = useState({});
+  const [next, setNext] = useState(null);
+  const [problem, setProblem] = useState("");
+  const now = useNow(1000);
+  useEffect(() => {
+    document.title = t("my_orders");
+  });
+  useRepeated(
+    async (isOver) => {
+      if (!me) return Infinity;
+      try {
+        const [mine, all] = await Promise.all([
+          call("GET", "/v1/orders", { token: me.token }),
+          call("GET", "/v1/sales", { cache: "default" }),
+        ]);
+        if (isOver()) return Infinity;
+        setTitles(Object.fromEntries(all.sales.map((sale) => [sale.id, sale.title])));
+        setOrders((known) => merged(mine.orders, known ?? []));
+        setNext((known) => (known === null ? mine.next : known));
+        setProblem("");
+      } catch (error) {
+        if (error instanceof Refused && error.status === 401) return onSignedOut();
+        setProblem(t("offline"));
+        return backoffMs(3);
+      }
+      return REFRESH_MS;
+    },
+    [me?.token],
+  );
+  const more = async () => {
+    const page = await call("GET", `/v1/orders?cursor=${next}`, { token: me.token });
+    setOrders((known) => merged(known, page.orders));
+    setNext(page.next ?? "");
+  };
+  if (!me) {
+    return html`<h1>${t("my_orders")}</h1>
+      <p class="empty">${t("sign_in_to_see_orders")}</p>
+      <div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button></div>`;
+  }
+  return html`<h1>${t("my_orders")}</h1>
+    ${problem && html`<p class="notice" role="status">${problem}</p>`}
+    ${orders === null && !problem && html`<${Skeleton} lines=${4} />`}
+    ${orders?.length === 0 && html`<p class="empty">${t("no_orders")}</p>`}
+    <ul class="orders">
+      ${(orders ?? []).map((order) => html`<li key=${order.order_id}><${OrderRow} order=${order} title=${titles[order.sale_id]} now=${now} /></li>`)}
+    </ul>
+    ${next && html`<button type="button" class="button quiet" onClick=${more}>${t("older_orders")}</button>`}`;
+}
+
+/** The first list is newer. */
+function merged(newer, older) {
+  const seen = new Set(newer.map((order) => order.order_id));
+  return [...newer, ...older.filter((order) => !seen.has(order.order_id))];
+}
+
+function OrderRow({ order, title, now }) {
+  const left = order.pay_before && Date.parse(order.pay_before) - now;
+  return html`<a class="order-row" href=${`/orders/${order.order_id}`}>
+    <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
+    <span class="order-price">${money(order.price_cents, order.currency)}</span>
+    <span class="order-number">${readable(order.order_id)} · ${time(Date.parse(order.created_at), now)}</span>
+    <span class="order-state">
+      <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
+      ${left > 0 && html`<span class="left">${shortDuration(left)}</span>`}
+    </span>
+  </a>`;
+}

@@ -1,0 +1,52 @@
+// An order that exists: being written, to be paid, or over.
+
+import { money, readable, shortDuration, t } from "./i18n.js";
+import { goesOn } from "./live.js";
+import { Steps } from "./panels.js";
+import { html } from "./ui.js";
+
+/** Counts towards the limit. */
+export const isLive = (state) => ["queued", "unpaid", "paid"].includes(state);
+
+export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, children }) {
+  const { state } = order;
+  const free = order.price_cents === 0;
+  const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
+  const late = state === "unpaid" && left !== null && left <= 0;
+  const text = late ? t("order_late_text") : t(state === "paid" && free ? "order_free_text" : `order_${state}_text`);
+  return html`<div class="panel" data-order-state=${state} data-via=${via ?? ""}>
+      <div role="status" aria-live="polite">
+        <p class="headline" data-state=${state}>
+          ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}
+          ${t(state === "paid" && free ? "order_free_title" : `order_${state}_title`)}
+        </p>
+        <p class="result">${text}</p>
+      </div>
+      <p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.quantity > 1 ? ` · × ${order.quantity}` : ""}</p>
+      ${state === "queued" && html`<${Steps} done=${2} />`}
+      ${state === "unpaid" && left !== null && !late && html`<p class="pay-within"><span>${t("pay_within")}</span> <span class="digits" role="timer">${shortDuration(left)}</span></p>`}
+      ${order.replaced_by && html`<p><a href=${`/orders/${order.replaced_by}`}>${t("replaced_by")}</a></p>`}
+      ${goesOn(state) && via === null && html`<p class="facts" role="status">${t("reconnecting")}</p>`}
+      ${phase.kind === "trouble" && html`<p class="problem" role="alert">${t(phase.code === "not_sandbox" ? "pay_at_shop" : "action_failed")}</p>`}
+    </div>
+    <${OrderAction} order=${order} late=${late} phase=${phase} armed=${armed} onPay=${onPay} onCancel=${onCancel} />
+    ${children}`;
+}
+
+function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
+  const busy = phase.kind === "pay" || phase.kind === "cancel";
+  if (order.state === "queued") {
+    return html`<div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
+  }
+  if (order.state === "unpaid") {
+    const price = money(order.price_cents, order.currency);
+    return html`<div class="action">
+      <button type="button" class="button primary" data-action="pay" disabled=${busy || late || !armed} onClick=${onPay}>${busy ? t("please_wait") : t("pay", { price })}</button>
+      <button type="button" class="link" data-action="cancel" disabled=${busy} onClick=${onCancel}>${t("cancel_order")}</button>
+    </div>`;
+  }
+  if (order.state === "paid") {
+    return html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
+  }
+  return null;
+}

@@ -1,0 +1,57 @@
+// What stands where the result will be: the countdown, the waiting, and the answers that are a no.
+
+import { count, parts, readable, t, time } from "./i18n.js";
+import { html } from "./ui.js";
+
+export function Countdown({ label, leftMs }) {
+  const [days, hours, minutes, seconds] = parts(leftMs);
+  return html`<div class="countdown">
+    <p id="countdown-label">${label}</p>
+    <p class="digits" role="timer" aria-labelledby="countdown-label">
+      ${days > 0 && html`<span class="days">${t("days", { days: count(days) })}</span>`}
+      <span>${hours}</span><span class="colon">:</span><span>${minutes}</span><span class="colon">:</span><span>${seconds}</span>
+    </p>
+  </div>`;
+}
+
+export const STEPS = ["pressed", "admitted", "written"];
+
+/** Where an order is on its way. Done, under way or still to come: by a sign and a word, not by colour alone. */
+export function Steps({ done }) {
+  return html`<ol class="steps">
+    ${STEPS.map((step, index) => {
+      const state = index < done ? "done" : index === done ? "now" : "later";
+      return html`<li key=${step} data-state=${state}>
+        <span aria-hidden="true">${state === "done" ? "✓" : state === "now" ? "…" : ""}</span>
+        ${t(`step_${step}`)}<span class="visually-hidden"> ${t(`step_is_${state}`)}</span>
+      </li>`;
+    })}
+  </ol>`;
+}
+
+export function Sending({ phase }) {
+  const trouble = phase.tries > 0;
+  const text = trouble && (phase.code === "offline" || phase.code === "unknown") ? t("unclear_text") : t("busy_text");
+  return html`<div class="panel" data-phase="sending">
+      <div role="status" aria-live="polite">
+        <p class="headline" data-state="queued">${trouble ? t(phase.code === "offline" ? "offline_title" : "busy_title") : t("sending_title")}</p>
+        <p class="result">${trouble ? text : t("sending_text")}</p>
+      </div>
+      <${Steps} done=${0} />
+    </div>
+    <div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
+}
+
+const EXPLAINED = new Set(["sold_out", "limit_reached", "not_started", "ended", "paused", "unknown_sale", "key_reused", "invalid"]);
+
+/** What happened, what it means, what to do next. */
+export function Refusal({ phase, now }) {
+  const { code, problem } = phase;
+  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${problem.detail ?? t("offline")}</p>`;
+  const values = { time: problem.begins_at ? time(Date.parse(problem.begins_at), now) : "" };
+  return html`<div data-refusal=${code}>
+    <p class="headline" data-state="refused">${t(`refused_${code}_title`)}</p>
+    <p class="result">${t(`refused_${code}`, values)}</p>
+    ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><a href=${`/orders/${id}`}>${t("order_number", { number: readable(id) })}</a></p>`)}
+  </div>`;
+}

@@ -1,0 +1,72 @@
+// A press of the button. It has one Idempotency-Key from the press to the answer, over every repeat, reload and tab,
+// so it becomes one order or none.
+
+import { Offline, Refused, backoffMs, call, sleep } from "./api.js";
+
+// Nothing was decided, or nobody knows what: to ask again with the same key is right.
+const AGAIN = new Set(["not_ready", "overloaded", "unknown", "rate_limited", "internal"]);
+const isTrouble = (error) =>
+  error instanceof Offline || (error instanceof Refused && (AGAIN.has(error.code) || error.status >= 500));
+
+const placeOf = (user, sale) => `seckill.press.${user}.${sale.id}.${sale.round}`;
+
+/** The press that has not been answered yet, or null. */
+export function pressOf(user, sale) {
+  try {
+    return JSON.parse(localStorage.getItem(placeOf(user, sale)));
+  } catch {
+    return null;
+  }
+}
+
+/** Kept before anything is sent. Another tab's press that is still without an answer is the same press. */
+export function press(user, sale, quantity) {
+  const pressed = pressOf(user, sale) ?? { key: newKey(), quantity };
+  localStorage.setItem(placeOf(user, sale), JSON.stringify(pressed));
+  return pressed;
+}
+
+export function answered(user, sale) {
+  localStorage.removeItem(placeOf(user, sale));
+}
+
+/** Not crypto.randomUUID, which pages without TLS do not have. */
+function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Asks until there is an answer. `onTrouble` is told of every try without one. Returns what was accepted, or null when
+ * `isWanted` says that nobody wants to know any more. Throws Refused: a decision, and this press is over.
+ */
+export async function claim(sale, pressed, token, { onTrouble, isWanted }) {
+  for (let tries = 0; isWanted(); tries += 1) {
+    try {
+      return await call("POST", `/v1/sales/${sale.id}/orders`, {
+        token,
+        key: pressed.key,
+        body: { quantity: pressed.quantity },
+        withinMs: 8_000,
+      });
+    } catch (error) {
+      if (!isTrouble(error)) throw error;
+      onTrouble(error, tries + 1);
+      await sleep(Math.max(error.retryAfterMs ?? 0, 0) + backoffMs(tries));
+    }
+  }
+  return null;
+}
+
+/** Paying and cancelling are harmless to repeat, so a lost answer is asked for again. */
+export async function act(order, verb, token, isWanted) {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await call("POST", `/v1/orders/${order.order_id}/${verb}`, { token });
+    } catch (error) {
+      const again = isTrouble(error) || (error instanceof Refused && error.code === "still_queued");
+      if (!again || tries >= 8 || !isWanted()) throw error;
+      await sleep(backoffMs(tries));
+    }
+  }
+}

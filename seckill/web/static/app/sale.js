@@ -1,0 +1,288 @@
+// One sale, and what becomes of one's press of its button.
+
+import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
+import { Refused, backoffMs, call, meta } from "./api.js";
+import { isClockSet, nowMs, syncClock } from "./clock.js";
+import { money, stock, t, time } from "./i18n.js";
+import { goesOn, isNewer, watch } from "./live.js";
+import { OrderPanel, isLive } from "./order.js";
+import { act, answered, claim, press, pressOf } from "./press.js";
+import { Countdown, Refusal, Sending } from "./panels.js";
+import { Confirm, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
+
+// Everybody's button comes to life a little later than the sale, and not everybody's at once.
+const JITTER_MS = 300;
+// A finger that presses twice on "buy" must not have pressed "pay".
+const UNARMED_MS = 700;
+const DAY_MS = 24 * 3_600_000;
+
+export function SalePage({ saleId, ...page }) {
+  const [sale, problem, reload] = useSale(saleId);
+  if (sale === null) return html`<${NoSale} problem=${problem} />`;
+  return html`<${Product} sale=${sale}>
+    <${Buying} key=${`${page.me?.user} ${sale.round}`} sale=${sale} reload=${reload} ...${page} />
+  <//>`;
+}
+
+/** The same page, about one order of whichever round. */
+export function OrderPage({ orderId, ...page }) {
+  const { me, onSignIn, onSignedOut } = page;
+  const [order, setOrder] = useState(null);
+  const [unknown, setUnknown] = useState(false);
+  useRepeated(
+    async (isOver) => {
+      if (!me) return Infinity;
+      try {
+        const found = await call("GET", `/v1/orders/${encodeURIComponent(orderId)}`, { token: me.token });
+        if (!isOver()) setOrder(found);
+        return Infinity;
+      } catch (error) {
+        if (error.status === 401) return onSignedOut();
+        setUnknown(error.status === 404);
+        return error.status === 404 ? Infinity : backoffMs(3);
+      }
+    },
+    [orderId, me?.token],
+  );
+  if (!me) {
+    return html`<h1>${t("order")}</h1><p class="empty">${t("sign_in_to_see_orders")}</p>
+      <div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button></div>`;
+  }
+  if (unknown) return html`<h1>${t("order")}</h1><p class="empty">${t("no_such_order")}</p>`;
+  if (order === null) return html`<${Skeleton} lines=${5} />`;
+  return html`<${OrderOfSale} given=${order} ...${page} />`;
+}
+
+function OrderOfSale({ given, ...page }) {
+  const [sale, problem, reload] = useSale(given.sale_id);
+  if (sale === null) return html`<${NoSale} problem=${problem} />`;
+  return html`<${Product} sale=${sale}><${Buying} sale=${sale} reload=${reload} given=${given} ...${page} /><//>`;
+}
+
+function NoSale({ problem }) {
+  if (problem === null) return html`<${Skeleton} lines=${5} />`;
+  const text = problem === "unknown" ? t("no_such_sale") : t("offline");
+  return html`<h1>${t("a_sale")}</h1><p class="empty" role="status">${text}</p><p><a href="/">${t("all_sales")}</a></p>`;
+}
+
+/** Asked again every few seconds, which a CDN answers, and by nobody who does not look. */
+function useSale(saleId) {
+  const [sale, setSale] = useState(null);
+  const [problem, setProblem] = useState(null);
+  const [asked, setAsked] = useState(0);
+  useRepeated(
+    async (isOver) => {
+      let waitMs = 4_000 + 2_000 * Math.random();
+      try {
+        const found = await call("GET", `/v1/sales/${encodeURIComponent(saleId)}`, { cache: "default" });
+        if (isOver()) return Infinity;
+        setSale(found);
+        setProblem(null);
+        const untilBegin = Date.parse(found.begins_at) - nowMs();
+        if (untilBegin > 0) waitMs = Math.min(waitMs * 4, untilBegin + 1000 * Math.random());
+        else if (["paused", "sold_out"].includes(found.state)) waitMs /= 2; // somebody waits for the button
+      } catch (error) {
+        const gone = error instanceof Refused && error.status === 404;
+        setProblem(gone ? "unknown" : "offline");
+        waitMs = gone ? Infinity : backoffMs(3);
+      }
+      return waitMs;
+    },
+    [saleId, asked],
+  );
+  return [sale, problem, () => setAsked((times) => times + 1)];
+}
+
+function Product({ sale, children }) {
+  const now = nowMs();
+  useEffect(() => {
+    document.title = sale.title;
+  });
+  const period = t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) });
+  return html`<article class="product">
+    <${Cover} seed=${sale.id} />
+    <div class="product-text">
+      <div class="title-line">
+        <h1>${sale.title}</h1>
+        <p class="price">${money(sale.price_cents, sale.currency)}</p>
+      </div>
+      <p class="facts">${stock(sale)}</p>
+      <p class="facts">${period}</p>
+      ${children}
+    </div>
+  </article>`;
+}
+
+function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
+  const now = useNow(100);
+  const [order, setOrder] = useState(given);
+  const [known, setKnown] = useState(given !== null || !me);
+  const [phase, setPhase] = useState({ kind: "idle" });
+  const [quantity, setQuantity] = useState(1);
+  const [question, setQuestion] = useState(null);
+  const [via, setVia] = useState(undefined);
+  const [openFrom] = useState(() => JITTER_MS * Math.random());
+  const wanted = useRef(true);
+  useEffect(() => () => {
+    wanted.current = false;
+  }, []);
+
+  const take = (newer) =>
+    setOrder((older) =>
+      older?.order_id !== newer.order_id || isNewer(newer.state, older.state) ? { ...older, ...newer } : older,
+    );
+
+  const send = async (pressed) => {
+    setPhase({ kind: "sending", tries: 0 });
+    try {
+      const accepted = await claim(sale, pressed, me.token, {
+        isWanted: () => wanted.current,
+        onTrouble: (error, tries) => wanted.current && setPhase({ kind: "sending", tries, code: error.code ?? "offline" }),
+      });
+      if (accepted === null) return;
+      answered(me.user, sale);
+      const price = sale.price_cents * accepted.quantity;
+      setOrder({ price_cents: price, currency: sale.currency, pay_before: null, ...accepted });
+      setPhase({ kind: "idle" });
+    } catch (error) {
+      if (error.status === 401) return onSignedOut(); // the press is kept: it goes on after signing in
+      answered(me.user, sale);
+      setPhase({ kind: "refused", code: error.code, problem: error.problem ?? {} });
+      if (error.code === "not_started") syncClock().catch(() => {});
+      reload();
+    }
+  };
+
+  // What is true already: an answer that got lost, or an order from before.
+  useRepeated(async (isOver) => {
+    if (!me || given !== null) return Infinity;
+    const pending = pressOf(me.user, sale);
+    if (pending !== null) {
+      setKnown(true);
+      send(pending);
+      return Infinity;
+    }
+    try {
+      const { orders } = await call("GET", "/v1/orders?limit=50", { token: me.token });
+      if (isOver()) return Infinity;
+      const here = orders.filter((other) => other.sale_id === sale.id && other.round === sale.round);
+      const found = here.find((other) => isLive(other.state)) ?? here[0];
+      if (found) setOrder((chosen) => chosen ?? found);
+      setKnown(true);
+      return Infinity;
+    } catch (error) {
+      if (error.status === 401) return onSignedOut();
+      return backoffMs(2);
+    }
+  }, [me?.token]);
+
+  const watched = order !== null && goesOn(order.state) ? order.order_id : null;
+  useEffect(() => {
+    if (watched === null || !me) return undefined;
+    return watch(watched, me.token, { onOrder: take, onVia: setVia, onDenied: onSignedOut });
+  }, [watched, me?.token]);
+
+  const armed = useArmed(order?.state);
+  const change = async (verb) => {
+    setPhase({ kind: verb });
+    try {
+      take(await act(order, verb, me.token, () => wanted.current));
+      setPhase({ kind: "idle" });
+    } catch (error) {
+      if (error.status === 401) return onSignedOut();
+      if (error.problem?.order) take(error.problem.order);
+      setPhase(error.code === "order_over" ? { kind: "idle" } : { kind: "trouble", code: error.code });
+    }
+  };
+  const askCancel = () =>
+    setQuestion({
+      title: t("cancel_title"),
+      effect: t("cancel_effect"),
+      yes: t("cancel_yes"),
+      no: t("cancel_no"),
+      act: () => change("cancel"),
+    });
+
+  const state = stateNow(sale, now, openFrom);
+  const buy = () => {
+    if (phase.kind === "sending") return;
+    setOrder(null);
+    send(press(me.user, sale, quantity));
+  };
+  const offers = { sale, state, now, me, quantity, setQuantity, onBuy: buy, onSignIn, known };
+
+  if (phase.kind === "sending") return html`<${Sending} phase=${phase} />`;
+  if (order !== null) {
+    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} onPay=${() => change("pay")} onCancel=${askCancel}>
+        ${!isLive(order.state) && given === null && state === "open" && html`<${BuyButton} ...${offers} again=${true} />`}
+        ${["unpaid", "paid"].includes(order.state) && given === null && state === "open" && sale.limit_per_buyer > order.quantity && html`<button type="button" class="link" onClick=${buy}>${t("buy_another")}</button>`}
+      <//>
+      <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
+  }
+  return html`<${Offer} ...${offers} phase=${phase} />`;
+}
+
+function useArmed(state) {
+  const [armed, setArmed] = useState(false);
+  useEffect(() => {
+    setArmed(false);
+    const timer = setTimeout(() => setArmed(true), UNARMED_MS);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return armed;
+}
+
+/** The list may be seconds old; the clock is not. */
+function stateNow(sale, now, laterMs) {
+  if (now >= Date.parse(sale.ends_at)) return "ended";
+  if (sale.state !== "scheduled") return sale.state;
+  return isClockSet() && now >= Date.parse(sale.begins_at) + laterMs ? "open" : "scheduled";
+}
+
+function Offer({ phase, ...offers }) {
+  const { sale, state, now, me, quantity, setQuantity } = offers;
+  const begins = Date.parse(sale.begins_at);
+  const ends = Date.parse(sale.ends_at);
+  return html`<div class="panel">
+      ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
+      ${state === "open" && phase.kind !== "refused" && html`<${UntilEnd} leftMs=${ends - now} />`}
+      <div role="status" aria-live="polite">
+        ${phase.kind === "refused" ? html`<${Refusal} phase=${phase} now=${now} />` : ["paused", "sold_out", "ended"].includes(state) && html`<p class="headline" data-state=${state}>${t(`sale_${state}`)}</p><p class="result">${t(`explain_${state}`)}</p>`}
+      </div>
+      ${state === "open" && me && sale.limit_per_buyer > 1 && html`<${Quantity} most=${sale.limit_per_buyer} value=${quantity} onChange=${setQuantity} />`}
+    </div>
+    <${BuyButton} ...${offers} />`;
+}
+
+/** Seconds matter on the last day only. */
+function UntilEnd({ leftMs }) {
+  if (leftMs < DAY_MS) return html`<${Countdown} label=${t("ends_in_label")} leftMs=${leftMs} />`;
+  return html`<p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p>`;
+}
+
+function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, again = false }) {
+  if (state === "open" && !me) {
+    if (meta("demo") !== "on" && meta("sign-in") === "") return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
+    return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
+  }
+  const price = money(sale.price_cents * quantity, sale.currency);
+  const label = {
+    scheduled: t("begins_at", { time: time(Date.parse(sale.begins_at), now) }),
+    open: known ? t(again ? "buy_again" : "buy", { price }) : t("loading"),
+    paused: t("sale_paused"),
+    sold_out: t("sale_sold_out"),
+    ended: t("sale_ended"),
+  }[state];
+  return html`<div class="action">
+    <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known} onClick=${onBuy}>${label}</button>
+    ${!me && state !== "ended" && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
+  </div>`;
+}
+
+function Quantity({ most, value, onChange }) {
+  return html`<div class="quantity" role="group" aria-label=${t("quantity")}>
+    <button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
+    <output>${value}</output>
+    <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button>
+  </div>`;
+}

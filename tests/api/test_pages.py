@@ -1,0 +1,154 @@
+"""The shells and their files: cacheable, strict, and the same for everybody."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import seckill.web
+from seckill.settings import Settings
+from seckill.web.demo import user_called
+from seckill.wiring import Engine
+from tests.api.conftest import Node, make_node
+
+STATIC = Path(seckill.web.__file__).parent / "static"
+
+
+@pytest.fixture
+async def demo(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
+    node = await make_node(replace(settings, demo_sign_in="on", shop_name='A & "B"'), engine)
+    yield node
+    await node.http.aclose()
+
+
+@pytest.mark.parametrize("path", ["/", "/sales/ANY", "/orders", "/orders/ANY", "/console"])
+async def test_a_shell_is_the_same_for_everybody_and_strict(node: Node, path: str) -> None:
+    response = await node.http.get(path, headers={"Accept-Encoding": "identity"})
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "public, max-age=60"
+    assert "set-cookie" not in response.headers
+    policy = response.headers["content-security-policy"]
+    for rule in ("default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"):
+        assert rule in policy
+    assert "unsafe" not in policy
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "no-referrer"
+    again = await node.http.get(
+        path, headers={"Accept-Encoding": "identity", "If-None-Match": response.headers["etag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", response.text) == []
+    for address in re.findall(r'(?:src|href)="([^"]*)"', response.text):
+        assert re.match("/[^/]|/$", address)
+        assert (await node.http.get(address)).status_code == 200, address
+
+
+async def test_assets_may_be_kept_for_ever_and_those_of_another_version_not_at_all(node: Node) -> None:
+    shell = (await node.http.get("/")).text
+    (script,) = re.findall(r'<script type="module" src="([^"]+)"', shell)
+    response = await node.http.get(script)
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.headers["x-content-type-options"] == "nosniff"
+    version = script.split("/")[2]
+    other = await node.http.get(script.replace(version, "0123456789abcdef"))
+    assert (other.status_code, other.headers["cache-control"]) == (200, "no-store")
+    assert other.text == response.text
+    for path in ("app/none.js", "vendor/htm/LICENSE", "buyer.html", "%2e%2e/app.py", "app/%2e%2e/%2e%2e/app.py"):
+        assert (await node.http.get(f"/assets/{version}/{path}")).status_code == 404, path
+
+
+async def test_what_travels_is_small_and_told_apart_from_what_is_not(node: Node) -> None:
+    plain = await node.http.get("/", headers={"Accept-Encoding": "identity"})
+    packed = await node.http.get("/", headers={"Accept-Encoding": "gzip, br"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.text == plain.text
+    assert packed.headers["etag"] != plain.headers["etag"]
+    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+
+
+async def test_the_time_is_the_gates_and_nobody_keeps_it(node: Node) -> None:
+    response = await node.http.get("/v1/time")
+    assert response.headers["cache-control"] == "no-store"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", response.json()["server_time"])
+
+
+async def test_there_is_no_demo_sign_in_unless_it_is_wanted(node: Node, settings: Settings, engine: Engine) -> None:
+    """Not refused: it does not exist."""
+    response = await node.http.post("/v1/demo/sign-in", json={"name": "ann"})
+    assert response.status_code == 404
+    assert "/v1/demo/sign-in" not in (await node.http.get("/openapi.json")).json()["paths"]
+    assert '<meta name="seckill-demo" content="off">' in (await node.http.get("/")).text
+
+
+@pytest.mark.parametrize("name", ["ann", "小明", "Ann Lee", "07", "<b>"])
+async def test_any_name_is_a_buyer_in_the_demo(demo: Node, name: str) -> None:
+    tokens = set()
+    for _ in range(2):
+        response = await demo.http.post("/v1/demo/sign-in", json={"name": name})
+        assert response.status_code == 200
+        assert response.headers["cache-control"] == "no-store"
+        assert response.json()["user"] == user_called(name)
+        tokens.add(response.json()["user"])
+    mine = await demo.http.get("/v1/orders", headers={"Authorization": f"Bearer {response.json()['token']}"})
+    assert mine.status_code == 200
+    assert len(tokens) == 1, "the same name is the same buyer"
+
+
+@pytest.mark.parametrize("name", ["", "   ", "a\nb", "x" * 41, 7])
+async def test_what_is_no_name_is_refused(demo: Node, name: object) -> None:
+    response = await demo.http.post("/v1/demo/sign-in", json={"name": name})
+    assert (response.status_code, response.json()["code"]) == (422, "invalid")
+
+
+async def test_the_shops_name_is_text(demo: Node) -> None:
+    shell = (await demo.http.get("/")).text
+    assert '<meta name="seckill-shop" content="A &amp; &quot;B&quot;">' in shell
+    assert '<meta name="seckill-demo" content="on">' in shell
+
+
+def test_every_text_is_there_in_both_languages() -> None:
+    source = (STATIC / "app" / "strings.js").read_text(encoding="utf-8")
+    entries = re.findall(r'^  (\w+): \["((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)"\],$', source, re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^  \w+:", source, re.MULTILINE)), "a line of another form"
+    assert len({key for key, _, _ in entries}) == len(entries) > 150
+    for key, english, chinese in entries:
+        assert english
+        assert chinese
+        assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", chinese)), key
+        assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[A-Za-z]{3}", english), key
+
+
+def test_every_text_that_is_used_exists_and_every_one_is_used() -> None:
+    source = (STATIC / "app" / "strings.js").read_text(encoding="utf-8")
+    keys = set(re.findall(r"^  (\w+):", source, re.MULTILINE))
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in (STATIC / "app").rglob("*.js") if path.name != "strings.js"
+    )
+    assert set(re.findall(r'\bt\("(\w+)"', code)) <= keys
+    made = [re.sub(r"\\\$\\{.*?\\}", r"\\w+", re.escape(text)) for text in re.findall(r"\bt\(\s*`([^`]+)`", code)]
+    for key in keys:
+        quoted = re.search(rf'"{key}"', code)
+        assert quoted or any(re.fullmatch(pattern, key) for pattern in made), f"{key} is not used"
+
+
+def test_nothing_becomes_markup_and_nothing_comes_from_elsewhere() -> None:
+    for path in (STATIC / "app").rglob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"innerHTML|dangerouslySet|insertAdjacent|document\.write|\beval\(|new Function", text), (
+            path
+        )
+        assert not re.search(r"https?://", text), path
+
+
+@pytest.mark.parametrize(
+    ("folder", "package", "licence"),
+    [("preact", "preact", "MIT"), ("htm", "htm", "Apache-2.0"), ("uplot", "uplot", "MIT")],
+)
+def test_vendored_files_tell_their_origin(folder: str, package: str, licence: str) -> None:
+    found = STATIC / "vendor" / folder
+    readme = " ".join((found / "README.md").read_text(encoding="utf-8").split())
+    assert re.search(rf"`{package}`, version \d+\.\d+\.\d+, licence {licence}", readme)
+    assert (found / "LICENSE").stat().st_size > 0

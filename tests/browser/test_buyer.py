@@ -1,0 +1,267 @@
+"""The way of a buyer, on a phone."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from playwright.async_api import Page, Route, expect
+
+from tests.browser.visiting import (
+    Visit,
+    ask,
+    buy,
+    buyer,
+    in_s,
+    operator,
+    order_is,
+    orders_of,
+    press,
+    shown_order,
+    stopped_worker,
+)
+from tests.e2e.stack import Stack
+
+# A phone whose clock is an hour late. The page may ask it, and must not believe it.
+LATE_CLOCK = "{ const now = Date.now; Date.now = () => now() - 3_600_000; }"
+
+
+async def server_time(stack: Stack) -> datetime:
+    answer = await ask(stack, "GET", "/v1/time", {})
+    return datetime.fromisoformat(answer["server_time"])
+
+
+async def arrive_early(page: Page, stack: Stack) -> dict[str, Any]:
+    """At the page of a sale that has not begun. A machine that was too slow for it gets more time."""
+    for lead_s in (6, 20, 60):
+        sale = await stack.create_sale(title=f"Kettle {lead_s}", units=3, begins_at=in_s(lead_s))
+        await page.goto(stack.url)
+        await page.click(f"text=Kettle {lead_s}")
+        await expect(page.get_by_role("timer")).to_be_visible()
+        if await page.locator("[data-action=buy]:disabled").count():
+            return sale
+    raise AssertionError("the button is never disabled")
+
+
+async def test_the_whole_way_from_countdown_to_paid(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await page.add_init_script(LATE_CLOCK)
+    sale = await arrive_early(page, stack)
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_contain_text("Starts at")
+    await page.click("text=Sign in now")
+    await page.get_by_label("Your name").fill("Ann")
+    await page.locator("dialog button").click()
+    await expect(page.locator("header")).to_contain_text("Ann")
+    await expect(button).to_be_enabled()
+    assert await server_time(stack) >= datetime.fromisoformat(sale["begins_at"]), "enabled before the time"
+    with stopped_worker(stack):
+        await button.click()
+        await order_is(page, "queued")
+        await expect(page.get_by_role("status").first).to_contain_text("being prepared")
+        await expect(page.locator(".steps li[data-state=done]")).to_have_count(2)
+    await order_is(page, "unpaid")
+    await expect(page.get_by_role("status").first).to_contain_text("It's yours")
+    await expect(page.get_by_role("timer")).to_contain_text("14:")
+    await page.locator("[data-action=pay]").click()
+    await order_is(page, "paid")
+    order_id = await shown_order(page)
+    await page.click("header >> text=My orders")
+    await expect(page.locator(".order-row")).to_have_count(1)
+    await expect(page.locator(".order-row")).to_contain_text("Paid")
+    await page.click(".order-row")
+    await order_is(page, "paid")
+    assert [order["order_id"] for order in await orders_of(stack, "Ann")] == [order_id]
+
+
+async def test_a_reload_shows_the_same_truth(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3)
+    page = await visit.sale_page(sale, "rita")
+    with stopped_worker(stack):
+        await press(page)
+        await order_is(page, "queued")
+        order_id = await shown_order(page)
+        await page.reload()
+        await order_is(page, "queued")
+        assert await shown_order(page) == order_id
+    await order_is(page, "unpaid")
+    await page.reload()
+    await order_is(page, "unpaid")
+    assert await shown_order(page) == order_id
+    await page.locator("[data-action=pay]").click()
+    await order_is(page, "paid")
+    await page.reload()
+    await order_is(page, "paid")
+    assert len(await orders_of(stack, "rita")) == 1
+
+
+async def test_sold_out_and_back_again(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.sale_page(sale, "sol")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    rival = await buy(stack, sale, "rival")
+    await page.locator("[data-action=buy]").click()
+    await expect(page.locator("[data-refusal=sold_out]")).to_contain_text("nothing was charged")
+    await expect(page.locator("[data-action=buy]")).to_have_text("Sold out")
+    await expect(page.locator("[data-action=buy]")).to_be_disabled()
+    await ask(stack, "POST", f"/v1/orders/{rival}/cancel", buyer(stack, "rival"))
+    await press(page)
+    await order_is(page, "unpaid")
+
+
+async def test_the_limit_leads_to_the_order_there_is(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=5)
+    page = await visit.sale_page(sale, "lim")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    order_id = await buy(stack, sale, "lim")  # on another phone
+    await page.locator("[data-action=buy]").click()
+    refusal = page.locator("[data-refusal=limit_reached]")
+    await expect(refusal).to_contain_text("You have yours already")
+    await refusal.get_by_role("link").click()
+    await order_is(page, "unpaid")
+    assert await shown_order(page) == order_id
+
+
+async def test_a_lost_answer_is_asked_for_with_the_same_key(visit: Visit, stack: Stack) -> None:
+    """F9. The order is made, its answer never arrives, and the page is loaded anew in between."""
+    sale = await stack.create_sale(units=5, limit_per_buyer=3)
+    page = await visit.sale_page(sale, "lost")
+    keys: list[str] = []
+    lossy = True
+
+    async def lose(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if not lossy:
+            await route.continue_()
+            return
+        await route.fetch()
+        await route.abort()
+
+    await page.route("**/v1/sales/*/orders", lose)
+    await press(page)
+    await expect(page.locator("[data-phase=sending]")).to_contain_text("No connection")
+    await until(lambda: len(keys) >= 2)
+    await page.reload()
+    await expect(page.locator("[data-phase=sending]")).to_be_visible()
+    lossy = False
+    await order_is(page, "unpaid")
+    assert len(set(keys)) == 1
+    assert len(keys) >= 3
+    assert len(await orders_of(stack, "lost")) == 1
+    assert await page.evaluate("Object.keys(localStorage).filter(key => key.startsWith('seckill.press'))") == []
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_too_busy_is_tried_again_by_itself(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=5)
+    page = await visit.sale_page(sale, "busy")
+    refusals = 2
+
+    async def refuse(route: Route) -> None:
+        nonlocal refusals
+        refusals -= 1
+        if refusals < 0:
+            await route.continue_()
+        else:
+            problem = {"status": 503, "code": "overloaded", "detail": "Too many orders are waiting."}
+            await route.fulfill(status=503, json=problem, headers={"Retry-After": "1"})
+
+    await page.route("**/v1/sales/*/orders", refuse)
+    await press(page)
+    await expect(page.locator("[data-phase=sending]")).to_contain_text("Very busy")
+    await order_is(page, "unpaid")
+    assert refusals < 0
+
+
+async def test_two_presses_in_a_row_are_one_order_and_no_payment(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=5, limit_per_buyer=5)
+    page = await visit.sale_page(sale, "twice")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    await page.locator("[data-action=buy]").dblclick()
+    await order_is(page, "unpaid")
+    assert [order["state"] for order in await orders_of(stack, "twice")] == ["unpaid"]
+
+
+async def test_cancelling_asks_first_and_the_unit_can_be_bought_again(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.sale_page(sale, "carl")
+    await press(page)
+    await page.locator("[data-action=cancel]").click()
+    await page.get_by_role("button", name="Keep it").click()
+    await order_is(page, "unpaid")
+    await page.locator("[data-action=cancel]").click()
+    await page.get_by_role("button", name="Yes, cancel it").click()
+    await order_is(page, "cancelled")
+    await press(page)
+    await order_is(page, "unpaid")
+    assert [order["state"] for order in await orders_of(stack, "carl")] == ["unpaid", "cancelled"]
+
+
+async def test_who_does_not_pay_in_time_sees_it_happen(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1, pay_within_s=3)
+    page = await visit.sale_page(sale, "late")
+    await press(page)
+    await order_is(page, "unpaid")
+    await order_is(page, "expired")
+    await expect(page.get_by_role("status").first).to_contain_text("Nothing was charged")
+
+
+async def test_a_free_voucher_needs_no_payment(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=5, price_cents=0)
+    page = await visit.sale_page(sale, "free")
+    await expect(page.locator("[data-action=buy]")).to_contain_text("Free")
+    await press(page)
+    await order_is(page, "paid")
+    await expect(page.get_by_role("status").first).to_contain_text("costs nothing")
+
+
+async def test_a_paused_sale_comes_back_by_itself(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=5)
+    page = await visit.sale_page(sale, "pat")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+    await page.locator("[data-action=buy]").click()
+    await expect(page.locator("[data-refusal=paused]")).to_contain_text("paused this sale")
+    await expect(page.locator("[data-action=buy]")).to_have_text("Paused")
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/resume", operator(stack))
+    await press(page)
+    await order_is(page, "unpaid")
+
+
+async def test_several_at_once_and_another_one(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=9, limit_per_buyer=3, price_cents=1050)
+    page = await visit.sale_page(sale, "many")
+    await page.get_by_role("button", name="One more").click()
+    await expect(page.locator("[data-action=buy]")).to_contain_text("21")
+    await press(page)
+    await order_is(page, "unpaid")
+    await expect(page.locator("[data-order-state]")).to_contain_text("× 2")
+
+
+async def race(page: Page) -> str:
+    await page.locator("[data-action=buy]").click()
+    await expect(page.locator("[data-order-state], [data-refusal]").first).to_be_visible()
+    refused = await page.locator("[data-refusal]").count()
+    return "lost" if refused else "won"
+
+
+async def test_two_browsers_race_for_the_last_unit(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    pages = [await visit.sale_page(sale, user) for user in ("one", "other")]
+    for page in pages:
+        await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    assert sorted(await asyncio.gather(*map(race, pages))) == ["lost", "won"]
+    counts = [len(await orders_of(stack, user)) for user in ("one", "other")]
+    assert sorted(counts) == [0, 1]
+
+
+async def test_unknown_sales_and_orders_say_so(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await page.goto(f"{stack.url}/sales/NOTHING")
+    await expect(page.locator(".empty")).to_have_text("There is no such sale.")
+    await page.goto(f"{stack.url}/orders/0000000000000#token={stack.token('nobody')}")
+    await expect(page.locator(".empty")).to_have_text("You have no such order.")

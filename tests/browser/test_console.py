@@ -1,0 +1,207 @@
+"""The operator's console, with a sale going on."""
+
+import os
+import signal
+
+import redis
+from playwright.async_api import Page, expect
+
+from seckill.gates import keys
+from tests.browser.visiting import Visit, admin_key, ask, buy, buyer, in_s, operator
+from tests.e2e.stack import Stack
+
+
+async def open_sale(visit: Visit, sale: dict[str, str]) -> Page:
+    page = await visit.console()
+    await page.goto(f"{visit.stack.url}/console#/sales/{sale['id']}")
+    await expect(page.locator(".view h1")).to_have_text(sale["title"])
+    return page
+
+
+async def units(page: Page, **wanted: int) -> None:
+    for place, many in wanted.items():
+        await expect(page.locator(f".legend [data-place={place}] dd").first).to_have_text(str(many))
+
+
+async def test_only_the_admin_key_opens_it_and_it_stays_in_the_tab(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await page.goto(f"{stack.url}/console")
+    await page.fill("input[name=key]", stack.token("ann"))
+    await page.click("button[type=submit]")
+    await expect(page.get_by_role("alert")).to_contain_text("not the admin key")
+    await page.fill("input[name=key]", admin_key(stack))
+    await page.click("button[type=submit]")
+    await expect(page.locator("aside")).to_be_visible()
+    await page.reload()
+    await expect(page.locator("aside")).to_be_visible()
+    assert admin_key(stack) not in await page.evaluate("JSON.stringify(localStorage)") + page.url
+    # The key is changed on the server meanwhile: here, in the tab.
+    await page.evaluate("sessionStorage.setItem('seckill.admin-key', 'no-longer-the-admin-key')")
+    await expect(page.get_by_role("alert")).to_contain_text("not the admin key")
+
+
+async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("x" * 201)
+    await form.locator("[name=units]").fill("abc")
+    await form.locator("[name=price]").fill("9.999")
+    await form.locator("[name=ends_at]").fill("2020-01-01T00:00:00")
+    await form.locator("button[type=submit]").click()
+    for field, message in (
+        ("title", "At most 200"),
+        ("units", "A whole number"),
+        ("price", "A price such as"),
+        ("ends_at", "must end after"),
+    ):
+        await expect(form.locator(f"[data-field={field}] .problem")).to_contain_text(message)
+    assert await form.locator("[name=units]").input_value() == "abc", "nothing is lost"
+    # What only the server can tell is said at its field as well.
+    problem = {"status": 422, "code": "invalid", "detail": "", "errors": [{"field": "title", "message": "is taken"}]}
+    await form.locator("[name=title]").fill("Teapot")
+    await form.locator("[name=units]").fill("20")
+    await form.locator("[name=price]").fill("9.99")
+    await form.locator("[name=ends_at]").fill("2099-01-01T00:00:00")
+    await page.route("**/v1/sales", lambda route: route.fulfill(status=422, json=problem))
+    await form.locator("button[type=submit]").click()
+    await expect(form.locator("[data-field=title] .problem")).to_have_text("is taken")
+    await page.unroute("**/v1/sales")
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view h1")).to_have_text("Teapot")
+    await expect(page.locator(".sale-list")).to_contain_text("Teapot")
+    await units(page, available=20)
+    await expect(page.locator(".view-head")).to_contain_text("9.99")
+
+
+async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Breakfast")
+    await form.locator("[name=repeat]").fill("every now and then")
+    await form.locator("button[type=submit]").click()
+    await expect(form.locator("[data-field=repeat] .problem")).not_to_be_empty()
+    await form.locator("[name=repeat]").fill("daily")
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view h1")).to_have_text("Breakfast")
+    await expect(page.locator(".view-head")).to_contain_text("Repeats: daily")
+    await expect(page.locator(".view-head")).to_contain_text("Next rounds: ")
+
+
+async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Chair", units=5, ends_at=in_s(3600))
+    page = await open_sale(visit, sale)
+    head = page.locator(".view-head")
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await expect(page.locator("dialog[open]")).to_contain_text("Nobody can buy from now on")
+    await page.get_by_role("button", name="Pause it for everyone").click()
+    await expect(head).to_contain_text("Paused")
+    await page.get_by_role("button", name="Resume").click()
+    await expect(head).to_contain_text("On now")
+    await page.get_by_role("button", name="Add units").first.click()
+    await page.locator("[name=add_units]").fill("many")
+    await page.locator("dialog[open] button[type=submit]").click()
+    await expect(page.locator("dialog[open] .problem")).to_contain_text("A whole number")
+    await page.locator("[name=add_units]").fill("7")
+    await page.locator("dialog[open] button[type=submit]").click()
+    await units(page, available=12)
+    await page.get_by_role("button", name="Edit").click()
+    await page.locator("dialog[open] [name=title]").fill("Armchair")
+    await page.locator("dialog[open] button[type=submit]").click()
+    await expect(page.locator(".view h1")).to_have_text("Armchair")
+    await page.get_by_role("button", name="Close", exact=True).click()
+    await page.get_by_role("button", name="Close it for good").click()
+    await expect(head).to_contain_text("Over")
+    custody = await ask(stack, "GET", f"/v1/sales/{sale['id']}/custody", operator(stack))
+    assert custody["total"] == 12
+
+
+async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=10)
+    page = await open_sale(visit, sale)
+    await units(page, available=10, unpaid=0, paid=0)
+    orders = [await buy(stack, sale, f"unit{number}") for number in range(3)]
+    await units(page, available=7, unpaid=3)
+    await expect(page.locator(".legend div[data-place=unpaid]")).to_contain_text("next return in 14:")
+    await ask(stack, "POST", f"/v1/orders/{orders[0]}/pay", buyer(stack, "unit0"))
+    await ask(stack, "POST", f"/v1/orders/{orders[1]}/cancel", buyer(stack, "unit1"))
+    await units(page, available=8, unpaid=1, paid=1, returning=0)
+    assert await page.locator(".bar .segment").count() == 3
+    await expect(page.locator(".stats")).to_contain_text("Accepted units3")
+    await expect(page.locator("section", has_text="Newest orders").locator("tbody tr")).to_have_count(3)
+    await expect(page.locator("canvas")).to_have_count(4)
+    verdict = page.locator(".verdict")
+    has_audit = "/v1/admin/audit" in (await ask(stack, "GET", "/openapi.json", {}))["paths"]
+    await expect(verdict).to_contain_text("Audit: " + ("Holds" if has_audit else "not available"))
+
+
+async def test_why_a_buyer_was_refused_is_counted_over_all_processes(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await open_sale(visit, sale)
+    await buy(stack, sale, "first")
+    refused = 0
+    for number in range(8):  # each on a connection of its own, so that both API processes get some
+        try:
+            await buy(stack, sale, f"second{number}")
+        except AssertionError:
+            refused += 1
+    assert refused == 8
+    row = page.locator("section", has_text="Refused, by reason").locator("tbody tr")
+    await expect(row).to_have_text("Sold out8")
+
+
+async def test_the_history_of_an_order_by_its_buyer_and_by_its_id(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Clock", units=5)
+    order_id = await buy(stack, sale, "hilda")
+    await ask(stack, "POST", f"/v1/orders/{order_id}/cancel", buyer(stack, "hilda"))
+    page = await visit.console()
+    await page.locator(".areas").get_by_text("Orders").click()
+    for wanted in ("hilda", order_id, order_id.lower()):
+        await page.locator("[name=what]").fill(wanted)
+        await page.get_by_role("button", name="Find").click()
+        history = page.locator(".found .history li")
+        await expect(history).to_have_count(3)
+        await expect(history.nth(0)).to_contain_text("Admitted by the gate")
+        await expect(history.nth(1)).to_contain_text("Written to the ledger")
+        await expect(history.nth(2)).to_contain_text("Cancelled by the buyer")
+        await expect(page.locator(".found")).to_contain_text("Clock")
+    await page.locator("[name=what]").fill("<b>nobody</b>")
+    await page.get_by_role("button", name="Find").click()
+    await expect(page.get_by_role("status")).to_contain_text("Nothing is known of “<b>nobody</b>”")
+
+
+async def test_dead_letters_are_put_away_after_a_question(visit: Visit, stack: Stack) -> None:
+    with redis.Redis.from_url(stack.settings.redis_url) as client:
+        client.xadd(keys.orders(0), {"order": b"nobody can read this"})
+    page = await visit.console()
+    await page.locator(".areas").get_by_text("Dead letters").click()
+    letter = page.locator(".found")
+    await expect(letter).to_have_count(1)
+    await expect(letter).to_contain_text("the entry cannot be read")
+    await letter.get_by_role("button", name="Replay").click()
+    await page.get_by_role("button", name="Replay it").click()
+    await expect(page.get_by_role("status")).to_contain_text("cannot be written")
+    await letter.get_by_role("button", name="Discard").click()
+    await page.get_by_role("button", name="Back").click()
+    await expect(letter).to_have_count(1)
+    await letter.get_by_role("button", name="Discard").click()
+    await page.get_by_role("button", name="Discard it").click()
+    await expect(page.locator(".empty")).to_contain_text("There are none")
+    assert (await ask(stack, "GET", "/v1/admin/dead", operator(stack)))["dead"] == []
+
+
+async def test_a_process_that_hangs_is_seen(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await open_sale(visit, sale)
+    rows = page.locator("section", has_text="Processes").locator("tbody tr")
+    await expect(rows).to_have_count(4)
+    worker = rows.filter(has_text="worker")
+    await expect(worker).to_contain_text("running")
+    (pid,) = stack.pids("worker")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await expect(worker).to_contain_text("silent since")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await expect(worker).to_contain_text("running")

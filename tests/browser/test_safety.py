@@ -1,0 +1,172 @@
+"""What keeps buyers and operators safe, and the pages open to everybody."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.visiting import (
+    DESKTOP,
+    PHONE,
+    Visit,
+    admin_key,
+    in_s,
+    order_is,
+    press,
+    serious,
+)
+from tests.e2e.stack import Stack
+
+MARKUP = "<img src=x onerror=\"document.title='stolen'\"><b>bold</b>"
+
+
+async def test_a_title_is_text_and_never_markup(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title=MARKUP, units=3)
+    page = await visit.sale_page(sale, "mark")
+    await expect(page.locator("h1")).to_have_text(MARKUP)
+    await press(page)
+    await order_is(page, "unpaid")
+    await page.goto(f"{stack.url}/orders")
+    await expect(page.locator(".order-title")).to_have_text(MARKUP)
+    console = await visit.console()
+    await console.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await expect(console.locator(".view h1")).to_have_text(MARKUP)
+    for place in (page, console):
+        assert await place.locator("img, b").count() == 0
+        assert await place.title() != "stolen"
+
+
+async def test_the_policy_is_in_force(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    for path in ("/", "/console"):
+        await page.goto(f"{stack.url}{path}")
+        await expect(page.locator("h1")).to_be_visible()
+        # As an attacker's text would, if it ever became markup.
+        ran = await page.evaluate(
+            """() => new Promise(resolve => {
+                const seen = [];
+                document.addEventListener("securitypolicyviolation", event => seen.push(event.effectiveDirective));
+                try { document.body.innerHTML += "<p>more</p>"; } catch { seen.push("markup refused"); }
+                const script = document.createElement("script");
+                try { script.textContent = "window.ran = true"; } catch { seen.push("script refused"); }
+                const styled = document.createElement("p");
+                styled.setAttribute("style", "color: red");
+                document.body.append(script, styled);
+                setTimeout(() => resolve({ran: window.ran ?? false, seen}), 100);
+            })"""
+        )
+        assert ran["ran"] is False
+        assert {"markup refused", "script refused", "style-src-attr"} <= set(ran["seen"])
+    visit.faults = [fault for fault in visit.faults if "ontent Security Policy" not in fault and "Trusted" not in fault]
+
+
+async def test_a_token_is_taken_from_the_address_and_never_seen_again(visit: Visit, stack: Stack) -> None:
+    """S7. The last check is made for every test here: no request had a token in its address."""
+    sale = await stack.create_sale(units=3)
+    token = stack.token("hand")
+    page = await visit.page()
+    await page.goto(f"{stack.url}/sales/{sale['id']}#token={token}")
+    await expect(page.locator("header")).to_contain_text("hand")
+    assert page.url == f"{stack.url}/sales/{sale['id']}"
+    await press(page)
+    await order_is(page, "unpaid")
+    kept = await page.evaluate("JSON.stringify(Object.entries(localStorage))")
+    assert token not in kept, "it must go with the tab"
+    assert token not in stack.log.read_text()
+    assert admin_key(stack) not in stack.log.read_text()
+
+
+async def test_a_token_that_has_ended_asks_to_sign_in_and_keeps_the_press(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3)
+    page = await visit.sale_page(sale, "ended")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    problem = {"status": 401, "code": "unauthenticated", "detail": "The token has expired."}
+    await page.route("**/v1/sales/*/orders", lambda route: route.fulfill(status=401, json=problem))
+    await page.locator("[data-action=buy]").click()
+    await expect(page.get_by_role("button", name="Sign in to buy")).to_be_visible()
+    await page.unroute("**/v1/sales/*/orders")
+    await page.goto(f"{stack.url}/sales/{sale['id']}#token={stack.token('ended')}")
+    await order_is(page, "unpaid")
+
+
+async def test_both_languages_and_the_choice_is_kept(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3)
+    page = await visit.sale_page(sale, "lang", locale="zh-CN")
+    await expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    await expect(page.locator("[data-action=buy]")).to_contain_text("立即抢购")
+    await press(page)
+    await order_is(page, "unpaid")
+    await expect(page.get_by_role("status").first).to_contain_text("抢到了")
+    await page.get_by_role("button", name="English").click()
+    await expect(page.get_by_role("status").first).to_contain_text("It's yours")
+    await page.reload()
+    await expect(page.locator("html")).to_have_attribute("lang", "en")
+    await expect(page.get_by_role("status").first).to_contain_text("It's yours")
+    console = await visit.console(locale="zh-CN")
+    await expect(console.locator("aside")).to_contain_text("新建秒杀")
+
+
+async def test_everything_can_be_done_with_the_keyboard(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3)
+    page = await visit.sale_page(sale, "keys")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    await page.locator("[data-action=buy]").focus()
+    await page.keyboard.press("Enter")
+    await order_is(page, "unpaid")
+    await expect(page.locator("[data-action=pay]")).to_be_enabled()
+    for _ in range(12):
+        await page.keyboard.press("Tab")
+        if await page.evaluate("document.activeElement.dataset.action === 'cancel'"):
+            break
+    await page.keyboard.press("Enter")
+    await expect(page.locator("dialog[open]")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+    await order_is(page, "unpaid")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_serious(visit: Visit, stack: Stack, scheme: Any) -> None:
+    coming = await stack.create_sale(title="Coming", units=3, begins_at=in_s(3600))
+    sale = await stack.create_sale(units=3, limit_per_buyer=2)
+    found = []
+    page = await visit.sale_page(coming, f"axe-{scheme}", viewport=PHONE, color_scheme=scheme)
+    found += await serious(page)
+    await page.goto(f"{stack.url}/sales/{sale['id']}")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    found += await serious(page)
+    await press(page)
+    await expect(page.locator("[data-action=pay]")).to_be_enabled()
+    found += await serious(page)
+    for path in ("/", "/orders"):
+        await page.goto(f"{stack.url}{path}")
+        await expect(page.locator(".card, .order-row").first).to_be_visible()
+        found += await serious(page)
+    console = await visit.console(color_scheme=scheme)
+    await console.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await expect(console.locator(".legend dd").first).to_be_visible()
+    found += await serious(console)
+    await console.get_by_role("button", name="New sale").click()
+    await console.locator("dialog button[type=submit]").click()
+    found += await serious(console)
+    assert found == []
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+async def test_nothing_is_wider_than_the_screen(visit: Visit, stack: Stack, viewport: dict[str, int]) -> None:
+    title = "Averylongnamewithoutanyspaceinit" * 5
+    sale = await stack.create_sale(title=title, units=1_000_000, limit_per_buyer=2, price_cents=123_456_789_00)
+    page = await visit.sale_page(sale, f"wide-{viewport['width']}", viewport=viewport)
+    await press(page)
+    await order_is(page, "unpaid")
+    widest = "document.documentElement.scrollWidth"
+    assert await page.evaluate(widest) <= viewport["width"]
+    for path in ("/", "/orders"):
+        await page.goto(f"{stack.url}{path}")
+        await expect(page.locator(".card, .order-row").first).to_be_visible()
+        assert await page.evaluate(widest) <= viewport["width"], path
+    console = await visit.console()
+    await console.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
+    await console.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await expect(console.locator(".view table").first).to_be_visible()
+    assert await console.evaluate(widest) <= viewport["width"]

@@ -1,0 +1,152 @@
+"""What a test does in a browser."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+
+from tests.e2e.stack import Stack
+
+# Of a busy machine. Nothing here waits that long when all is well.
+PATIENCE_MS = 60_000
+PHONE = {"width": 360, "height": 740}
+DESKTOP = {"width": 1440, "height": 900}
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+# What a browser logs for every answer that is a refusal, and for connections that a test has cut on purpose.
+EXPECTED = ("Failed to load resource", "WebSocket connection to")
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+def buyer(stack: Stack, user: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {stack.token(user)}"}
+
+
+def operator(stack: Stack) -> dict[str, str]:
+    return {"Authorization": f"Bearer {admin_key(stack)}"}
+
+
+def admin_key(stack: Stack) -> str:
+    key = stack.settings.admin_key
+    assert key is not None
+    return key.reveal()
+
+
+async def ask(stack: Stack, method: str, path: str, headers: dict[str, str], **body: Any) -> dict[str, Any]:
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
+        response = await http.request(method, path, json=body or None, headers=headers)
+        assert response.status_code < 300, response.text
+        content: dict[str, Any] = response.json()
+        return content
+
+
+async def orders_of(stack: Stack, user: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await ask(stack, "GET", "/v1/orders", buyer(stack, user)))["orders"]
+    return found
+
+
+async def buy(stack: Stack, sale: dict[str, Any], user: str) -> str:
+    accepted = await ask(stack, "POST", f"/v1/sales/{sale['id']}/orders", buyer(stack, user))
+    await ask(stack, "GET", f"/v1/orders/{accepted['order_id']}?wait=30", buyer(stack, user))
+    return str(accepted["order_id"])
+
+
+def in_s(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+@contextlib.contextmanager
+def stopped_worker(stack: Stack) -> Iterator[None]:
+    """Orders stay queued meanwhile."""
+    pids = stack.pids("worker")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+class Visit:
+    def __init__(self, browser: Browser, stack: Stack) -> None:
+        self._browser = browser
+        self.stack = stack
+        self.faults: list[str] = []
+        self.addresses: list[str] = []
+        self._contexts: list[BrowserContext] = []
+
+    async def page(self, viewport: dict[str, int] = PHONE, locale: str = "en-GB", **options: Any) -> Page:
+        context = await self._browser.new_context(
+            viewport={"width": viewport["width"], "height": viewport["height"]}, locale=locale, **options
+        )
+        self._contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
+        page = await context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.faults.append(f"error in the page: {error}"))
+        page.on("request", self._asked)
+        return page
+
+    async def sale_page(self, sale: dict[str, Any], user: str, **options: Any) -> Page:
+        """Signed in as a shop would do it: with the token in the fragment."""
+        page = await self.page(**options)
+        await page.goto(f"{self.stack.url}/sales/{sale['id']}#token={self.stack.token(user)}")
+        await expect(page.locator("h1")).to_have_text(sale["title"])
+        return page
+
+    async def console(self, **options: Any) -> Page:
+        page = await self.page(DESKTOP, **options)
+        await page.goto(f"{self.stack.url}/console")
+        await page.fill("input[name=key]", admin_key(self.stack))
+        await page.click("button[type=submit]")
+        await expect(page.locator("aside")).to_be_visible()
+        return page
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(EXPECTED):
+            self.faults.append(f"{message.type} in the console: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        self.addresses.append(request.url)
+        if urlsplit(request.url).netloc != urlsplit(self.stack.url).netloc and not request.url.startswith("data:"):
+            self.faults.append(f"a request to another host: {request.url}")
+
+    async def end(self) -> None:
+        for context in self._contexts:
+            await context.close()
+        assert self.faults == []
+        assert not [url for url in self.addresses if "token" in url or "eyJ" in url], "a token in an address"
+
+
+async def press(page: Page) -> None:
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_be_enabled()
+    await button.click()
+
+
+async def order_is(page: Page, state: str) -> None:
+    await expect(page.locator("[data-order-state]")).to_have_attribute("data-order-state", state)
+
+
+async def shown_order(page: Page) -> str:
+    text = await page.locator("[data-order-state]").inner_text()
+    return next(word for word in text.split() if word.count("-") == 2).replace("-", "")
+
+
+async def serious(page: Page) -> list[str]:
+    """What axe finds and calls serious or worse."""
+    await page.evaluate(AXE)
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html']} {violation['nodes'][0].get('failureSummary', '')}"
+        for violation in found["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
