@@ -185,9 +185,9 @@ class MemoryGate:
             await asyncio.sleep(left_ms / 1000)
 
     def _rebuilding(self, ref: RoundRef, token: str) -> HeldRound | None:
-        """None if somebody else has begun since."""
+        """None if somebody else has begun since, or if it is finished."""
         held = self._round(ref)
-        return held if held is not None and held.status == PREPARING and held.rebuild == token else None
+        return held if held is not None and held.rebuild == token else None
 
     async def forget(self, ref: RoundRef) -> None:
         async with self._reached():
