@@ -14,7 +14,8 @@ from seckill.broker_ports import Delays
 from seckill.domain import OrderState
 from seckill.entries import read_entry
 from seckill.errors import LedgerRefused, NotPossible
-from seckill.ports import Ledger, Letter, LetterState
+from seckill.letters import Letter, LetterState
+from seckill.ports import Ledger
 from seckill.telemetry import DEAD_LETTERS
 
 log = structlog.get_logger()

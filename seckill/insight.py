@@ -6,8 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from seckill.letters import Letter
 from seckill.numbers import OrderNumber
-from seckill.ports import Letter
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from seckill.domain import (
     SaleChange,
     SaleDraft,
 )
+from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
 from seckill.payment_ports import Capture, PaymentLedger
 
@@ -261,30 +262,6 @@ class Recorded:
     new: int
     repeated: int
     states: Mapping[OrderNumber, str]
-
-
-class LetterState(StrEnum):
-    RETRYING = "retrying"
-    RECORDED = "recorded"  # a later try has worked
-    DEAD = "dead"  # given up: somebody has to look at it
-    DISCARDED = "discarded"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """An entry that could not be written, with everything needed to try again and to explain it."""
-
-    id: int
-    lane: int
-    entry_id: str
-    number: OrderNumber | None
-    payload: str
-    reason: str
-    history: Sequence[Mapping[str, object]]  # `at_ms` and `reason` of every try
-    state: LetterState
-    attempts: int
-    created_ms: int
-    next_ms: int | None
 
 
 class Ledger(Protocol):

@@ -29,7 +29,7 @@ LAYERS = [
         "__init__",
     },
     {"alarms", "domain", "settings", "logs"},
-    {"payment_ports"},
+    {"letters", "payment_ports"},
     {"ports", "broker_ports", "loops", "entries"},
     {"figures", "insight", "presence"},
     {

@@ -25,8 +25,9 @@ from seckill.domain import OVER, Order, OrderState, RoundRef
 from seckill.failpoints import reached
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.tables import dead_letters, order_events, orders, outbox, rounds
+from seckill.letters import LetterState
 from seckill.numbers import OrderNumber
-from seckill.ports import LetterState, OutboxItem, Release, Tally
+from seckill.ports import OutboxItem, Release, Tally
 
 RELEASE = "release"
 TELL = "tell"

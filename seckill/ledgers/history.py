@@ -14,8 +14,8 @@ from seckill.ledgers.edge import edge
 from seckill.ledgers.letters import to_letter
 from seckill.ledgers.tables import dead_letters, order_events, orders
 from seckill.ledgers.tasks import to_the_end
+from seckill.letters import Letter
 from seckill.numbers import COUNTER_MAX, ORIGIN_S, OrderNumber
-from seckill.ports import Letter
 
 READ_WITHIN_S = 5.0
 # How many orders, of whichever round, are looked through for the newest of one. No index leads from a round to its

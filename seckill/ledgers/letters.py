@@ -11,8 +11,9 @@ from seckill.domain import Admission, OrderState
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.endings import RELEASE
 from seckill.ledgers.tables import dead_letters, order_events, orders, outbox, rounds, sales
+from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
-from seckill.ports import Delivery, Letter, LetterState
+from seckill.ports import Delivery
 
 _CAUSE = "given up"
 

@@ -19,9 +19,10 @@ from seckill.ledgers.payments import SqlPayments
 from seckill.ledgers.recording import Recording
 from seckill.ledgers.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds, sales
 from seckill.ledgers.tasks import to_the_end
+from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
 from seckill.payment_ports import Capture
-from seckill.ports import Changed, Delivery, Letter, LetterState, OutboxItem, Recorded, Tally
+from seckill.ports import Changed, Delivery, OutboxItem, Recorded, Tally
 
 PING_WITHIN_S = 2.0
 

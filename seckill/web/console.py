@@ -10,8 +10,8 @@ from starlette.responses import Response
 from seckill.buyer_orders import recorded
 from seckill.figures import WINDOW_S, added, percentile_ms
 from seckill.insight import Event, Seen
+from seckill.letters import Letter
 from seckill.numbers import OrderNumber
-from seckill.ports import Letter
 from seckill.web import dead, orders, schemas
 from seckill.web.auth import is_user
 from seckill.web.context import Context, context

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.errors import NotPossible
-from seckill.ports import Letter, LetterState
+from seckill.letters import Letter, LetterState
 from seckill.web.context import Context, context
 from seckill.web.problems import Problem, not_found
 from seckill.web.schemas import DeadLetter, DeadLetters, rfc3339

@@ -13,9 +13,9 @@ from seckill.fulfilment import run_worker
 from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.ledgers import SqlLedger
+from seckill.letters import LetterState
 from seckill.loops import Stop
 from seckill.outcomes import Outcome
-from seckill.ports import LetterState
 from seckill.settings import Settings
 from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Served, buyer, keeping, token

@@ -11,7 +11,8 @@ from seckill.domain import Admission, OrderState, Round
 from seckill.errors import NotPossible
 from seckill.failures import Failures
 from seckill.ledgers import SqlLedger
-from seckill.ports import Delivery, LetterState
+from seckill.letters import LetterState
+from seckill.ports import Delivery
 from tests.ledgers.making import admission, draft
 
 DELAYS_S = (0.0, 0.0, 0.0)

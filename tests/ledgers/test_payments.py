@@ -12,9 +12,10 @@ from seckill.domain import Admission, OrderState, Round
 from seckill.ledgers import SqlLedger, open_ledger
 from seckill.ledgers import payments as payments_module
 from seckill.ledgers.tables import order_events, orders, outbox, payments, refunds
+from seckill.letters import LetterState
 from seckill.numbers import OrderNumber
 from seckill.payment_ports import Capture, Fate, LatePayment, Settlement
-from seckill.ports import Delivery, LetterState
+from seckill.ports import Delivery
 from tests.ledgers.looking import rows, write
 from tests.ledgers.making import admission, draft
 
