@@ -53,7 +53,7 @@ class Engine:
     ledger: Ledger
     provider: PaymentProvider
     broker: Broker | None
-    auditor: Auditor  # connects when it is first asked
+    auditor: Auditor | None  # None: what is in the memory of one process cannot be read from outside
     sale_ids: PublicIds
     order_ids: PublicIds
     board: Board
@@ -91,7 +91,7 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
         transport, broker = await _open_transport(settings, store, fingerprint(key), stack)
-        auditor = await stack.enter_async_context(open_auditor(settings))
+        auditor = None if store else await stack.enter_async_context(open_auditor(settings))
         yield Engine(
             gate=gate,
             transport=transport,

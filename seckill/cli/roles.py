@@ -116,8 +116,10 @@ def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
             alarm = Alarm(settings.alarm_url)
             failures = Failures(engine.ledger, alarm, settings.retry_delays_s, delays)
             payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-            desk = OperatorDesk(engine.ledger, engine.gate) if settings.audit_pauses == "on" else None
-            watchdog = Watchdog(engine.auditor, alarm, engine.ledger, desk)
+            watchdog = None
+            if engine.auditor is not None and settings.audit_every_s:
+                desk = OperatorDesk(engine.ledger, engine.gate) if settings.audit_pauses == "on" else None
+                watchdog = Watchdog(engine.auditor, alarm, engine.ledger, desk)
             async with present(engine.board, "keeper"):
                 await run_keeper(
                     role,
@@ -126,8 +128,7 @@ def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
                     payments,
                     stop,
                     delays,
-                    # What is in this process's memory cannot be read from outside of the engine.
-                    audit=watchdog.step if settings.audit_every_s and memory is None else None,
+                    audit=watchdog.step if watchdog else None,
                     audit_every_s=settings.audit_every_s,
                 )
 

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.web.context import context
+from seckill.web.problems import Problem
 
 
 async def show_audit(request: Request) -> Response:
@@ -13,6 +14,8 @@ async def show_audit(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
     auditor = ctx.engine.auditor
+    if auditor is None:
+        raise Problem(409, "not_available", "With memory:// there is nothing that an auditor could read.")
     report = await auditor.read(full=request.query_params.get("full") == "true")
     document = auditor.teller().document(report)
     return Response(msgspec.json.encode(document), 200, {"Cache-Control": "no-store"}, "application/json")

@@ -190,6 +190,7 @@ ROUTES = (
         who="operator",
         answer=Audit,
         query=(("full", "`true`: compare all orders one by one, also if that was done a moment ago"),),
+        problems=(409,),
     ),
     Route(
         method="GET",

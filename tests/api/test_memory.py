@@ -83,3 +83,8 @@ async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
     await node.work()
     custody = (await node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()
     assert (custody["available"], custody["unpaid"], custody["queued"], custody["returning"]) == (0, 3, 0, 0)
+
+
+async def test_nothing_to_audit_in_one_process(node: Node) -> None:
+    response = await node.http.get("/v1/admin/audit", headers=OPERATOR)
+    assert (response.status_code, response.json()["code"]) == (409, "not_available")

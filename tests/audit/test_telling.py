@@ -47,6 +47,7 @@ async def test_it_is_for_operators_only(busy: World) -> None:
 
 async def test_the_keeper_tells_once_and_pauses_if_it_is_told_to(busy: World) -> None:
     alarm, desk = Told(), OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    assert busy.engine.auditor is not None
     watchdog = Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk)
     await watchdog.step()
     assert alarm.facts == []
@@ -65,6 +66,7 @@ async def test_what_only_waits_pauses_nothing(busy: World) -> None:
     await busy.sql("UPDATE outbox SET created_ms = 0 WHERE done_ms IS NULL")
     alarm = Told()
     desk = OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    assert busy.engine.auditor is not None
     await Watchdog(busy.engine.auditor, alarm, busy.engine.ledger, desk).step()
     assert [facts["invariant"] for facts in alarm.facts] == ["progress"]
     (sale,) = await busy.engine.ledger.sales()

@@ -41,6 +41,7 @@ async def rows(database_url: str, sql: str) -> list[Any]:
 
 async def check_audit(engine: Engine) -> None:
     """By somebody who shares no code with the engine."""
+    assert engine.auditor is not None
     report = await engine.auditor.read(full=True)
     assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
 
