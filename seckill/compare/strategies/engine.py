@@ -18,6 +18,7 @@ from seckill.loops import Stop
 from seckill.numbers import OrderNumber
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
+from seckill.payments import Payments
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.wiring import open_engine
@@ -86,7 +87,7 @@ class Engine(Strategy):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would announce its death
 
     async def buy(self, buyer: int) -> int | None:
-        answer = await self._api.context.desk.claim(self._sale, Claim(f"{buyer}", 1))
+        _, answer = await self._api.context.desk.claim(self._sale, Claim(f"{buyer}", 1))
         return int(answer.holdings[0].number) if answer.outcome is Outcome.ADMITTED else None
 
     async def consume(self) -> None:
@@ -103,11 +104,14 @@ class Engine(Strategy):
 
     async def keep(self) -> None:
         settings, engine = self._settings, self._engine
-        keeper = Keeper(
-            engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+        catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+        await run_keeper(
+            Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes),
+            Afterlife(engine.gate, engine.transport, engine.ledger),
+            Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s),
+            Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids),
+            Stop(),
         )
-        failures = Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s)
-        await run_keeper(keeper, Afterlife(engine.gate, engine.transport, engine.ledger), failures, Stop())
 
     async def fall_through(self, order: int, buyer: int) -> None:
         changed = await self._engine.ledger.cancel(OrderNumber.from_int(order), f"{buyer}")
