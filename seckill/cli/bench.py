@@ -22,7 +22,7 @@ from seckill.cli.configuring import environment
 from seckill.cli.folders import make_folder
 from seckill.cli.parameters import AsJson, Whole
 from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run
+from seckill.cli.running import run, until_stopped
 from seckill.errors import StartError
 from seckill.loops import Stop
 
@@ -63,9 +63,10 @@ def bench(
         make_folder(out)
     ledger_url = settings.database_url if ledger == "postgres" else ""
 
-    async def main(_: Stop) -> dict[str, Any]:
+    async def main(stop: Stop) -> dict[str, Any]:
         with _progress() as say:
-            return await run_bench(ledger_url, rounds=rounds, seconds=seconds, sustained_s=sustained_s, say=say)
+            work = run_bench(ledger_url, rounds=rounds, seconds=seconds, sustained_s=sustained_s, say=say)
+            return await until_stopped(stop, work)
 
     found = run(main, settings) | {
         "command": shlex.join(["seckill", *sys.argv[1:]]),

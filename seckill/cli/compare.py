@@ -15,7 +15,7 @@ from seckill.cli.configuring import environment
 from seckill.cli.folders import make_folder
 from seckill.cli.parameters import AsJson, Whole
 from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run
+from seckill.cli.running import run, until_stopped
 from seckill.compare.document import document, verdict
 from seckill.compare.report import COUNTS, SPEEDS, report
 from seckill.compare.runner import Runner, Say
@@ -69,17 +69,19 @@ def compare(
         make_folder(out)
     workload = Workload(stock=stock, buyers=buyers, seed=seed)
 
-    async def main(stop: Stop) -> dict[str, Any]:
-        outcomes = []
+    async def work() -> dict[str, Any]:
         async with rented(settings, pause_ms) as place:
             with _progress(names) as (say, begin):
+                runner = Runner(place.servers, workload, place.folder, say)
+                outcomes = []
                 for name in names:
-                    if stop.is_set():
-                        raise KeyboardInterrupt
                     begin(name)
-                    outcomes.append(await Runner(place.servers, workload, place.folder, say).run(name))
+                    outcomes.append(await runner.run(name))
         command = shlex.join(["seckill", *sys.argv[1:]])
         return document(outcomes, workload, pause_ms=pause_ms, servers=place.names, command=command)
+
+    async def main(stop: Stop) -> dict[str, Any]:
+        return await until_stopped(stop, work())
 
     made = run(main, settings)
     if out is not None:
