@@ -1,3 +1,5 @@
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from seckill.compare.moments import Moments
@@ -5,10 +7,7 @@ from seckill.compare.queueing import Queueing
 from seckill.compare.scripts import QUEUE
 from seckill.compare.strategy import Role, Servers
 
-try:
-    import aio_pika
-except ImportError:  # the engine does without
-    aio_pika = None
+aio_pika: Any = import_module("aio_pika") if find_spec("aio_pika") else None  # may be missing: the engine does without
 
 
 class AsyncRabbit(Queueing):
