@@ -1,13 +1,12 @@
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+import asyncio
+
+import aiormq
+from aiormq.abc import AbstractChannel, DeliveredMessage
 
 from seckill.compare.moments import Moments
 from seckill.compare.queueing import Queueing
 from seckill.compare.scripts import QUEUE
 from seckill.compare.strategy import Role, Servers
-
-aio_pika: Any = import_module("aio_pika") if find_spec("aio_pika") else None  # may be missing: the engine does without
 
 
 class AsyncRabbit(Queueing):
@@ -27,50 +26,53 @@ class AsyncRabbit(Queueing):
 
     def __init__(self, servers: Servers, moments: Moments) -> None:
         super().__init__(servers, moments)
-        self._connection: Any = None
+        self._connected: AbstractChannel | None = None
 
     @classmethod
     def missing(cls, servers: Servers) -> str | None:
-        if aio_pika is None:
-            return "the Python package aio-pika is not installed"
         return None if servers.broker_url else "there is no RabbitMQ; SECKILL_BROKER_URL would say where"
 
     async def prepare(self, stock: int) -> None:
         await super().prepare(stock)
-        await self._connect()
-        await self._queue.purge()
+        channel = await self._channel()
+        await channel.queue_purge(QUEUE)
 
     async def open(self, role: Role) -> None:
         await super().open(role)
-        await self._connect()
+        await self._channel()
 
-    async def _connect(self) -> None:
-        if self._connection is not None:
-            return
-        self._connection = await aio_pika.connect(self.servers.broker_url)
-        self._channel = await self._connection.channel(publisher_confirms=True)
-        await self._channel.set_qos(prefetch_count=1)
-        self._queue = await self._channel.declare_queue(QUEUE, durable=True)
+    async def _channel(self) -> AbstractChannel:
+        if self._connected is None:
+            connection = await aiormq.connect(self.servers.broker_url)
+            self._connected = await connection.channel(publisher_confirms=True)
+            await self._connected.queue_declare(QUEUE, durable=True)
+        return self._connected
 
     async def buy(self, buyer: int) -> int | None:
         order = await super().buy(buyer)
         if order is not None:
             await self.moments.reached()
-            message = aio_pika.Message(f"{order} {buyer}".encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
-            await self._channel.default_exchange.publish(message, routing_key=QUEUE)
+            persistent = aiormq.spec.Basic.Properties(delivery_mode=2)
+            channel = await self._channel()
+            await channel.basic_publish(f"{order} {buyer}".encode(), routing_key=QUEUE, properties=persistent)
         return order
 
     async def waiting(self) -> int:
-        found = await self._channel.declare_queue(QUEUE, passive=True)
-        return int(found.declaration_result.message_count)
+        channel = await self._channel()
+        return (await channel.queue_declare(QUEUE, passive=True)).message_count or 0
 
     async def consume(self) -> None:
-        async with self._queue.iterator() as messages:
-            async for message in messages:
-                await self.write(message.body.decode())
-                await message.ack()
+        delivered: asyncio.Queue[DeliveredMessage] = asyncio.Queue()
+        channel = await self._channel()
+        await channel.basic_qos(prefetch_count=1)
+        await channel.basic_consume(QUEUE, delivered.put)
+        while True:
+            message = await delivered.get()
+            await self.write(message.body.decode())
+            assert message.delivery_tag is not None
+            await channel.basic_ack(message.delivery_tag)
 
     async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
+        if self._connected is not None:
+            await self._connected.connection.close()
         await super().close()
