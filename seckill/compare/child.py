@@ -88,6 +88,6 @@ async def _answer(strategy: Strategy, words: list[str]) -> str:
         case ["fall", order, buyer]:
             await strategy.fall_through(int(order), int(buyer))
             return "done"
-        case ["sells?"]:
-            return "yes" if await strategy.sells_again() else "no"
+        case ["sells?", units]:
+            return "yes" if await strategy.sells_again(int(units)) else "no"
     raise ValueError(f"not a request: {words}")

@@ -140,14 +140,17 @@ class Runner:
         member.go_on()
 
     async def _fall_through(self, staff: Staff, crowd: Crowd) -> None:
-        """Every fourth buyer takes the order back; then each shop is asked until it sells again."""
+        """Every fourth buyer takes the order back; then each shop is asked until it sells all of these again."""
         self._say("every fourth order falls through")
         door = staff.doors[0]
-        for order, buyer in list(crowd.tally.accepted.items())[FALLS_EVERY - 1 :: FALLS_EVERY]:
+        fallen = list(crowd.tally.accepted.items())[FALLS_EVERY - 1 :: FALLS_EVERY]
+        for order, buyer in fallen:
             await crowd.ask(door, f"fall {order} {buyer}")
         give_up_at_s = time.monotonic() + MOMENT_WITHIN_S
         for door in staff.doors:
-            while await crowd.ask(door, "sells?") != "yes" and time.monotonic() < give_up_at_s:  # noqa: ASYNC110
+            while await crowd.ask(door, f"sells? {len(fallen)}") != "yes":
+                if time.monotonic() > give_up_at_s:
+                    raise StartError("Units that came back were not on sale again in time: see the log of the keeper.")
                 await asyncio.sleep(ASK_EVERY_S)
 
     @asynccontextmanager

@@ -47,7 +47,7 @@ class Strategy(ABC):
     """The order that it holds then: not the first, so that others are written before."""
     returns: ClassVar[bool] = False
     """It is about units that come back: some orders fall through."""
-    quiet_s: ClassVar[float] = 3.0
+    quiet_s: ClassVar[float] = 4.0
     """When nothing waits and nothing has been written for so long, nothing more will be."""
 
     def __init__(self, servers: Servers, moments: Moments) -> None:
@@ -90,8 +90,8 @@ class Strategy(ABC):
     async def fall_through(self, order: int, buyer: int) -> None:  # noqa: B027
         """The order falls through after it was written: the buyer takes it back."""
 
-    async def sells_again(self) -> bool:
-        """This process would sell, if there is something to sell."""
+    async def sells_again(self, units: int) -> bool:
+        """So many units are back, and this process would sell them."""
         return True
 
     async def written(self) -> int:

@@ -1,4 +1,6 @@
+import asyncio
 import os
+import secrets
 import time
 from contextlib import AsyncExitStack
 from typing import ClassVar
@@ -25,6 +27,9 @@ from seckill.wiring import open_engine
 
 HOUR_MS = 3_600_000
 LANE = 0
+UNCLEAR = {Outcome.UNKNOWN, Outcome.NOT_READY, Outcome.OVERLOADED}
+TRY_AGAIN_S = 0.05
+TRIES_MAX = 200
 # The orders of this run.
 OURS = "sale_id = (SELECT max(id) FROM sales)"
 STANDS = "state IN ('unpaid', 'paid')"
@@ -87,8 +92,16 @@ class Engine(Strategy):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would announce its death
 
     async def buy(self, buyer: int) -> int | None:
-        _, answer = await self._api.context.desk.claim(self._sale, Claim(f"{buyer}", 1))
-        return int(answer.holdings[0].number) if answer.outcome is Outcome.ADMITTED else None
+        """As a good client does: an unclear answer is asked for again with the same key."""
+        claim = Claim(f"{buyer}", 1, secrets.token_hex(8))
+        for _ in range(TRIES_MAX):
+            _, answer = await self._api.context.desk.claim(self._sale, claim)
+            if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED):
+                return int(answer.holdings[0].number)
+            if answer.outcome not in UNCLEAR:
+                return None
+            await asyncio.sleep(TRY_AGAIN_S)
+        raise TimeoutError("the engine gave no clear answer")
 
     async def consume(self) -> None:
         stop, settings, engine = Stop(), self._settings, self._engine
@@ -117,9 +130,10 @@ class Engine(Strategy):
         changed = await self._engine.ledger.cancel(OrderNumber.from_int(order), f"{buyer}")
         assert changed is not None
 
-    async def sells_again(self) -> bool:
+    async def sells_again(self, units: int) -> bool:
         view = await self._engine.gate.inspect(self._sale.round.ref)
-        return view is not None and view.available > 0 and not self._api.context.desk.is_flagged(self._sale.round.id)
+        flagged = self._api.context.desk.is_flagged(self._sale.round.id)
+        return view is not None and view.available >= units and not flagged
 
     async def written(self) -> int:
         return int(await self._ledger.value(f"SELECT count(*) FROM orders WHERE {OURS} AND {STANDS}"))  # noqa: S608 (our own words)
