@@ -49,7 +49,8 @@ LAYERS = [
     {"memory_store"},
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
     {"wiring", "watchdog", "repairing"},
-    {"web"},
+    {"web", "reports"},
+    {"compare", "bench"},
     {"cli"},
     {"__main__"},
 ]

@@ -35,6 +35,8 @@ for _command in (
     "audit:audit",
     "repair:repair",
     "doctor:doctor",
+    "compare:compare",
+    "bench:bench",
 ):
     _module, _, _name = _command.partition(":")
     app.command(f"seckill.cli.{_command}", name=_module if _name == "app" else _name)

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import resource
 import signal
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from seckill import logs
 from seckill.loops import Stop
@@ -28,6 +28,16 @@ def _allow_many_connections() -> None:
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):  # macOS names a limit that it does not grant
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+async def until_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
+    """For work that can be broken off at any moment: the first signal does."""
+    task = asyncio.create_task(work)
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    (stopping if task.done() else task).cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
+    return await task
 
 
 def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:

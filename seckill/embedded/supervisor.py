@@ -47,6 +47,11 @@ class Process:
             stdin=subprocess.DEVNULL,
         )
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     async def wait(self) -> int:
         assert self._process is not None
         while (code := self._process.poll()) is None:  # noqa: ASYNC110 (no event tells of it)

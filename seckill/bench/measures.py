@@ -1,0 +1,227 @@
+"""The measurements, each on fresh servers. All rates are per second."""
+
+import asyncio
+import itertools
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis.asyncio
+
+from seckill.bench.load import Load, load
+from seckill.bench.place import Place, Running, engine_on, place, service
+from seckill.bench.tokens import Tokens
+from seckill.compare.child import Orders
+from seckill.compare.moments import Moments
+from seckill.compare.processes import Member
+from seckill.compare.scripts import COUNTER
+from seckill.compare.strategies.async_stream import AsyncStream
+from seckill.compare.strategy import Servers
+from seckill.domain import Claim, Holding, Sale
+from seckill.gates.redis import RedisGate
+from seckill.ledgers import SqlLedger
+from seckill.ledgers.opening import open_database
+from seckill.numbers import OrderNumber
+from seckill.rebuilding import PORTION, Rebuilder
+
+UNITS = 100_000_000
+GATE_BATCH = 100
+GATE_CALLS_AT_ONCE = 4
+# More claims than any of our processes answers in a second, so that no generator runs out of buyers.
+CLAIMS_PER_S_MAX = 20_000
+MILLION = 1_000_000
+DRAIN_S_MAX = 300.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """One load of distinct buyers with tokens of their own, with worker and ledger running."""
+
+    accept: float
+    persist: float
+    drain_s: float
+    p50_ms: float
+    p99_ms: float
+    mean_batch: float
+    api_bytes: int
+
+
+async def http_ceiling(seconds: float) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        lines = _lines(Path(folder) / "lines", "/v1/sales/0000000000000/orders", ["x" * 150])
+        async with service("ceiling") as address:
+            return (await load(address, lines, seconds=seconds, cycle=True)).per_s
+
+
+async def gate_ceiling(seconds: float, ledger_url: str) -> float:
+    """The admission script alone, with claims enough for whole batches at any time."""
+    async with place(ledger_url) as here, engine_on(here, []) as running:
+        sale = await running.new_sale(UNITS)
+        gate = RedisGate(here.settings.redis_url, timeout_s=10, backlog_max=UNITS)
+        numbers = itertools.count()
+        admitted = 0
+        until_s = time.perf_counter() + seconds
+
+        async def call() -> None:
+            nonlocal admitted
+            while time.perf_counter() < until_s:
+                claims = [Claim(f"buyer-{next(numbers)}", 1) for _ in range(GATE_BATCH)]
+                admitted += len((await gate.admit(sale.round.ref, claims)).answers)
+
+        try:
+            began_s = time.perf_counter()
+            await asyncio.gather(*(call() for _ in range(GATE_CALLS_AT_ONCE)))
+            return admitted / (time.perf_counter() - began_s)
+        finally:
+            await gate.close()
+
+
+async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
+    """Accepted and written by the last step of the tutorials."""
+    async with place(ledger_url) as here:
+        urls = here.settings.redis_url, here.settings.database_url
+        servers = Servers(redis_url=urls[0], gate_url="", database_url=urls[1], ledger_url="", pause_ms=0)
+        strategy = AsyncStream(servers, Moments())
+        consumer = Member(
+            Orders(strategy=AsyncStream.name, role="consumer", servers=servers, socket=str(here.folder / "consumer"))
+        )
+        try:
+            await strategy.prepare(UNITS)
+            await consumer.start()
+            async with service("plain", servers) as address:
+                early = _plain_lines(here.folder / "early", range(-CLAIMS_PER_S_MAX, 0))
+                lines = _plain_lines(here.folder / "lines", range(int(seconds * CLAIMS_PER_S_MAX)))
+                await load(address, early, seconds=1)  # connects to everything
+                before = await _plain_counts(strategy)
+                seen = await load(address, lines, seconds=seconds)
+                after = await _plain_counts(strategy)
+            return (after[0] - before[0]) / seen.took_s, (after[1] - before[1]) / seen.took_s
+        finally:
+            await consumer.kill()
+            await strategy.close()
+
+
+def _plain_lines(file: Path, buyers: range) -> Path:
+    file.write_text("".join(f"/orders?buyer={number} x\n" for number in buyers))
+    return file
+
+
+async def _plain_counts(strategy: AsyncStream) -> tuple[int, int]:
+    return int(await strategy.redis.get(COUNTER) or 0), await strategy.written()
+
+
+async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, float]:
+    async with place(ledger_url) as here, engine_on(here) as running:
+        tokens = _tokens(here, seconds)
+        sale = await running.new_sale(UNITS)
+        accepted = await _accept(running, sale, tokens, seconds)
+        few = await running.new_sale(1)
+        lines = _lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
+        await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
+        seen = await load(running.address, lines, seconds=seconds, cycle=True)
+        return accepted, seen.refusals / seen.took_s
+
+
+async def sustained(seconds: float, ledger_url: str) -> Accepted:
+    async with place(ledger_url) as here, engine_on(here) as running:
+        sale = await running.new_sale(UNITS)
+        return await _accept(running, sale, _tokens(here, seconds), seconds)
+
+
+async def accept_at_1m(seconds: float, ledger_url: str) -> tuple[float, float, float]:
+    """Accepted before and after a million buyers are in the round, and what each of these costs Valkey in bytes."""
+    # Without a keeper, which would mend the round while we fill it.
+    async with place(ledger_url) as here, engine_on(here, ["worker", "api"]) as running:
+        tokens = _tokens(here, 2 * seconds)
+        half = len(tokens) // 2
+        before = await _accept(running, await running.new_sale(UNITS), tokens[:half], seconds)
+        sale = await running.new_sale(UNITS)
+        began = await _memory(running)
+        await _fill(running, sale)
+        per_buyer = (await _memory(running) - began) / MILLION
+        after = await _accept(running, sale, tokens[half:], seconds)
+        return before.accept, after.accept, per_buyer
+
+
+async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:
+    gate, ledger = running.engine.gate, running.engine.ledger
+    lines = _lines(running.place.folder / "accept", running.path(sale), tokens)
+    before = await _figures(running)
+    already = await gate.inspect(sale.round.ref)
+    seen: Load = await load(running.address, lines, seconds=seconds)
+    written = await ledger.tally(sale.round.id)
+    view = await gate.inspect(sale.round.ref)
+    assert view is not None
+    assert already is not None
+    assert written is not None
+    ended_s = time.monotonic()
+    while await running.engine.transport.backlog([sale.round.lane]) and time.monotonic() - ended_s < DRAIN_S_MAX:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+    drained_s = time.monotonic() - ended_s
+    after = await _figures(running)
+    calls, claims = (after[name] - before[name] for name in _BATCH)
+    return Accepted(
+        accept=(view.admitted - already.admitted) / seen.took_s,
+        persist=(written.unpaid + written.paid) / seen.took_s,
+        drain_s=round(drained_s, 2),
+        p50_ms=seen.p50_ms,
+        p99_ms=seen.p99_ms,
+        mean_batch=round(claims / calls, 1) if calls else 0.0,
+        api_bytes=_resident(running.api_pid),
+    )
+
+
+_BATCH = ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
+
+
+async def _figures(running: Running) -> Mapping[str, float]:
+    lines = (await running.metrics()).splitlines()
+    return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
+
+
+def _tokens(here: Place, seconds: float) -> list[str]:
+    assert here.settings.jwt_secret is not None
+    tokens = Tokens(here.settings.jwt_secret)
+    return [tokens.of(f"buyer-{number}") for number in range(int(seconds * CLAIMS_PER_S_MAX))]
+
+
+def _lines(file: Path, path: str, tokens: Sequence[str]) -> Path:
+    file.write_text("".join(f"{path} {token}\n" for token in tokens))
+    return file
+
+
+class _Million(SqlLedger):
+    """A ledger that a million buyers bought from before, as far as a rebuild asks."""
+
+    async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
+        begin = int(after.removeprefix("early-")) + 1 if after else 0
+        return {
+            f"early-{number:07}": [Holding(OrderNumber(1, 0, number), 1, 0, "", live=True)]
+            for number in range(begin, min(begin + PORTION, MILLION))
+        }
+
+
+async def _fill(running: Running, sale: Sale) -> None:
+    """By the engine's own way to fill a round, which writes no orders."""
+    ledger = _Million(open_database(running.place.settings.database_url))
+    try:
+        rebuilder = Rebuilder(running.engine.gate, running.engine.transport, ledger)
+        assert await rebuilder.step(sale.round), "the round could not be filled"
+    finally:
+        await ledger.close()
+
+
+async def _memory(running: Running) -> int:
+    async with redis.asyncio.Redis.from_url(running.place.settings.redis_url) as client:
+        return int((await client.info("memory"))["used_memory"])
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that the process has now; 0 where that cannot be asked."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except OSError:
+        return 0

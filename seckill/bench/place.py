@@ -1,0 +1,175 @@
+"""Fresh servers for one measurement, and the engine's roles on them as `seckill up` runs them."""
+
+import asyncio
+import os
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
+
+import msgspec
+
+from seckill.bench.services import SERVERS
+from seckill.compare.scratch import scratch_database
+from seckill.compare.strategy import Servers
+from seckill.domain import Sale, SaleDraft
+from seckill.embedded.supervisor import Process
+from seckill.embedded.tether import tethered
+from seckill.embedded.valkey import EmbeddedValkey
+from seckill.errors import StartError
+from seckill.ledgers.migrating import migrate
+from seckill.operator_desk import OperatorDesk
+from seckill.settings import Role, Secret, Settings
+from seckill.web.server import bind
+from seckill.wiring import Engine, open_engine
+
+READY_WITHIN_S = 60.0
+HOUR_MS = 3_600_000
+_DIRECT = build_opener(ProxyHandler({}))  # the server is on this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    settings: Settings
+    folder: Path
+
+
+@asynccontextmanager
+async def place(ledger_url: str) -> AsyncIterator[Place]:
+    """A Valkey as `strict` as the embedded one and an empty ledger; on that PostgreSQL server, or in a file."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
+        valkey = EmbeddedValkey(folder, durability="strict")
+        stack.push_async_callback(valkey.stop)
+        await valkey.start()
+        await valkey.ready()
+        database_url = await scratch_database(stack, ledger_url, folder / "ledger.db")
+        yield Place(
+            settings=Settings(
+                redis_url=valkey.url,
+                database_url=database_url,
+                data_dir=folder,
+                jwt_secret=Secret(secrets.token_urlsafe(32)),
+                admin_key=Secret(secrets.token_urlsafe(32)),
+            ),
+            folder=folder,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The engine with one API process."""
+
+    place: Place
+    engine: Engine
+    address: str
+    api_pid: int
+
+    async def new_sale(self, units: int) -> Sale:
+        now_ms = int(time.time() * 1000)
+        draft = SaleDraft(
+            title="Bench",
+            units=units,
+            limit_per_buyer=1,
+            price_cents=100,
+            currency="CNY",
+            begins_ms=now_ms - HOUR_MS,
+            ends_ms=now_ms + 24 * HOUR_MS,
+            pay_within_s=6 * 3600,
+        )
+        return await OperatorDesk(self.engine.ledger, self.engine.gate).announce(draft, 0)
+
+    def path(self, sale: Sale) -> str:
+        return f"/v1/sales/{self.engine.sale_ids.encode(sale.id)}/orders"
+
+    async def metrics(self) -> str:
+        key = self.place.settings.admin_key
+        assert key is not None
+        headers = {"Authorization": f"Bearer {key.reveal()}"}
+        return await asyncio.to_thread(_get, Request(f"{self.address}/metrics", headers=headers))  # noqa: S310
+
+
+@asynccontextmanager
+async def engine_on(place_: Place, roles: Sequence[Role] = ("worker", "keeper", "api")) -> AsyncIterator[Running]:
+    settings = place_.settings
+    await migrate(settings.database_url)
+    environ = _environ(settings)
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(settings))
+        listener = stack.enter_context(closing(bind("127.0.0.1", 0)))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        fd = listener.fileno()
+        pids = {}
+        for role in roles:
+            arguments = ["api", "--fd", str(fd)] if role == "api" else [role]
+            process = Process(role, arguments, environ, fds=[fd] if role == "api" else [])
+            await process.start()
+            stack.push_async_callback(process.stop)
+            pids[role] = process.pid
+        if "api" in roles:
+            await until_answering(f"{address}/readyz")
+        yield Running(place=place_, engine=engine, address=address, api_pid=pids.get("api", 0))
+
+
+@asynccontextmanager
+async def service(what: str, servers: Servers | None = None) -> AsyncIterator[str]:
+    """One of `services.py` as a process; its address."""
+    environ = dict(os.environ)
+    if servers is not None:
+        environ[SERVERS] = msgspec.json.encode(servers).decode()
+    with closing(bind("127.0.0.1", 0)) as listener:
+        fd = listener.fileno()
+        command = tethered([sys.executable, "-m", "seckill.bench.services", what, str(fd)])
+        process = await asyncio.create_subprocess_exec(*command, env=environ, pass_fds=[fd], start_new_session=True)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            await until_answering(address)
+            yield address
+        finally:
+            process.terminate()
+            await process.wait()
+
+
+async def until_answering(address: str) -> None:
+    give_up_at_s = time.monotonic() + READY_WITHIN_S
+    while not await asyncio.to_thread(_answers, address):
+        if time.monotonic() > give_up_at_s:
+            raise StartError("A server of the benchmark did not start in time: try again on a quieter machine.")
+        await asyncio.sleep(0.05)
+
+
+def _answers(address: str) -> bool:
+    """With anything but "not ready"."""
+    try:
+        with _DIRECT.open(address, timeout=2):
+            return True
+    except OSError as error:
+        return getattr(error, "code", 503) != 503
+
+
+def _get(request: Request) -> str:
+    with _DIRECT.open(request, timeout=10) as response:
+        text: str = response.read().decode()
+        return text
+
+
+def _environ(settings: Settings) -> Mapping[str, str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
+    assert settings.jwt_secret is not None
+    assert settings.admin_key is not None
+    metrics = settings.data_dir / "metrics"
+    metrics.mkdir(exist_ok=True)
+    return environ | {
+        "SECKILL_REDIS_URL": settings.redis_url,
+        "SECKILL_DATABASE_URL": settings.database_url,
+        "SECKILL_DATA_DIR": str(settings.data_dir),
+        "SECKILL_JWT_SECRET": settings.jwt_secret.reveal(),
+        "SECKILL_ADMIN_KEY": settings.admin_key.reveal(),
+        "SECKILL_LOG_LEVEL": "error",
+        "PROMETHEUS_MULTIPROC_DIR": str(metrics),
+    }

@@ -1,0 +1,83 @@
+"""The report of a benchmark as one HTML file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from seckill.bench.runner import GOALS
+from seckill.reports.charts import Bar, Part, Row, chart
+from seckill.reports.page import cell, page, table
+
+RATES = {
+    "http_ceiling": ("the HTTP server alone", "available"),
+    "gate_ceiling": ("the script alone", "available"),
+    "refuse": ("refused (sold out)", "returning"),
+    "accept": ("accepted", "queued"),
+    "accept_at_1m": ("accepted, 1 M buyers before", "queued"),
+    "persist": ("persisted", "unpaid"),
+    "plain_port": ("plain service, accepted", "paid"),
+    "plain_persist": ("plain service, persisted", "paid"),
+}
+LOOKS = {"available": "limits", "returning": "refused", "queued": "accepted", "unpaid": "persisted", "paid": "plain"}
+
+
+def verdict(found: Mapping[str, Any]) -> str:
+    reached = sum(found["ratios"][name] >= goal for name, goal in GOALS.items())
+    return (
+        f"{found['accept']:,.0f} orders a second accepted, {found['persist']:,.0f} persisted; "
+        f"{reached} of {len(GOALS)} ratios reached."
+    )
+
+
+def report(found: Mapping[str, Any]) -> str:
+    rates = [
+        Row(label, [Bar([Part(LOOKS[look], look, found[name])], f"{found[name]:,.0f}")])
+        for name, (label, look) in RATES.items()
+    ]
+    compared = [
+        [
+            cell(name),
+            cell(f"{found['ratios'][name]:g}", look="" if found["ratios"][name] >= goal else "bad"),
+            cell(f"{goal:g}"),
+            cell("reached" if found["ratios"][name] >= goal else "below"),
+        ]
+        for name, goal in GOALS.items()
+    ]
+    names = list(found["rounds"][0])
+    rounds = [
+        [cell(number), *(cell(f"{round_[name]:,.1f}") for name in names)]
+        for number, round_ in enumerate(found["rounds"], 1)
+    ]
+    return page(
+        title="seckill bench",
+        verdict=verdict(found),
+        about=f"Ledger: {found['ledger']}. Answers: half within {found['p50_ms']:g} ms, 99 % within "
+        f"{found['p99_ms']:g} ms. {found['mean_batch']:g} claims in one call to the gate. Backlog gone "
+        f"{found['drain_s']:g} s after the load. {found['memory_per_buyer_bytes']:.0f} bytes of Valkey for each buyer.",
+        sections=[
+            chart("A second", rates),
+            "<h2>Ratios</h2>",
+            table(["ratio", "measured", "goal", ""], compared),
+            "<h2>Rounds</h2>",
+            table(["round", *names], rounds),
+        ],
+        method=method(found),
+        command=found["command"],
+    )
+
+
+def method(found: Mapping[str, Any]) -> list[str]:
+    machine = found["machine"]
+    return [
+        f"Everything on one machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}. "
+        "Servers, processes and the load generator compete for them, so ratios say more than rates.",
+        f"{len(found['rounds'])} rounds; in each, one after the other for {found['seconds']} s: the HTTP server with a "
+        "handler that only answers, the admission script in batches of 100 without HTTP, the tutorials' last step, the "
+        "engine, the engine sold out. Each on fresh servers. Medians.",
+        f"Load: {found['generator']}, {found['connections']} connections, distinct buyers, each with a signed token of "
+        "its own. The engine: one API process, worker and keeper, Valkey that syncs before every answer.",
+        f"The tutorials' last step: {found['plain_framework']}, one script call a request, XADD in it, a consumer that "
+        "takes one entry a time and writes one transaction an order, no tokens. The same Valkey and database.",
+        f"persist and drain_s: from a load of {found['sustained']['seconds']} s (accepted meanwhile: "
+        f"{found['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
+        "accept_at_1m: a round that has a million buyers already, against the same engine a moment before.",
+    ]

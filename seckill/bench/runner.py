@@ -1,0 +1,88 @@
+"""Rounds of all measurements, one after the other, so that a noisy moment hits no figure alone; then medians."""
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from seckill.bench import measures
+from seckill.bench.measures import Accepted
+
+Say = Callable[[str], None]
+
+# What the engine is to reach: ratio → the least that is good enough.
+GOALS: Mapping[str, float] = {
+    "accept_to_plain_port": 8,
+    "persist_to_plain_persist": 15,
+    "accept_to_http_ceiling": 0.4,
+    "accept_to_gate_ceiling": 0.35,
+    "refuse_to_http_ceiling": 0.8,
+    "persist_to_accept": 1.0,
+    "accept_at_1m_to_accept": 0.9,
+}
+
+
+async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: float, say: Say) -> dict[str, Any]:
+    """The document: the medians, the ratios, and every round."""
+    found = [await _round(ledger_url, seconds, _numbered(say, number)) for number in range(1, rounds + 1)]
+    say("sustained load")
+    long = await measures.sustained(sustained_s, ledger_url)
+    say("a million buyers")
+    accept_before, accept_at_1m, memory_per_buyer = await measures.accept_at_1m(seconds, ledger_url)
+    medians = {key: statistics.median(round_[key] for round_ in found) for key in found[0]}
+    figures = medians | {
+        "persist": long.persist,
+        "drain_s": long.drain_s,
+        "accept_at_1m": accept_at_1m,
+        "memory_per_buyer_bytes": memory_per_buyer,
+        "api_memory_bytes": long.api_bytes,
+    }
+    return {
+        **{key: round(value, 2) for key, value in figures.items()},
+        "ratios": ratios(figures, long, accept_before),
+        "sustained": {
+            "seconds": sustained_s,
+            "accept": round(long.accept, 2),
+            "claims": round(long.accept * sustained_s),
+        },
+        "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
+    }
+
+
+def _numbered(say: Say, number: int) -> Say:
+    return lambda what: say(f"round {number}: {what}")
+
+
+async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float]:
+    say("the HTTP server alone")
+    http_ceiling = await measures.http_ceiling(seconds)
+    say("the admission script alone")
+    gate_ceiling = await measures.gate_ceiling(seconds, ledger_url)
+    say("the tutorials' last step")
+    plain_port, plain_persist = await measures.plain(seconds, ledger_url)
+    say("the engine")
+    accepted, refuse = await measures.accept_and_refuse(seconds, ledger_url)
+    return {
+        "http_ceiling": http_ceiling,
+        "gate_ceiling": gate_ceiling,
+        "plain_port": plain_port,
+        "plain_persist": plain_persist,
+        "accept": accepted.accept,
+        "refuse": refuse,
+        "p50_ms": accepted.p50_ms,
+        "p99_ms": accepted.p99_ms,
+        "mean_batch": accepted.mean_batch,
+    }
+
+
+def ratios(figures: Mapping[str, float], long: Accepted, accept_before: float) -> dict[str, float]:
+    """Of figures that were measured under the same conditions."""
+    found = {
+        "accept_to_plain_port": figures["accept"] / figures["plain_port"],
+        "persist_to_plain_persist": figures["persist"] / figures["plain_persist"],
+        "accept_to_http_ceiling": figures["accept"] / figures["http_ceiling"],
+        "accept_to_gate_ceiling": figures["accept"] / figures["gate_ceiling"],
+        "refuse_to_http_ceiling": figures["refuse"] / figures["http_ceiling"],
+        "persist_to_accept": long.persist / long.accept,
+        "accept_at_1m_to_accept": figures["accept_at_1m"] / accept_before,
+    }
+    return {name: round(value, 2) for name, value in found.items()}

@@ -1,0 +1,121 @@
+"""How fast the engine is on this machine, beside what the machine can do."""
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from seckill import __version__
+from seckill.bench.load import CONNECTIONS, generator
+from seckill.bench.report import report, verdict
+from seckill.bench.runner import GOALS, Say
+from seckill.bench.runner import run as run_bench
+from seckill.bench.services import framework
+from seckill.cli.configuring import environment
+from seckill.cli.folders import make_folder
+from seckill.cli.parameters import AsJson, Whole
+from seckill.cli.printing import console, print_json, table
+from seckill.cli.running import run, until_stopped
+from seckill.errors import StartError
+from seckill.loops import Stop
+
+REPORT_FILE = "bench.html"
+
+
+def bench(
+    *,
+    ledger: Literal["sqlite", "postgres"] = "sqlite",
+    rounds: Whole = 3,
+    seconds: Whole = 8,
+    sustained_s: Whole = 30,
+    out: Path | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.
+
+    Parameters
+    ----------
+    ledger
+        Where orders are written to; `postgres` needs SECKILL_DATABASE_URL.
+    rounds
+        How often everything is measured; the medians count.
+    seconds
+        How long each measurement of a round takes.
+    sustained_s
+        How long the load lasts in which accepted and persisted are compared.
+    out
+        Folder to write a report to, with charts.
+    """
+    for name, value, most in (("rounds", rounds, 100), ("seconds", seconds, 600), ("sustained-s", sustained_s, 3600)):
+        if not 1 <= value <= most:
+            raise StartError(f"--{name} must be from 1 to {most}.")
+    settings = replace(environment(), log_level="warning")
+    if ledger == "postgres" and not settings.database_url.startswith("postgres"):
+        raise StartError("Set SECKILL_DATABASE_URL to a PostgreSQL server, for databases of the benchmark's own.")
+    if out is not None:
+        make_folder(out)
+    ledger_url = settings.database_url if ledger == "postgres" else ""
+
+    async def main(stop: Stop) -> dict[str, Any]:
+        with _progress() as say:
+            work = run_bench(ledger_url, rounds=rounds, seconds=seconds, sustained_s=sustained_s, say=say)
+            return await until_stopped(stop, work)
+
+    found = run(main, settings) | {
+        "command": shlex.join(["seckill", *sys.argv[1:]]),
+        "version": __version__,
+        "ledger": ledger,
+        "seconds": seconds,
+        "connections": CONNECTIONS,
+        "generator": generator(),
+        "plain_framework": framework(),
+        "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
+    }
+    if out is not None:
+        (out / REPORT_FILE).write_text(report(found), encoding="utf-8")
+    if as_json:
+        print_json(found)
+        return
+    _print(found)
+    if out is not None:
+        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
+
+
+@contextmanager
+def _progress() -> Iterator[Say]:
+    shown = Console(stderr=True, highlight=False)
+    if not shown.is_terminal:
+        yield lambda what: shown.print(f"{what} …")
+        return
+    with shown.status("starting") as status:
+        yield lambda what: status.update(what)
+
+
+def _print(found: dict[str, Any]) -> None:
+    write = console().print
+    write(f"[bold]{verdict(found)}[/]\n")
+    figures = table("figure", "per second")
+    for name in ("http_ceiling", "gate_ceiling", "plain_port", "plain_persist", "accept", "persist", "refuse"):
+        figures.add_row(name, f"{found[name]:,.0f}")
+    figures.add_row("accept_at_1m", f"{found['accept_at_1m']:,.0f}")
+    reached = table("ratio", "measured", "goal", "")
+    for name, goal in GOALS.items():
+        value = found["ratios"][name]
+        reached.add_row(name, f"{value:g}", f"{goal:g}", "[green]reached[/]" if value >= goal else "[bold red]below[/]")
+    for listed in (figures, reached):
+        for column in listed.columns[1:3]:
+            column.justify = "right"
+        write(listed)
+        write("")
+    write(
+        f"answers: half within {found['p50_ms']:g} ms, 99 % within {found['p99_ms']:g} ms; "
+        f"{found['mean_batch']:g} claims in one call to the gate; backlog gone {found['drain_s']:g} s after the load; "
+        f"{found['memory_per_buyer_bytes']:.0f} bytes of Valkey for each buyer"
+    )

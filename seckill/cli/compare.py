@@ -1,0 +1,157 @@
+"""The ladder of strategies, on real servers."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from seckill.cli.configuring import environment
+from seckill.cli.folders import make_folder
+from seckill.cli.parameters import AsJson, Whole
+from seckill.cli.printing import console, print_json, table
+from seckill.cli.running import run, until_stopped
+from seckill.compare.document import document, verdict
+from seckill.compare.report import COUNTS, SPEEDS, report
+from seckill.compare.runner import Runner, Say
+from seckill.compare.servers import rented
+from seckill.compare.strategies import LADDER
+from seckill.compare.workload import Workload
+from seckill.errors import StartError
+from seckill.loops import Stop
+
+STOCK_MIN = 10
+STOCK_MAX = 100_000
+REPORT_FILE = "compare.html"
+
+
+def compare(
+    *,
+    strategies: str = "all",
+    stock: Whole = 200,
+    buyers: Whole = 1000,
+    seed: Whole = 1,
+    pause_ms: Whole = 5,
+    out: Path | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.
+
+    Parameters
+    ----------
+    strategies
+        Names, or parts of the ladder (sync, async, give-back, engine), with commas between them.
+    stock
+        Units to sell.
+    buyers
+        People who want one; half of them press three times at once.
+    seed
+        Decides in which order they press.
+    pause_ms
+        Milliseconds between a look and a deed, for a network that is not there on one machine.
+    out
+        Folder to write a report to, with charts.
+    """
+    if not STOCK_MIN <= stock <= STOCK_MAX:
+        raise StartError(f"--stock must be from {STOCK_MIN} to {STOCK_MAX}.")
+    if not 2 * stock <= buyers <= 20 * STOCK_MAX:
+        raise StartError("--buyers must be at least twice the stock: without a rush there is nothing to see.")
+    if not 0 <= pause_ms <= 1000:
+        raise StartError("--pause-ms must be from 0 to 1000.")
+    names = _chosen(strategies)
+    settings = replace(environment(), log_level="warning")  # what goes well is told by the table
+    if out is not None:
+        make_folder(out)
+    workload = Workload(stock=stock, buyers=buyers, seed=seed)
+
+    async def work() -> dict[str, Any]:
+        async with rented(settings, pause_ms) as place:
+            with _progress(names) as (say, begin):
+                runner = Runner(place.servers, workload, place.folder, say)
+                outcomes = []
+                for name in names:
+                    begin(name)
+                    outcomes.append(await runner.run(name))
+        command = shlex.join(["seckill", *sys.argv[1:]])
+        return document(outcomes, workload, pause_ms=pause_ms, servers=place.names, command=command)
+
+    async def main(stop: Stop) -> dict[str, Any]:
+        return await until_stopped(stop, work())
+
+    made = run(main, settings)
+    if out is not None:
+        (out / REPORT_FILE).write_text(report(made), encoding="utf-8")
+    if as_json:
+        print_json(made)
+        return
+    _print(made)
+    if out is not None:
+        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
+
+
+def _chosen(strategies: str) -> list[str]:
+    chosen: set[str] = set()
+    for word in (word.strip() for word in strategies.split(",")):
+        found = {name for name, kind in LADDER.items() if word in (name, kind.group, "all")}
+        if not found:
+            raise StartError(f"There is no strategy {word!r}: choose from {', '.join(LADDER)}.")
+        chosen |= found
+    return [name for name in LADDER if name in chosen]
+
+
+@contextmanager
+def _progress(names: list[str]) -> Iterator[tuple[Say, Say]]:
+    """A bar on a terminal, plain lines elsewhere. Two functions: one tells the step, one begins the next strategy."""
+    shown = Console(stderr=True, highlight=False)
+    if not shown.is_terminal:
+        yield (lambda _: None), (lambda name: shown.print(f"{name} …"))
+        return
+    columns = (BarColumn(), TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}"))
+    with Progress(*columns, TimeElapsedColumn(), console=shown, transient=True) as bar:
+        task = bar.add_task("", total=len(names))
+        now = ""
+
+        def begin(name: str) -> None:
+            nonlocal now
+            if now:
+                bar.advance(task)
+            now = name
+            bar.update(task, description=name)
+
+        yield (lambda step: bar.update(task, description=f"{now}: {step}")), begin
+
+
+def _print(made: dict[str, Any]) -> None:
+    write = console().print
+    write(f"[bold]{verdict(made)}[/]\n")
+    write(f"{made['presses']} presses by {made['buyers']} people; {'; '.join(made['servers'].values())}\n")
+    sold = table("strategy", "offered", "accepted", "persisted", *COUNTS, "lost at kill", "unsold at kill")
+    fast = table("strategy", *SPEEDS.values())
+    for listed in (sold, fast):
+        for column in listed.columns[1:]:
+            column.justify = "right"
+    for found in made["strategies"]:
+        if found["not_run"]:
+            continue
+        count, crash, speed = found["count"], found["crash"], found["speed"]
+        ends = [_flaw(crash["count"][name]) if crash else "–" for name in ("lost", "undersold")]
+        facts = [str(count[name]) for name in ("offered", "accepted", "persisted")]
+        sold.add_row(found["strategy"], *facts, *(_flaw(count[name]) for name in COUNTS), *ends)
+        if speed:
+            fast.add_row(found["strategy"], *(f"{speed[name]:,.1f}" for name in SPEEDS))
+    write(sold)
+    if fast.row_count:
+        write("")
+        write(fast)
+    for found in made["strategies"]:
+        if found["not_run"]:
+            write(f"\n{found['strategy']} was not run: {found['not_run']}.")
+
+
+def _flaw(number: int) -> str:
+    return f"[bold red]{number}[/]" if number else "0"

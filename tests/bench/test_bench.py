@@ -1,0 +1,185 @@
+"""The benchmark measures what it says. How fast anything is, is not asserted anywhere."""
+
+import asyncio
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from seckill.bench import load as loading
+from seckill.bench import measures
+from seckill.bench.load import Load, load
+from seckill.bench.measures import Accepted
+from seckill.bench.place import service
+from seckill.bench.report import report, verdict
+from seckill.bench.runner import GOALS, ratios
+from seckill.bench.tokens import Tokens
+from seckill.cli.bench import bench
+from seckill.errors import StartError
+from seckill.settings import Secret, Settings
+from seckill.web.auth import Buyers
+
+OF_WRK = b"""Running 3s test @ http://127.0.0.1:42551
+  1 threads and 128 connections
+  Latency Distribution
+     50%   13.08ms
+     75%   40.00ms
+     90%    0.90s
+     99%    1.25s
+  28511 requests in 3.02s, 6.53MB read
+  Non-2xx or 3xx responses: 11
+Requests/sec:   9440.73
+"""
+
+
+def test_what_wrk_says_is_understood() -> None:
+    assert loading._of_wrk(OF_WRK) == Load(answers=28511, refusals=11, took_s=3.02, p50_ms=13.08, p99_ms=1250.0)
+
+
+def test_our_tokens_are_as_good_as_the_librarys() -> None:
+    secret = Secret("s" * 32)
+    buyers = Buyers(Settings(jwt_secret=secret))
+    assert buyers.verify(Tokens(secret).of("buyer-7"), time.time()).user == "buyer-7"
+
+
+@pytest.fixture(params=["wrk", "ours"])
+def generator(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of making load; without wrk on the machine, only ours."""
+    if request.param == "ours":
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+    elif shutil.which("wrk") is None:
+        pytest.skip("wrk is not installed; the benchmark then uses its own generator, which is tested here as well")
+    return str(request.param)
+
+
+async def test_each_line_is_sent_once(generator: str, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text("".join(f"/somewhere token{number}\n" for number in range(300)))
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(2)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            heard.append(head)
+            writer.write(b"HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        seen = await load(f"http://127.0.0.1:{port}", lines, seconds=2)
+    tokens = [re.search(rb"Bearer (\w+)", head)[1] for head in heard]  # type: ignore[index]
+    assert all(head.startswith(b"POST /somewhere HTTP/1.1\r\n") for head in heard)
+    # wrk asks for one before it begins and throws it away; told to stop, it repeats the last one on some connections.
+    first = 1 if generator == "wrk" else 0
+    assert set(tokens) == {f"token{number}".encode() for number in range(first, 300)}
+    assert len(tokens) == len(set(tokens)) or (generator == "wrk" and set(tokens[299:]) == {b"token299"})
+    assert 0 < seen.answers <= len(heard)
+    assert seen.refusals == seen.answers
+
+
+async def test_the_ceiling_only_answers(generator: str, tmp_path: Path) -> None:
+    async with service("ceiling") as address:
+        lines = tmp_path / "lines"
+        lines.write_text("/v1/sales/x/orders token\n")
+        seen = await load(address, lines, seconds=1, cycle=True)
+    assert seen.answers > 1
+    assert seen.refusals == 0
+
+
+async def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch, postgres_url: str) -> None:
+    """With fewer buyers and a smaller million."""
+    monkeypatch.setattr(measures, "CLAIMS_PER_S_MAX", 1000)
+    monkeypatch.setattr(measures, "MILLION", 2500)
+    accepted, refuse = await measures.accept_and_refuse(4, "")
+    assert accepted.accept > 0
+    assert accepted.persist > 0
+    assert accepted.mean_batch >= 1
+    assert refuse > 0
+    plain_port, plain_persist = await measures.plain(4, "")
+    assert plain_port > 0
+    assert plain_persist > 0
+    assert await measures.gate_ceiling(1, "") > 0
+    before, after, _ = await measures.accept_at_1m(3, postgres_url)
+    assert before > 0
+    assert after > 0
+
+
+LONG = Accepted(accept=500, persist=500, drain_s=0.1, p50_ms=1, p99_ms=2, mean_batch=9, api_bytes=1)
+FIGURES = {
+    "http_ceiling": 1000.0,
+    "gate_ceiling": 1000.0,
+    "plain_port": 50.0,
+    "plain_persist": 25.0,
+    "accept": 500.0,
+    "refuse": 900.0,
+    "persist": 500.0,
+    "accept_at_1m": 400.0,
+}
+
+
+def test_ratios() -> None:
+    found = ratios(FIGURES, LONG, accept_before=500)
+    assert found == {
+        "accept_to_plain_port": 10,
+        "persist_to_plain_persist": 20,
+        "accept_to_http_ceiling": 0.5,
+        "accept_to_gate_ceiling": 0.5,
+        "refuse_to_http_ceiling": 0.9,
+        "persist_to_accept": 1,
+        "accept_at_1m_to_accept": 0.8,
+    }
+    assert set(found) == set(GOALS)
+
+
+def test_the_report_stands_alone() -> None:
+    round_ = {name: FIGURES[name] for name in FIGURES if name not in ("persist", "accept_at_1m")}
+    html = report(
+        FIGURES
+        | {
+            "ratios": ratios(FIGURES, LONG, accept_before=500),
+            "rounds": [round_ | {"p50_ms": 1.0, "p99_ms": 2.0, "mean_batch": 3.0}],
+            "sustained": {"seconds": 30, "accept": 500},
+            "machine": {"cores": 2, "system": "Linux", "python": "3.11"},
+            "ledger": "sqlite",
+            "p50_ms": 1.0,
+            "p99_ms": 2.0,
+            "mean_batch": 3.0,
+            "drain_s": 0.1,
+            "memory_per_buyer_bytes": 100,
+            "seconds": 8,
+            "connections": 128,
+            "generator": "wrk",
+            "plain_framework": "FastAPI",
+            "command": "seckill bench",
+        }
+    )
+    assert not re.search(r"<script|<link|src=|url\(|@import|https?:", html)
+    assert "500 orders a second accepted, 500 persisted; 6 of 7 ratios reached." in html
+
+
+def test_the_verdict_counts_what_was_reached() -> None:
+    found = FIGURES | {"ratios": dict.fromkeys(GOALS, 0.0)}
+    assert verdict(found).endswith("0 of 7 ratios reached.")
+
+
+def test_postgres_has_to_be_named() -> None:
+    with pytest.raises(StartError, match="SECKILL_DATABASE_URL"):
+        bench(ledger="postgres")
+
+
+def test_the_goals_are_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "speed.md").read_text()
+    for name, goal in GOALS.items():
+        assert f"| `{name}` | {goal:g} |" in page
+
+
+def test_the_fields_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "speed.md").read_text()
+    fields = [*FIGURES, "drain_s", "p50_ms", "p99_ms", "mean_batch", "memory_per_buyer_bytes", "api_memory_bytes"]
+    assert [name for name in fields if f"`{name}`" not in page] == []
