@@ -42,7 +42,6 @@ async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: floa
         "sustained": {
             "seconds": sustained_s,
             "accept": round(long.accept, 2),
-            "claims": round(long.accept * sustained_s),
         },
         "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
     }
