@@ -74,6 +74,8 @@ def up(
     settings = environment(data=data, host=host, port=port)
     if settings.in_memory:
         _check_memory(settings, api)
+    if demo:
+        settings = replace(settings, demo_sign_in="on")
     os.umask(0o077)  # whatever we and our servers write is nobody else's
     with DataFolder.open(settings.data_dir) as folder:
         settings = with_secrets(replace(settings, data_dir=folder.path), folder.secrets())
@@ -90,8 +92,6 @@ def up(
 async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
     embedded = not settings.redis_url
     settings = with_embedded(settings)
-    if demo:
-        settings = replace(settings, demo_sign_in="on")
     supervisor = Supervisor()
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         try:

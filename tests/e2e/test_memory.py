@@ -66,6 +66,8 @@ async def test_a_first_look_without_any_server(folder: Path) -> None:
                 assert (paid.status_code, paid.json()["state"]) == (200, "paid")
                 assert len((await http.get(f"{stack.url}/v1/orders")).json()["orders"]) == 1
                 sales.append((await http.get(f"{stack.url}/v1/sales")).json()["sales"])
+                signed_in = await http.post(f"{stack.url}/v1/demo/sign-in", json={"name": "ann"})
+                assert signed_in.status_code == 200, "the page lets anybody in"
             listed = seckill("sale", "list", "--json", cwd=folder, SECKILL_DATA_DIR=str(stack.data))
             assert len(json.loads(listed.stdout)["sales"]) == 2, "the commands find it"
             children = Path(f"/proc/{stack.process.pid}/task/{stack.process.pid}/children").read_text()

@@ -1,5 +1,6 @@
 """Where processes put up their reports."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,13 +10,16 @@ import pytest
 from seckill.errors import GateUnavailable
 from seckill.gates import keys
 from seckill.gates.board import STAYS_MS, RedisBoard
-from seckill.insight import Waiting
+from seckill.gates.memory_board import MemoryBoard
+from seckill.insight import Board, Waiting
+from seckill.memory_store import MemoryStore
 from seckill.presence import identify, present
+from tests.fixtures.backends import RedisBackend
 
 
 @pytest.fixture
-async def board(redis_url: str) -> AsyncIterator[RedisBoard]:
-    board = RedisBoard(redis_url)
+async def board(redis_backend: RedisBackend) -> AsyncIterator[RedisBoard]:
+    board = RedisBoard(redis_backend.url)
     yield board
     await board.close()
 
@@ -55,6 +59,19 @@ async def test_how_long_the_oldest_entry_has_waited(board: RedisBoard, client: A
     await client.xadd(keys.orders(2), {"order": "b"}, id="2000-0")
     assert await board.waiting({1, 2}) == {1: Waiting(0, None), 2: Waiting(2, 1000)}
     assert await board.waiting(set()) == {}
+
+
+async def test_the_board_in_memory_is_a_board_too() -> None:
+    now_ms = 1_000_000
+    store = MemoryStore(lambda: now_ms)
+    board: Board = MemoryBoard(store)
+    async with present(board, "worker", lambda: {"recorded": 3}):
+        while not (found := (await board.reports())[1]):
+            await asyncio.sleep(0)
+        assert (found[0].report.role, found[0].report.recorded, found[0].at_ms) == ("worker", 3, now_ms)
+    assert (await MemoryBoard(store).reports())[1] == []
+    store.add_entries(2, [b"a", b"b"])
+    assert await board.waiting({1, 2}) == {1: Waiting(0, None), 2: Waiting(2, now_ms)}
 
 
 async def test_presence_ends_in_good_order(board: RedisBoard) -> None:
