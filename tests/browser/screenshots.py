@@ -14,7 +14,7 @@ import httpx2
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.browser.conftest import ARGUMENTS, NAMES
-from tests.browser.visiting import Visit, buy, in_s, order_is, press, stopped_worker
+from tests.browser.visiting import Visit, buy, in_s, order_is, press, stopped
 from tests.e2e.stack import Stack, running
 
 ROW = """<!doctype html>
@@ -39,7 +39,7 @@ async def buyers_way(visit: Visit, stack: Stack, locale: str, scheme: Any) -> li
     page = await visit.sale_page(sale, user, viewport={"width": 360, "height": 740}, locale=locale, color_scheme=scheme)
     await expect(page.get_by_role("timer")).to_contain_text("00:00:07", timeout=60_000)
     pictures = [await page.screenshot()]
-    with stopped_worker(stack):
+    with stopped(stack):
         await press(page)
         await order_is(page, "queued")
         await page.wait_for_timeout(500)

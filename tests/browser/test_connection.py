@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 
-from tests.browser.visiting import Visit, ask, buyer, order_is, orders_of, press, shown_order, stopped_worker
+from tests.browser.visiting import Visit, ask, buyer, order_is, orders_of, press, shown_order, stopped
 from tests.e2e.stack import Stack
 
 
@@ -36,7 +36,7 @@ async def test_each_way_of_hearing_falls_back_to_the_next(
     user = f"via-{'-'.join(blocked).replace(' ', '')}-{via}"
     page = await visit.sale_page(sale, user)
     await block(page, *blocked)
-    with stopped_worker(stack):
+    with stopped(stack):
         await press(page)
         await order_is(page, "queued")
         await expect(page.locator("[data-order-state]")).to_have_attribute("data-via", via)

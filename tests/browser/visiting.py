@@ -63,9 +63,9 @@ def in_s(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def stopped_worker(stack: Stack) -> Iterator[None]:
-    """Orders stay queued meanwhile."""
-    pids = stack.pids("worker")
+def stopped(stack: Stack, role: str = "worker") -> Iterator[None]:
+    """Orders stay queued meanwhile; without the keeper, units that were given back stay on their way."""
+    pids = stack.pids(role)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -38,9 +38,10 @@ function newKey() {
 
 /**
  * Asks until there is an answer. `onTrouble` is told of every try without one. Returns what was accepted, or null when
- * `isWanted` says that nobody wants to know any more. Throws Refused: a decision, and this press is over.
+ * `isWanted` says that nobody wants to know any more. Throws Refused: a decision, and this press is over, unless
+ * `isPassing` knows that it will soon be another.
  */
-export async function claim(sale, pressed, token, { onTrouble, isWanted }) {
+export async function claim(sale, pressed, token, { onTrouble, isWanted, isPassing = () => false }) {
   for (let tries = 0; isWanted(); tries += 1) {
     try {
       return await call("POST", `/v1/sales/${sale.id}/orders`, {
@@ -50,7 +51,7 @@ export async function claim(sale, pressed, token, { onTrouble, isWanted }) {
         withinMs: 8_000,
       });
     } catch (error) {
-      if (!isTrouble(error)) throw error;
+      if (!isTrouble(error) && !isPassing(error)) throw error;
       onTrouble(error, tries + 1);
       await sleep(Math.max(error.retryAfterMs ?? 0, 0) + backoffMs(tries));
     }

@@ -123,6 +123,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   const [via, setVia] = useState(undefined);
   const [openFrom] = useState(() => JITTER_MS * Math.random());
   const wanted = useRef(true);
+  const over = useRef(new Set()); // orders that were given back, which the gate learns a moment later
   useEffect(() => () => {
     wanted.current = false;
   }, []);
@@ -137,6 +138,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     try {
       const accepted = await claim(sale, pressed, me.token, {
         isWanted: () => wanted.current,
+        isPassing: ({ code, problem }) => code === "limit_reached" && problem.order_ids.every((id) => over.current.has(id)),
         onTrouble: (error, tries) => wanted.current && setPhase({ kind: "sending", tries, code: error.code ?? "offline" }),
       });
       if (accepted === null) return;
@@ -206,6 +208,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   const state = stateNow(sale, now, openFrom);
   const buy = () => {
     if (phase.kind === "sending") return;
+    if (order !== null && !isLive(order.state)) over.current.add(order.order_id);
     setOrder(null);
     send(press(me.user, sale, quantity));
   };
