@@ -16,7 +16,7 @@ from tests.ledgers.making import admission, draft
 
 
 async def cancel_after(delay_s: float, task: asyncio.Task[object]) -> bool:
-    await asyncio.sleep(delay_s)
+    await asyncio.wait([task], timeout=delay_s)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -38,7 +38,8 @@ async def test_cancelled_at_random(ledger: SqlLedger) -> None:
         recording = [asyncio.create_task(ledger.record([order])) for order in orders[start : start + 5]]
         reading = [asyncio.create_task(ledger.sales()) for _ in range(3)]
         cancelled += await asyncio.gather(
-            *[cancel_after(chance.uniform(0, 0.03), task) for task in [*recording, *reading]]
+            # Some are left to finish, however slow the machine is.
+            *[cancel_after(chance.choice((chance.uniform(0, 0.03), 30)), task) for task in [*recording, *reading]]
         )
     assert any(cancelled)
     assert not all(cancelled)
