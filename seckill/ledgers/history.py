@@ -1,23 +1,20 @@
 """The record as operators read it: every event of an order, and what could not be written."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.insight import Event
 from seckill.ledgers.database import Database
-from seckill.ledgers.edge import edge
+from seckill.ledgers.edge import reading
 from seckill.ledgers.letters import to_letter
 from seckill.ledgers.tables import dead_letters, order_events, orders
 from seckill.ledgers.tasks import to_the_end
 from seckill.letters import Letter
 from seckill.numbers import COUNTER_MAX, ORIGIN_S, OrderNumber
 
-READ_WITHIN_S = 5.0
 # How many orders, of whichever round, are looked through for the newest of one. No index leads from a round to its
 # newest order, and one that every order has to keep would cost more than operators' looks are worth.
 LOOKED_THROUGH_MAX = 2000
@@ -54,13 +51,13 @@ class SqlHistory:
             .subquery()
         )
         wanted = select(newest.c.id).where(newest.c.round_id == round_id).order_by(newest.c.id.desc()).limit(count)
-        async with self._reading() as connection:
+        async with reading(self._database) as connection:
             return [OrderNumber.from_int(number) for number in await connection.scalars(wanted)]
 
     @to_the_end
     async def events(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[Event]]:
         found: dict[OrderNumber, list[Event]] = {}
-        async with self._reading() as connection:
+        async with reading(self._database) as connection:
             for row in await connection.execute(self._events, {"numbers": [int(number) for number in numbers]}):
                 event = Event(
                     number=OrderNumber.from_int(row.order_id),
@@ -75,7 +72,7 @@ class SqlHistory:
     @to_the_end
     async def letters(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[Letter]]:
         found: dict[OrderNumber, list[Letter]] = {}
-        async with self._reading() as connection:
+        async with reading(self._database) as connection:
             for row in await connection.execute(self._letters, {"numbers": [int(number) for number in numbers]}):
                 found.setdefault(OrderNumber.from_int(row.order_id), []).append(to_letter(row))
         return found
@@ -83,8 +80,3 @@ class SqlHistory:
     async def close(self) -> None:
         if self.tasks:
             await asyncio.wait(self.tasks)
-
-    @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[AsyncConnection]:
-        async with edge(self._database, READ_WITHIN_S), self._database.readers.connect() as connection:
-            yield connection

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from seckill.afterlife import Afterlife
 from seckill.domain import OrderState
 from seckill.errors import LedgerUnavailable
-from seckill.ledgers import SqlLedger, sql
+from seckill.ledgers import SqlLedger
 from seckill.ledgers.tables import dead_letters, order_events, outbox, payments
 from seckill.settings import Settings
 from seckill.wiring import Engine, open_engine
@@ -62,7 +62,7 @@ async def test_a_workers_batch_and_silence(
     node: Node, cut: Cut, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing says that the connection is gone: the worker's own patience ends."""
-    monkeypatch.setattr(sql, "WRITE_WITHIN_S", 1.0)
+    monkeypatch.setattr("seckill.ledgers.edge.WRITE_WITHIN_S", 1.0)
     await check_a_batch(node, cut, ledger, silent=True)
 
 

@@ -36,8 +36,8 @@ def own_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 async def impatient(own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqlLedger]:
-    monkeypatch.setattr(sql, "WRITE_WITHIN_S", 1.0)
-    monkeypatch.setattr(sql, "READ_WITHIN_S", 1.0)
+    monkeypatch.setattr("seckill.ledgers.edge.WRITE_WITHIN_S", 1.0)
+    monkeypatch.setattr("seckill.ledgers.edge.READ_WITHIN_S", 1.0)
     monkeypatch.setattr(sql, "PING_WITHIN_S", 0.5)
     url = own_server.url("postgres")
     await migrate(url)
