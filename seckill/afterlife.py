@@ -9,7 +9,7 @@ from collections import defaultdict
 import structlog
 
 from seckill.domain import RoundRef
-from seckill.errors import TransportUnavailable
+from seckill.errors import GateUnavailable, TransportUnavailable
 from seckill.failpoints import reached
 from seckill.ports import Gate, Ledger, OutboxItem, Released, Transport
 from seckill.telemetry import ORDERS_EXPIRED, UNITS_RELEASED
@@ -24,6 +24,7 @@ class Afterlife:
         self._gate = gate
         self._transport = transport
         self._ledger = ledger
+        self._refused: set[int] = set()
 
     async def expire(self) -> int:
         """Ends one batch of orders whose time to pay is over. Returns how many there were."""
@@ -56,7 +57,14 @@ class Afterlife:
         done: list[OutboxItem] = []
         for ref, group in by_round.items():
             releases = [item.release for item in group if item.release is not None]
-            reply = await self._gate.release(ref, releases)
+            try:
+                reply = await self._gate.release(ref, releases)
+            except GateUnavailable as error:  # of this round, perhaps; the others go on
+                if ref.id not in self._refused:  # once for each trouble, not several times a second
+                    log.error("the gate does not take a round's units back", round=ref.id, reason=str(error))
+                self._refused.add(ref.id)
+                continue
+            self._refused.discard(ref.id)
             if Released.NOT_YET not in reply.results:
                 await self._tell_nodes(ref, reply.version)
             for item, result in zip(group, reply.results, strict=True):

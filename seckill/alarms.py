@@ -4,6 +4,7 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 
 import structlog
 
@@ -22,8 +23,9 @@ class Alarm:
         log.critical(what, **facts)
         if self._url:
             try:
-                await asyncio.to_thread(self._post, json.dumps({"alarm": what, **facts}).encode())
-            except (OSError, ValueError) as error:
+                async with asyncio.timeout(2 * TIMEOUT_S):  # also when it answers, but byte by byte
+                    await asyncio.to_thread(self._post, json.dumps({"alarm": what, **facts}).encode())
+            except (OSError, ValueError, HTTPException) as error:
                 log.error("the alarm could not be delivered", reason=str(error))
 
     def _post(self, body: bytes) -> None:

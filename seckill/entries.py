@@ -1,31 +1,53 @@
 """What a queue entry looks like, on every transport."""
 
-import msgspec
+from typing import Annotated
 
-from seckill.domain import Admission
-from seckill.numbers import OrderNumber
+import msgspec
+from msgspec import Meta
+
+from seckill.domain import QUANTITY_MAX, Admission
+from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.ports import Delivery
 
 VERSION = 1
+_INT_MAX = (1 << 31) - 1
+_EXACT_MAX = (1 << 53) - 1  # no gate counts further, and every database can hold it
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """What a gate writes. Strict: a field too many means that somebody else's version wrote it."""
+class _Fields(msgspec.Struct):
+    """What a gate writes. Bounded: what no gate can have written must not get as far as a database."""
 
     v: int
-    round: int
-    epoch: int
-    lane: int
-    seconds: int
-    at_ms: int
-    counter: int
-    quantity: int
-    slot: int
-    user: str
-    request: str
+    round: Annotated[int, Meta(ge=1, le=_EXACT_MAX)]
+    epoch: Annotated[int, Meta(ge=0, le=_INT_MAX)]
+    lane: Annotated[int, Meta(ge=0, le=255)]
+    seconds: Annotated[int, Meta(ge=0, le=_INT_MAX)]
+    at_ms: Annotated[int, Meta(ge=0, le=_EXACT_MAX)]
+    counter: Annotated[int, Meta(ge=0, le=COUNTER_MAX)]
+    quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
+    slot: Annotated[int, Meta(ge=1, le=_INT_MAX)]
+    user: Annotated[str, Meta(max_length=128)]
+    request: Annotated[str, Meta(max_length=64)]
+
+    def admission(self) -> Admission:
+        return Admission(
+            number=OrderNumber(self.seconds, self.lane, self.counter),
+            round_id=self.round,
+            epoch=self.epoch,
+            user=self.user,
+            quantity=self.quantity,
+            slot=self.slot,
+            request_id=self.request,
+            admitted_ms=self.at_ms,
+        )
+
+
+class _Entry(_Fields, forbid_unknown_fields=True):
+    """Strict: a field too many means that somebody else's version wrote it."""
 
 
 _decoder = msgspec.json.Decoder(_Entry)
+_loose_decoder = msgspec.json.Decoder(_Fields)
 
 
 def write_entry(admission: Admission) -> bytes:
@@ -57,14 +79,14 @@ def read_entry(lane: int, entry_id: str, payload: bytes) -> Delivery:
     if entry.v != VERSION or entry.lane != lane:
         problem = f"version {entry.v}, lane {entry.lane}: not an entry of this version and lane"
         return Delivery(lane, entry_id, text, None, problem)
-    admission = Admission(
-        number=OrderNumber(entry.seconds, entry.lane, entry.counter),
-        round_id=entry.round,
-        epoch=entry.epoch,
-        user=entry.user,
-        quantity=entry.quantity,
-        slot=entry.slot,
-        request_id=entry.request,
-        admitted_ms=entry.at_ms,
-    )
-    return Delivery(lane, entry_id, text, admission)
+    return Delivery(lane, entry_id, text, entry.admission())
+
+
+def salvage(lane: int, payload: bytes) -> Admission | None:
+    """Whose order an entry of another version is about, if it still says so: enough to fail it and to give back its
+    unit, which the gate does only for an order that it knows."""
+    try:
+        fields = _loose_decoder.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return fields.admission() if fields.lane == lane else None

@@ -12,7 +12,7 @@ import structlog
 from seckill.alarms import Alarm
 from seckill.broker_ports import Delays
 from seckill.domain import OrderState
-from seckill.entries import read_entry
+from seckill.entries import read_entry, salvage
 from seckill.errors import LedgerRefused, NotPossible
 from seckill.letters import Letter, LetterState
 from seckill.ports import Ledger
@@ -61,8 +61,13 @@ class Failures:
         return None
 
     async def _bury(self, letter: Letter, reason: str) -> None:
-        admission = read_entry(letter.lane, letter.entry_id, letter.payload.encode()).admission
-        state = await self._ledger.bury(letter, admission, reason)
+        payload = letter.payload.encode()
+        admission = read_entry(letter.lane, letter.entry_id, payload).admission or salvage(letter.lane, payload)
+        try:
+            state = await self._ledger.bury(letter, admission, reason)
+        except LedgerRefused:  # not even as failed: it holds up no other, and a person has to look at it
+            await self._ledger.close_letter(letter, LetterState.DEAD)
+            state = None
         if state is None or state is OrderState.FAILED:
             DEAD_LETTERS.inc()
             order = None if letter.number is None else int(letter.number)

@@ -9,6 +9,7 @@ from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.broker_ports import Delays, Due
 from seckill.catalogue import Catalogue
 from seckill.domain import Round
+from seckill.errors import GateUnavailable
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.payments import Payments
@@ -48,6 +49,7 @@ class Keeper:
         self._retirement = Retirement(gate, transport, ledger)
         self._lanes: set[int] = set()
         self._lost: set[int] = set()
+        self._refused: set[int] = set()
 
     async def go_on(self) -> int:
         """Makes the next rounds of repeating sales. Returns how many."""
@@ -66,8 +68,19 @@ class Keeper:
         """Opens what is not open yet and passes on what operators changed. Returns how many it brought up to date."""
         done = 0
         for round_ in await self._ledger.rounds_to_sync():
-            done += await bring_to_gate(round_, self._gate, self._ledger) is Sync.DONE
+            try:
+                done += await bring_to_gate(round_, self._gate, self._ledger) is Sync.DONE
+            except GateUnavailable as error:
+                self._tell_once(round_, error)
+            else:
+                self._refused.discard(round_.id)
         return done
+
+    def _tell_once(self, round_: Round, error: GateUnavailable) -> None:
+        """A round that the gate refuses holds up no other."""
+        if round_.id not in self._refused:
+            log.error("the gate refuses a round", round=round_.id, reason=str(error))
+        self._refused.add(round_.id)
 
     async def look_for_losses(self) -> list[Round]:
         """Rounds that were opened and that the gate no longer has, has in another epoch, or has from an earlier time.
@@ -117,8 +130,13 @@ class Keeper:
 
     async def rebuild_losses(self) -> int:
         """Returns how many sell again."""
-        rebuilt = [await self._rebuilder.step(round_) for round_ in await self.look_for_losses()]
-        return sum(rebuilt)
+        rebuilt = 0
+        for round_ in await self.look_for_losses():
+            try:
+                rebuilt += await self._rebuilder.step(round_)
+            except GateUnavailable as error:
+                self._tell_once(round_, error)
+        return rebuilt
 
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()

@@ -34,9 +34,12 @@ class OperatorDesk:
         if sale.round.retired_ms is not None:
             return sale  # only its title can have changed
         try:
-            sync = await bring_to_gate(sale.round, self._gate, self._ledger)
+            # Later rounds too: who closes a sale must not see the next one open a moment later.
+            later = [each for each in await self._ledger.rounds_to_sync() if each.sale_id == sale.id]
+            rounds = [sale.round, *(each for each in later if each.ordinal > sale.round.ordinal)]
+            synced = [await bring_to_gate(each, self._gate, self._ledger) for each in rounds]
         except (GateError, LedgerError) as error:
             raise NotInForce(sale) from error
-        if sync is Sync.LOST:
+        if Sync.LOST in synced:
             raise NotInForce(sale)
         return replace(sale, round=replace(sale.round, synced_revision=sale.round.revision))

@@ -28,10 +28,10 @@ REFUND_WITHIN_S = 10.0
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
     """What a callback says. No payment is called `*…`: that is how the sandbox calls those that buyers make."""
 
-    payment_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:/+=~-]{1,128}$")]
+    payment_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:/+=~-]{1,128}$(?!\n)")]
     order_id: str
     amount_cents: Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")]
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$", max_length=3)]
 
 
 _message = msgspec.json.Decoder(_Message)

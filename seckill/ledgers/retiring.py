@@ -41,7 +41,13 @@ def select_waiting(count: int) -> AnySelect:
 
 async def retire(connection: AsyncConnection, round_id: int, now_ms: int) -> bool:
     version = await lock_catalogue(connection) + 1  # before the round, as everybody does who needs both
-    alive = and_(rounds.c.id == round_id, rounds.c.retired_ms.is_(None))
+    alive = and_(
+        rounds.c.id == round_id,
+        rounds.c.retired_ms.is_(None),
+        # An operator may have moved its end meanwhile.
+        rounds.c.ends_ms < now_ms,
+        rounds.c.synced_revision == rounds.c.revision,
+    )
     # Whoever writes an order changes this row as well, so from here to the commit nobody does.
     locked = await connection.execute(select(rounds.c.sale_id).where(alive).with_for_update())
     row = locked.one_or_none()

@@ -57,7 +57,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"Expected `int`|Integer value out of range", "must be a whole number"),
     (r"Expected `str` of length >= 1", "must not be empty"),
     (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
-    (r"matching regex '\^\[A-Z\]\{3\}\$'", "must be three capital letters, such as CNY"),
+    (r"matching regex '\^\[A-Z\]\{3\}\$", "must be three capital letters, such as CNY"),
     (r"matching regex '\^\[A-Za-z0-9", "must be 1 to 128 letters, digits and . _ : / + = ~ -"),
     (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
     (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),

@@ -12,7 +12,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from seckill.domain import Answer, Sale
-from seckill.web.claim import ClaimRoute, Reply, problem_reply
+from seckill.web.claim import COUNTED, ClaimRoute, Reply, problem_reply
 from seckill.web.guard import GuardedProtocol
 
 
@@ -64,6 +64,7 @@ class ClaimingProtocol(GuardedProtocol):
         except Exception as error:
             reply = problem_reply(error)
         if reply is None:
+            cycle.scope[COUNTED] = True
             super()._start_asgi_task(cycle, self.app)  # which asks the gate again, and gets the same answer
         else:
             self._write(cycle, reply)

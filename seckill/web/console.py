@@ -168,7 +168,7 @@ def _found(
 
 def _count(request: Request) -> int:
     text = request.query_params.get("limit", str(PAGE_DEFAULT))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= PAGE_MAX):
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= PAGE_MAX):
         raise invalid("limit", f"must be a number from 1 to {PAGE_MAX}")
     return int(text)
 

@@ -54,7 +54,7 @@ class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ends_at: Instant
     limit_per_buyer: Limit = 1
     price_cents: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 0
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$")] = "CNY"
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$(?!\n)")] = "CNY"
     # "daily", or cron with five fields: minute hour day-of-month month day-of-week
     repeat: Annotated[str, Meta(min_length=1, max_length=REPEAT_LENGTH_MAX)] | None = None
     timezone: Annotated[str, Meta(max_length=ZONE_LENGTH_MAX)] = "UTC"
