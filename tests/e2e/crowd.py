@@ -28,7 +28,7 @@ class Crowd:
     def __post_init__(self) -> None:
         limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
         # A whole crowd waits for these connections, and waiting for one is not a failure of the server.
-        patience = httpx2.Timeout(20, pool=None)
+        patience = httpx2.Timeout(60, pool=None)
         self._http = httpx2.AsyncClient(base_url=self.stack.url, timeout=patience, limits=limits)
         self.stack.clients.append(self._http)
 

@@ -15,7 +15,7 @@ from tests.e2e.stack import Stack, running
 
 UNITS = 200
 PAYERS_AT_ONCE = 8
-SECONDS_MAX = 150.0
+SECONDS_MAX = 240.0
 KILLS = 2  # of each role, besides what the failpoints kill
 WINDOWS = {
     "ledger.end.inside": 0.1,
