@@ -85,8 +85,12 @@ class Visit:
 
     async def page(self, viewport: dict[str, int] = PHONE, locale: str = "en-GB", **options: Any) -> Page:
         # Without motion: what is faded in has no contrast yet, for axe as for anybody.
-        size = {"width": viewport["width"], "height": viewport["height"]}
-        context = await self._browser.new_context(viewport=size, locale=locale, reduced_motion="reduce", **options)
+        context = await self._browser.new_context(
+            viewport={"width": viewport["width"], "height": viewport["height"]},
+            locale=locale,
+            reduced_motion="reduce",
+            **options,
+        )
         self._contexts.append(context)
         context.set_default_timeout(PATIENCE_MS)
         page = await context.new_page()
