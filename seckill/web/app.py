@@ -146,7 +146,7 @@ def _framework(ctx: Context) -> Starlette:
     async def docs(_: Request) -> Response:
         return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
 
-    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings).routes()]
+    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, sandbox=ctx.engine.provider.sandbox).routes()]
     routes += [
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),

@@ -73,7 +73,7 @@ class Content:
 
 
 class Pages:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, sandbox: bool) -> None:
         self._assets = {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
         self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
         facts = {
@@ -81,6 +81,8 @@ class Pages:
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
             "sign_in": settings.sign_in_url,
+            "sandbox": "on" if sandbox else "off",
+            "pay": settings.pay_url,
         }
         facts = {name: html.escape(value) for name, value in facts.items()}
         self._buyer = _shell("buyer.html", facts)

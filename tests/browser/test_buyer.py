@@ -267,3 +267,38 @@ async def test_unknown_sales_and_orders_say_so(visit: Visit, stack: Stack) -> No
     await expect(page.locator(".empty")).to_have_text("There is no such sale.")
     await page.goto(f"{stack.url}/orders/0000000000000#token={stack.token('nobody')}")
     await expect(page.locator(".empty")).to_have_text("You have no such order.")
+
+
+async def shop_takes_money(page: Page, address: str, pay_url: str) -> None:
+    """Says to the page what the server says with another provider."""
+
+    async def changed(route: Route) -> None:
+        answer = await route.fetch()
+        text = (await answer.text()).replace('seckill-sandbox" content="on"', 'seckill-sandbox" content="off"')
+        text = text.replace('seckill-pay" content=""', f'seckill-pay" content="{pay_url}"')
+        await route.fulfill(response=answer, body=text)
+
+    await page.route(address, changed)
+
+
+async def test_the_shop_takes_the_money_where_it_says(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    order_id = await buy(stack, sale, "paula")
+    page = await visit.page()
+    address = f"{stack.url}/orders/{order_id}"
+    await shop_takes_money(page, address, f"{stack.url}/docs?from=page")
+    await page.goto(f"{address}#token={stack.token('paula')}")
+    await page.locator("a[data-action=pay]").click()
+    await page.wait_for_url(f"{stack.url}/docs?from=page&order_id={order_id}")
+
+
+async def test_there_is_no_button_when_the_shop_does_not_say_where(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    order_id = await buy(stack, sale, "nina")
+    page = await visit.page()
+    address = f"{stack.url}/orders/{order_id}"
+    await shop_takes_money(page, address, "")
+    await page.goto(f"{address}#token={stack.token('nina')}")
+    await expect(page.locator(".action")).to_contain_text("The shop takes the payment")
+    await expect(page.locator("[data-action=cancel]")).to_be_visible()
+    assert await page.locator("[data-action=pay]").count() == 0

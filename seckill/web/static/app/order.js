@@ -1,5 +1,6 @@
 // An order that exists: being written, to be paid, or over.
 
+import { meta } from "./api.js";
 import { money, readable, shortDuration, t } from "./i18n.js";
 import { goesOn } from "./live.js";
 import { Steps } from "./panels.js";
@@ -39,9 +40,8 @@ function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
     return html`<div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
   }
   if (order.state === "unpaid") {
-    const price = money(order.price_cents, order.currency);
     return html`<div class="action">
-      <button type="button" class="button primary" data-action="pay" disabled=${busy || late || !armed} onClick=${onPay}>${busy ? t("please_wait") : t("pay", { price })}</button>
+      <${Pay} order=${order} ready=${armed && !busy && !late} busy=${busy} onPay=${onPay} />
       <button type="button" class="link" data-action="cancel" disabled=${busy} onClick=${onCancel}>${t("cancel_order")}</button>
     </div>`;
   }
@@ -49,4 +49,19 @@ function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
     return html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
   }
   return null;
+}
+
+/** In the shop if it has told us where, here in the sandbox only. */
+function Pay({ order, ready, busy, onPay }) {
+  const shop = meta("pay");
+  if (shop === "" && meta("sandbox") !== "on") return html`<p class="notice">${t("pay_at_shop")}</p>`;
+  const label = busy ? t("please_wait") : t("pay", { price: money(order.price_cents, order.currency) });
+  if (shop !== "" && ready) return html`<a class="button primary" data-action="pay" href=${payAddress(shop, order)}>${label}</a>`;
+  return html`<button type="button" class="button primary" data-action="pay" disabled=${!ready} onClick=${onPay}>${label}</button>`;
+}
+
+function payAddress(shop, order) {
+  const target = new URL(shop);
+  target.searchParams.set("order_id", order.order_id);
+  return target.href;
 }

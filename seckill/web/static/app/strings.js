@@ -128,7 +128,7 @@ export const STRINGS = {
   cancel_effect: ["The unit goes back on sale at once, and somebody else may take it.", "商品会立即重新放出，可能被别人抢走。"],
   cancel_yes: ["Yes, cancel it", "确认取消"],
   cancel_no: ["Keep it", "不取消"],
-  pay_at_shop: ["Please pay in the shop: this page takes no real money.", "请在商城付款：本页面不收取真实款项。"],
+  pay_at_shop: ["The shop takes the payment: please pay there. This page shows it by itself.", "请在商城付款，付款后本页面会自动更新。"],
   reconnecting: ["Connecting again…", "正在重新连接…"],
   action_failed: ["That did not work. Nothing has changed; please try again.", "操作没有成功，状态未变，请再试一次。"],
 
