@@ -12,6 +12,7 @@ from tests.browser.visiting import (
     buy,
     buyer,
     in_s,
+    notify,
     operator,
     order_is,
     orders_of,
@@ -302,3 +303,21 @@ async def test_there_is_no_button_when_the_shop_does_not_say_where(visit: Visit,
     await expect(page.locator(".action")).to_contain_text("The shop takes the payment")
     await expect(page.locator("[data-action=cancel]")).to_be_visible()
     assert await page.locator("[data-action=pay]").count() == 0
+
+
+async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_paid(visit: Visit, stack: Stack) -> None:
+    # Two, so that nothing depends on when the gate learns that the first was given back.
+    sale = await stack.create_sale(units=5, limit_per_buyer=2)
+    order_id = await buy(stack, sale, "late")
+    cancelled = await ask(stack, "POST", f"/v1/orders/{order_id}/cancel", buyer(stack, "late"))
+    await notify(stack, cancelled, "paid-late")
+    async with asyncio.timeout(60):
+        while not (await ask(stack, "GET", f"/v1/orders/{order_id}", buyer(stack, "late")))["replaced_by"]:
+            await asyncio.sleep(0.1)
+    page = await visit.page()
+    await page.goto(f"{stack.url}/orders/{order_id}#token={stack.token('late')}")
+    await order_is(page, "cancelled")
+    await expect(page.locator("[data-order-state]")).to_contain_text("has paid for a new one")
+    await expect(page.locator("[data-order-state]")).not_to_contain_text("Nothing was charged")
+    await page.click("text=See the order that is paid")
+    await order_is(page, "paid")

@@ -14,14 +14,13 @@ export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, chi
   const free = order.price_cents === 0;
   const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
   const late = state === "unpaid" && left !== null && left <= 0;
-  const text = late ? t("order_late_text") : t(state === "paid" && free ? "order_free_text" : `order_${state}_text`);
   return html`<div class="panel" data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
           ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}
           ${t(state === "paid" && free ? "order_free_title" : `order_${state}_title`)}
         </p>
-        <p class="result">${text}</p>
+        <p class="result">${explained(order, late)}</p>
       </div>
       <p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.quantity > 1 ? ` · × ${order.quantity}` : ""}</p>
       ${state === "queued" && html`<${Steps} done=${2} />`}
@@ -32,6 +31,12 @@ export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, chi
     </div>
     <${OrderAction} order=${order} late=${late} phase=${phase} armed=${armed} onPay=${onPay} onCancel=${onCancel} />
     ${children}`;
+}
+
+function explained({ state, price_cents: price, replaced_by: other }, late) {
+  if (late) return t("order_late_text");
+  if (other) return t("order_replaced_text");
+  return t(state === "paid" && price === 0 ? "order_free_text" : `order_${state}_text`);
 }
 
 function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
