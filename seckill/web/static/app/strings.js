@@ -180,6 +180,7 @@ export const STRINGS = {
   wrong_time: ["Give a date and a time.", "请填写日期和时间。"],
   wrong_end_before_begin: ["It must end after it begins.", "结束时间必须晚于开始时间。"],
   wrong_end_over: ["This time is already over.", "这个时间已经过去。"],
+  edit_repeating: ["This sale repeats. Its times are changed for this round only, its limit also for those that follow.", "这场秒杀会重复。时间只改本场，限购数量对以后各场也生效。"],
   repeats: ["Repeats: {repeat} ({timezone}).", "重复：{repeat}（{timezone}）。"],
   next_rounds: ["Next rounds: {times}.", "接下来的场次：{times}。"],
 
