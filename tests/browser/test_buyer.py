@@ -321,3 +321,14 @@ async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_p
     await expect(page.locator("[data-order-state]")).not_to_contain_text("Nothing was charged")
     await page.click("text=See the order that is paid")
     await order_is(page, "paid")
+
+
+async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit, stack: Stack) -> None:
+    times = {"begins_at": in_s(-600), "ends_at": in_s(600)}
+    daily = await stack.create_sale(title="Bread", units=1, repeat="daily", timezone="UTC", **times)
+    page = await visit.sale_page(daily, "dora", timezone_id="Asia/Shanghai")
+    await expect(page.locator(".product")).to_contain_text("Every day · next: ")
+    await expect(page.locator(".product")).to_contain_text("GMT+8")
+    once = await visit.sale_page(await stack.create_sale(title="Cake", units=1), "dora")
+    await expect(once.locator("[data-action=buy]")).to_be_enabled()
+    await expect(once.locator(".product")).not_to_contain_text("next:")

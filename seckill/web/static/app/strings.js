@@ -33,6 +33,8 @@ export const STRINGS = {
   unit_and_limit: ["1 unit · {limit} per person", "共 1 件 · 每人限购 {limit} 件"],
   units_and_limit: ["{units} units · {limit} per person", "共 {units} 件 · 每人限购 {limit} 件"],
   from_to: ["{from} to {to}", "{from} 至 {to}"],
+  again: ["Repeats · next: {time}", "会再次开抢 · 下一场：{time}"],
+  again_daily: ["Every day · next: {time}", "每天一场 · 下一场：{time}"],
   begins_in: ["Starts in {time}", "{time} 后开始"],
   begins_in_label: ["Starts in", "距离开始"],
   ends_in_label: ["Ends in", "距离结束"],
