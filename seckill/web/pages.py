@@ -45,6 +45,12 @@ PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+NOWHERE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    '<title>Not found</title><p>There is nothing here. <a href="/">All sales</a></p>'
+    '<p lang="zh-CN">这里什么也没有。<a href="/">全部秒杀</a></p></html>'
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -116,6 +122,11 @@ class Pages:
         ours = request.path_params["version"] == self.version
         cache_control = f"public, max-age={FOR_EVER_S}, immutable" if ours else "no-store"
         return found.answer(request, cache_control, {"X-Content-Type-Options": "nosniff"})
+
+
+def nowhere() -> Response:
+    """For a person who has mistyped an address. Programs get a problem."""
+    return Response(NOWHERE, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
 
 
 def _names(folder: str) -> list[str]:
