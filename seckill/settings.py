@@ -111,6 +111,13 @@ class Settings:
             "Where the buyers' pages send people who are not signed in.",
         ),
     )
+    pay_url: str = field(
+        default="",
+        metadata=_about(
+            kinds.url("http", "https"),
+            "Where the buyers' pages send people to pay, with `order_id` in the query.",
+        ),
+    )
     demo_sign_in: Literal["on", "off"] = field(
         default="off",
         metadata=_about(

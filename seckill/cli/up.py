@@ -30,6 +30,7 @@ from seckill.errors import SettingsError, StartError
 from seckill.ledgers.migrating import migrate, pending
 from seckill.loops import Stop
 from seckill.operator_desk import OperatorDesk
+from seckill.providers import Sandbox
 from seckill.settings import TABLE, Secret, Settings
 from seckill.transports.amqp import check_broker
 from seckill.web.auth import mint_buyer_token
@@ -158,7 +159,7 @@ async def _announce(
     try:
         noted.write_text(address + "\n")
         if not stop.is_set():
-            _greet(settings, address, sale_id, demo=demo)
+            greet(settings, address, sale_id, demo=demo)
         await stop.wait()
     finally:
         if stop.is_set():
@@ -245,7 +246,7 @@ async def _is_open(engine: Engine, sale: Sale, now_ms: int) -> bool:
     return sale.state(now_ms, sold_out) is SaleState.OPEN
 
 
-def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) -> None:
+def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) -> None:
     """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
@@ -267,19 +268,20 @@ def _greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool)
         )
         write(f"  buyer      {token}\n")
         if sale_id is not None:
-            _show_how_to_buy(address, token, sale_id)
+            _show_how_to_buy(address, token, sale_id, sandbox=settings.payment_provider == Sandbox.name)
     if demo and sale_id is None:
         write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
     write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
     sys.stdout.flush()
 
 
-def _show_how_to_buy(address: str, token: str, sale_id: str) -> None:
+def _show_how_to_buy(address: str, token: str, sale_id: str, *, sandbox: bool) -> None:
     write = sys.stdout.write
     bearer = '-H "Authorization: Bearer $TOKEN"'
     write("\nBuy one, then look at the order:\n\n")
     write(f"  TOKEN={token}\n")
     write(f"  curl -i -w '\\n' -X POST {address}/v1/sales/{sale_id}/orders {bearer}\n")
     write(f"  curl -w '\\n' {address}/v1/orders {bearer}\n")
-    write("\nPay for it, with the order_id that you got in place of ORDER (a sandbox: no money moves):\n\n")
-    write(f"    curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")
+    if sandbox:
+        write("\nPay for it, with the order_id that you got in place of ORDER (a sandbox: no money moves):\n\n")
+        write(f"    curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")

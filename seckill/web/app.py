@@ -33,7 +33,7 @@ from seckill.web.claim import ClaimRoute
 from seckill.web.context import Context, context
 from seckill.web.demo import signs_anybody_in
 from seckill.web.openapi import document
-from seckill.web.pages import Pages
+from seckill.web.pages import Pages, nowhere
 from seckill.web.problems import Problem, not_found
 from seckill.web.rates import Rates
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
@@ -146,7 +146,7 @@ def _framework(ctx: Context) -> Starlette:
     async def docs(_: Request) -> Response:
         return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
 
-    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings).routes()]
+    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, sandbox=ctx.engine.provider.sandbox).routes()]
     routes += [
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
@@ -193,13 +193,15 @@ async def _problem(_: Request, error: Exception) -> Response:
     return error.response()
 
 
-async def _http_exception(_: Request, error: Exception) -> Response:
+async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         problem = Problem(405, "method_not_allowed", "This address does not answer that method.")
         response = problem.response()
         response.headers.update(error.headers or {})
         return response
+    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/"):
+        return nowhere()
     return not_found().response()
 
 

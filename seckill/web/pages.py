@@ -45,6 +45,12 @@ PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+NOWHERE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    '<title>Not found</title><p>There is nothing here. <a href="/">All sales</a></p>'
+    '<p lang="zh-CN">这里什么也没有。<a href="/">全部秒杀</a></p></html>'
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -73,7 +79,7 @@ class Content:
 
 
 class Pages:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, sandbox: bool) -> None:
         self._assets = {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
         self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
         facts = {
@@ -81,6 +87,8 @@ class Pages:
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
             "sign_in": settings.sign_in_url,
+            "sandbox": "on" if sandbox else "off",
+            "pay": settings.pay_url,
         }
         facts = {name: html.escape(value) for name, value in facts.items()}
         self._buyer = _shell("buyer.html", facts)
@@ -114,6 +122,11 @@ class Pages:
         ours = request.path_params["version"] == self.version
         cache_control = f"public, max-age={FOR_EVER_S}, immutable" if ours else "no-store"
         return found.answer(request, cache_control, {"X-Content-Type-Options": "nosniff"})
+
+
+def nowhere() -> Response:
+    """For a person who has mistyped an address. Programs get a problem."""
+    return Response(NOWHERE, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
 
 
 def _names(folder: str) -> list[str]:

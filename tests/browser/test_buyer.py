@@ -12,6 +12,7 @@ from tests.browser.visiting import (
     buy,
     buyer,
     in_s,
+    notify,
     operator,
     order_is,
     orders_of,
@@ -267,3 +268,67 @@ async def test_unknown_sales_and_orders_say_so(visit: Visit, stack: Stack) -> No
     await expect(page.locator(".empty")).to_have_text("There is no such sale.")
     await page.goto(f"{stack.url}/orders/0000000000000#token={stack.token('nobody')}")
     await expect(page.locator(".empty")).to_have_text("You have no such order.")
+
+
+async def shop_takes_money(page: Page, address: str, pay_url: str) -> None:
+    """Says to the page what the server says with another provider."""
+
+    async def changed(route: Route) -> None:
+        answer = await route.fetch()
+        text = (await answer.text()).replace('seckill-sandbox" content="on"', 'seckill-sandbox" content="off"')
+        text = text.replace('seckill-pay" content=""', f'seckill-pay" content="{pay_url}"')
+        await route.fulfill(response=answer, body=text)
+
+    await page.route(address, changed)
+
+
+async def test_the_shop_takes_the_money_where_it_says(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    order_id = await buy(stack, sale, "paula")
+    page = await visit.page()
+    address = f"{stack.url}/orders/{order_id}"
+    await shop_takes_money(page, address, f"{stack.url}/docs?from=page")
+    await page.goto(f"{address}#token={stack.token('paula')}")
+    await page.locator("a[data-action=pay]").click()
+    await page.wait_for_url(f"{stack.url}/docs?from=page&order_id={order_id}")
+
+
+async def test_there_is_no_button_when_the_shop_does_not_say_where(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    order_id = await buy(stack, sale, "nina")
+    page = await visit.page()
+    address = f"{stack.url}/orders/{order_id}"
+    await shop_takes_money(page, address, "")
+    await page.goto(f"{address}#token={stack.token('nina')}")
+    await expect(page.locator(".action")).to_contain_text("The shop takes the payment")
+    await expect(page.locator("[data-action=cancel]")).to_be_visible()
+    assert await page.locator("[data-action=pay]").count() == 0
+
+
+async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_paid(visit: Visit, stack: Stack) -> None:
+    # Two, so that nothing depends on when the gate learns that the first was given back.
+    sale = await stack.create_sale(units=5, limit_per_buyer=2)
+    order_id = await buy(stack, sale, "late")
+    cancelled = await ask(stack, "POST", f"/v1/orders/{order_id}/cancel", buyer(stack, "late"))
+    await notify(stack, cancelled, "paid-late")
+    async with asyncio.timeout(60):
+        while not (await ask(stack, "GET", f"/v1/orders/{order_id}", buyer(stack, "late")))["replaced_by"]:
+            await asyncio.sleep(0.1)
+    page = await visit.page()
+    await page.goto(f"{stack.url}/orders/{order_id}#token={stack.token('late')}")
+    await order_is(page, "cancelled")
+    await expect(page.locator("[data-order-state]")).to_contain_text("has paid for a new one")
+    await expect(page.locator("[data-order-state]")).not_to_contain_text("Nothing was charged")
+    await page.click("text=See the order that is paid")
+    await order_is(page, "paid")
+
+
+async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit, stack: Stack) -> None:
+    times = {"begins_at": in_s(-600), "ends_at": in_s(600)}
+    daily = await stack.create_sale(title="Bread", units=1, repeat="daily", timezone="UTC", **times)
+    page = await visit.sale_page(daily, "dora", timezone_id="Asia/Shanghai")
+    await expect(page.locator(".product")).to_contain_text("Every day · next: ")
+    await expect(page.locator(".product")).to_contain_text("GMT+8")
+    once = await visit.sale_page(await stack.create_sale(title="Cake", units=1), "dora")
+    await expect(once.locator("[data-action=buy]")).to_be_enabled()
+    await expect(once.locator(".product")).not_to_contain_text("next:")

@@ -42,7 +42,7 @@ async def test_only_the_admin_key_opens_it_and_it_stays_in_the_tab(visit: Visit,
 
 async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit: Visit, stack: Stack) -> None:
     page = await visit.console()
-    await page.get_by_role("button", name="New sale").click()
+    await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("x" * 201)
     await form.locator("[name=units]").fill("abc")
@@ -76,7 +76,7 @@ async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit:
 
 async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: Stack) -> None:
     page = await visit.console()
-    await page.get_by_role("button", name="New sale").click()
+    await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Breakfast")
     await form.locator("[name=repeat]").fill("every now and then")
@@ -87,6 +87,20 @@ async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: St
     await expect(page.locator(".view h1")).to_have_text("Breakfast")
     await expect(page.locator(".view-head")).to_contain_text("Repeats: daily")
     await expect(page.locator(".view-head")).to_contain_text("Next rounds: ")
+    await page.get_by_role("button", name="Edit").click()
+    await expect(form).to_contain_text("for this round only")
+
+
+async def test_many_sales_leave_what_stands_below_them_in_sight(visit: Visit, stack: Stack) -> None:
+    for number in range(10):
+        await stack.create_sale(title=f"Spoon {number}", units=1)
+    page = await visit.console()
+    await page.set_viewport_size({"width": 1440, "height": 640})
+    await expect(page.locator(".sale-list li")).not_to_have_count(0)
+    await expect(page.get_by_role("button", name="Sign out")).to_be_in_viewport(ratio=1)
+    hidden = "(list) => list.scrollHeight - list.clientHeight"
+    assert await page.locator("nav:has(.sale-list)").evaluate(hidden) > 0
+    assert await page.locator("aside").evaluate(hidden) == 0
 
 
 async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit, stack: Stack) -> None:

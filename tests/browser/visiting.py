@@ -1,8 +1,10 @@
 """What a test does in a browser."""
 
 import contextlib
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +14,9 @@ from urllib.parse import urlsplit
 import httpx2
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
+from seckill.embedded.data_folder import read_secrets
+from seckill.secrecy import Secret
+from seckill.signing import HEADER, signature
 from tests.e2e.stack import Stack
 
 # Of a busy machine. Nothing here waits that long when all is well.
@@ -56,6 +61,18 @@ async def buy(stack: Stack, sale: dict[str, Any], user: str) -> str:
     accepted = await ask(stack, "POST", f"/v1/sales/{sale['id']}/orders", buyer(stack, user))
     await ask(stack, "GET", f"/v1/orders/{accepted['order_id']}?wait=30", buyer(stack, user))
     return str(accepted["order_id"])
+
+
+async def notify(stack: Stack, order: dict[str, Any], payment_id: str) -> None:
+    """The shop's payment side says that it has the money for this order."""
+    secrets = read_secrets(stack.data)
+    assert secrets is not None
+    fields = {"payment_id": payment_id, **{name: order[name] for name in ("order_id", "currency")}}
+    body = json.dumps(fields | {"amount_cents": order["price_cents"]}).encode()
+    headers = {HEADER: signature(Secret(secrets.payment_secret), body, int(time.time()))}
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
+        response = await http.post("/v1/payments/callback", content=body, headers=headers)
+    assert response.status_code in (200, 202), response.text
 
 
 def in_s(seconds: float) -> str:

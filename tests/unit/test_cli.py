@@ -15,6 +15,8 @@ import pytest
 
 from seckill.cli import app, main
 from seckill.cli.printing import instant
+from seckill.cli.up import greet
+from seckill.settings import Secret, Settings
 
 KEY = "kR7tq2Zx9vLm4Wp8"
 
@@ -294,3 +296,14 @@ def test_a_token_is_made_without_web_server_and_database() -> None:
 def test_times_are_short() -> None:
     assert instant("2026-11-15T20:41:05.123Z") == "2026-11-15 20:41:05Z"
     assert instant("2026-11-16T04:41:05+08:00") == "2026-11-15 20:41:05Z"
+
+
+@pytest.mark.parametrize(("provider", "pays_here"), [("sandbox", True), ("callback", False)])
+def test_up_shows_how_to_pay_only_where_that_pays(
+    provider: str, pays_here: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(admin_key=Secret(KEY), jwt_secret=Secret(KEY * 2), payment_provider=provider)
+    greet(settings, "http://127.0.0.1:8000", "SALE", demo=True)
+    shown = capsys.readouterr().out
+    assert "/v1/sales/SALE/orders" in shown
+    assert ("/pay " in shown, "sandbox" in shown) == (pays_here, pays_here)

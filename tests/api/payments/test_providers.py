@@ -87,6 +87,23 @@ async def test_with_callback_no_button_pays(shop: Shop, settings: Settings) -> N
         assert (await real.notify(order_id)).json()["state"] == "paid"
 
 
+@pytest.mark.parametrize(
+    ("provider", "pay_url", "sandbox", "shown"),
+    [
+        ("sandbox", "", "on", ""),
+        ("callback", "", "off", ""),
+        ("callback", "https://shop.example.com/pay?from=a&b=1", "off", "https://shop.example.com/pay?from=a&amp;b=1"),
+    ],
+)
+async def test_the_page_knows_where_to_pay(
+    shop: Shop, settings: Settings, provider: str, pay_url: str, sandbox: str, shown: str
+) -> None:
+    async with opened(shop, settings, payment_provider=provider, pay_url=pay_url) as real:
+        shell = (await real.node.http.get("/orders/ANY")).text
+    assert f'<meta name="seckill-sandbox" content="{sandbox}">' in shell
+    assert f'<meta name="seckill-pay" content="{shown}">' in shell
+
+
 async def test_refunds_are_asked_for_until_they_are_done(shop: Shop, settings: Settings, side: PaymentSide) -> None:
     side.statuses = [500, 302, 404]
     async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:

@@ -72,6 +72,12 @@ export function time(ms, nowMs) {
   return new Intl.DateTimeFormat(locale(), today ? CLOCK : { ...year, ...DATE, ...CLOCK }).format(at);
 }
 
+/** The zone in which times are shown, as people call it: GMT+8. */
+export function zone(ms) {
+  const parts = new Intl.DateTimeFormat(locale(), { timeZoneName: "short" }).formatToParts(ms);
+  return parts.find((part) => part.type === "timeZoneName").value;
+}
+
 export const dateTime = (ms) =>
   new Intl.DateTimeFormat(locale(), { year: "numeric", ...DATE, ...CLOCK, fractionalSecondDigits: 3 }).format(ms);
 

@@ -1,5 +1,6 @@
 // An order that exists: being written, to be paid, or over.
 
+import { meta } from "./api.js";
 import { money, readable, shortDuration, t } from "./i18n.js";
 import { goesOn } from "./live.js";
 import { Steps } from "./panels.js";
@@ -13,14 +14,13 @@ export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, chi
   const free = order.price_cents === 0;
   const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
   const late = state === "unpaid" && left !== null && left <= 0;
-  const text = late ? t("order_late_text") : t(state === "paid" && free ? "order_free_text" : `order_${state}_text`);
   return html`<div class="panel" data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
           ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}
           ${t(state === "paid" && free ? "order_free_title" : `order_${state}_title`)}
         </p>
-        <p class="result">${text}</p>
+        <p class="result">${explained(order, late)}</p>
       </div>
       <p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.quantity > 1 ? ` · × ${order.quantity}` : ""}</p>
       ${state === "queued" && html`<${Steps} done=${2} />`}
@@ -33,15 +33,20 @@ export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, chi
     ${children}`;
 }
 
+function explained({ state, price_cents: price, replaced_by: other }, late) {
+  if (late) return t("order_late_text");
+  if (other) return t("order_replaced_text");
+  return t(state === "paid" && price === 0 ? "order_free_text" : `order_${state}_text`);
+}
+
 function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
   const busy = phase.kind === "pay" || phase.kind === "cancel";
   if (order.state === "queued") {
     return html`<div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
   }
   if (order.state === "unpaid") {
-    const price = money(order.price_cents, order.currency);
     return html`<div class="action">
-      <button type="button" class="button primary" data-action="pay" disabled=${busy || late || !armed} onClick=${onPay}>${busy ? t("please_wait") : t("pay", { price })}</button>
+      <${Pay} order=${order} ready=${armed && !busy && !late} busy=${busy} onPay=${onPay} />
       <button type="button" class="link" data-action="cancel" disabled=${busy} onClick=${onCancel}>${t("cancel_order")}</button>
     </div>`;
   }
@@ -49,4 +54,19 @@ function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
     return html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
   }
   return null;
+}
+
+/** In the shop if it has told us where, here in the sandbox only. */
+function Pay({ order, ready, busy, onPay }) {
+  const shop = meta("pay");
+  if (shop === "" && meta("sandbox") !== "on") return html`<p class="notice">${t("pay_at_shop")}</p>`;
+  const label = busy ? t("please_wait") : t("pay", { price: money(order.price_cents, order.currency) });
+  if (shop !== "" && ready) return html`<a class="button primary" data-action="pay" href=${payAddress(shop, order)}>${label}</a>`;
+  return html`<button type="button" class="button primary" data-action="pay" disabled=${!ready} onClick=${onPay}>${label}</button>`;
+}
+
+function payAddress(shop, order) {
+  const target = new URL(shop);
+  target.searchParams.set("order_id", order.order_id);
+  return target.href;
 }

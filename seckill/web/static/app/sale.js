@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call, meta } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
-import { money, stock, t, time } from "./i18n.js";
+import { money, stock, t, time, zone } from "./i18n.js";
 import { goesOn, isNewer, watch } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
 import { act, answered, claim, press, pressOf } from "./press.js";
@@ -98,7 +98,8 @@ function Product({ sale, children }) {
   useEffect(() => {
     document.title = sale.title;
   });
-  const period = t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) });
+  const begins = Date.parse(sale.begins_at);
+  const period = t("from_to", { from: time(begins, now), to: time(Date.parse(sale.ends_at), now) });
   return html`<article class="product">
     <${Cover} seed=${sale.id} />
     <div class="product-text">
@@ -107,10 +108,16 @@ function Product({ sale, children }) {
         <p class="price">${money(sale.price_cents, sale.currency)}</p>
       </div>
       <p class="facts">${stock(sale)}</p>
-      <p class="facts">${period}</p>
+      <p class="facts">${period} ${zone(begins)}</p>
+      ${sale.next_rounds.length > 0 && html`<p class="facts">${repetition(sale, now)}</p>`}
       ${children}
     </div>
   </article>`;
+}
+
+function repetition({ repeat, next_rounds: [next] }, now) {
+  const values = { time: time(Date.parse(next), now) };
+  return t(repeat === "daily" ? "again_daily" : "again", values);
 }
 
 function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {

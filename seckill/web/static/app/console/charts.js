@@ -2,6 +2,7 @@
 
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { useEffect, useRef } from "../../vendor/preact/hooks.mjs";
+import { nowMs } from "../clock.js";
 import { currentLanguage, t } from "../i18n.js";
 import { html } from "../ui.js";
 
@@ -68,7 +69,7 @@ function options(width, colour) {
     legend: { show: false },
     cursor: { sync: { key: "console" }, y: false, points: { size: 6 }, drag: { setScale: false } },
     scales: {
-      x: { range: (_, low, high) => [Math.min(low ?? 0, (high ?? 0) - SPAN_S_MIN), high ?? SPAN_S_MIN] },
+      x: { range: (_, low, high) => span(low, high ?? nowMs() / 1000) },
       y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] },
     },
     axes: [
@@ -78,6 +79,8 @@ function options(width, colour) {
     series: [{}, { stroke: line, width: 2, fill: `${line}22`, points: { show: false } }],
   };
 }
+
+const span = (low, high) => [Math.min(low ?? high, high - SPAN_S_MIN), high];
 
 function clock(seconds) {
   const at = new Date(seconds * 1000);

@@ -117,6 +117,7 @@ export function SaleForm({ sale = null, repeats, onDone, onClose }) {
     name=${name} value=${values[name]} wrong=${wrong[name]} attributes=${attributes}
     onInput=${(event) => setValues((known) => ({ ...known, [name]: event.target.value }))} />`;
   return html`<form class="sale-form" novalidate onSubmit=${submit}>
+    ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
     ${field("title", { autofocus: true })}
     ${sale === null && field("units", { inputmode: "numeric" })}
     ${field("limit_per_buyer", { inputmode: "numeric" })}
