@@ -213,7 +213,10 @@ def _figures(name: str, checked: dict[str, int]) -> str:
 @asynccontextmanager
 async def open_auditor(settings: Settings, *, every_round: bool = False) -> AsyncIterator[Auditor]:
     if not settings.redis_url or not settings.database_url:
-        raise StartError("There is nothing to audit: set SECKILL_REDIS_URL and SECKILL_DATABASE_URL.")
+        raise StartError(
+            f"There is nothing to audit: no data in {settings.data_dir.absolute()}. Set SECKILL_DATA_DIR to the folder "
+            "of `seckill up`, or SECKILL_REDIS_URL and SECKILL_DATABASE_URL."
+        )
     ledger = LedgerReader(settings.database_url)
     gate = GateReader(settings.redis_url)
     try:

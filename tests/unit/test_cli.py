@@ -15,6 +15,8 @@ import pytest
 
 from seckill.cli import app, main
 from seckill.cli.printing import instant
+from seckill.cli.up import _token_command
+from seckill.settings import Settings
 
 KEY = "kR7tq2Zx9vLm4Wp8"
 
@@ -278,6 +280,28 @@ def test_every_command_says_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     for command in set(app) - {"--help", "-h", "--version"}:
         assert re.search(rf"^\W*{command} +[A-Z]", printed, re.MULTILINE), command
     assert "--debug" in printed
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_where_nothing_is_it_says_where_it_looked(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"seckill: There is nothing to audit: no data in {tmp_path / '.seckill'}.")
+    assert "SECKILL_DATA_DIR" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [
+        (".seckill", "seckill token admin"),
+        ("other", "SECKILL_DATA_DIR={there}/other seckill token admin"),
+        ("an other", "SECKILL_DATA_DIR='{there}/an other' seckill token admin"),
+    ],
+)
+def test_the_command_that_shows_the_admin_key_finds_it(folder: str, command: str, tmp_path: Path) -> None:
+    assert _token_command(Settings(data_dir=tmp_path / folder)) == command.format(there=tmp_path)
 
 
 def test_a_token_is_made_without_web_server_and_database() -> None:
