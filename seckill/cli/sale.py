@@ -21,8 +21,9 @@ Ends = Annotated[
     Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given."),
 ]
 RoundOption = Annotated[
-    str | None, Parameter(name="--round", help="Where the units of another round are than of the current one.")
+    str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
 ]
+ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "timezone", "next_rounds")
 # In the order in which a unit passes through them. They add up to the total.
 PLACES = ("available", "queued", "unpaid", "paid", "returning", "dead")
@@ -115,14 +116,19 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
-    """One sale, and where every unit of its round is."""
+    """One sale, its last rounds, and where every unit of its round is."""
     sale = call("GET", _path(sale_id), url=url, public=True)
     query = "" if round_ is None else f"?round={quote(round_, safe='')}"
+    rounds = call("GET", f"{_path(sale_id)}/rounds{query}", url=url)["rounds"]
     custody = call("GET", f"{_path(sale_id)}/custody{query}", url=url)
+    if round_ is not None:
+        sale |= rounds[0]
     if as_json:
-        print_json(sale | {"custody": custody})
+        print_json(sale | {"rounds": rounds[:ROUNDS_SHOWN], "custody": custody})
         return
     _print_one(sale, as_json)
+    if round_ is None and sale["repeat"] is not None:
+        _print_rounds(rounds[:ROUNDS_SHOWN])
     _print_custody(custody)
 
 
@@ -192,6 +198,16 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
 def _lines(value: object) -> str:
     """Of a list, one in each line."""
     return "\n".join(instant(each) for each in value) if isinstance(value, list) else str(value)
+
+
+def _print_rounds(rounds: list[dict[str, Any]]) -> None:
+    listed = table("round", "state", "units", "begins", "ends")
+    for each in rounds:
+        begins, ends = instant(each["begins_at"]), instant(each["ends_at"])
+        listed.add_row(escape(each["round"]), _state(each), str(each["units"]), begins, ends)
+    output = console()
+    output.print("\nThe last rounds; `--round ROUND` shows one of them:\n")
+    output.print(listed)
 
 
 def _print_custody(custody: dict[str, Any]) -> None:

@@ -25,12 +25,14 @@ class Recorder(http.server.BaseHTTPRequestHandler):
     """Answers as it is told and keeps what it was asked."""
 
     answer: tuple[int, dict[str, Any]]
+    others: dict[str, dict[str, Any]] = {}  # noqa: RUF012 (what is answered where the path ends like that)
     asked: list[tuple[str, str, str | None, Any]]
 
     def _respond(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         self.asked.append((self.command, self.path, self.headers["Authorization"], json.loads(body or b"null")))
         status, content = self.answer
+        content = self.others.get(self.path.partition("?")[0].rpartition("/")[2], content)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(content).encode())
@@ -131,14 +133,21 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, asked = api[0], api[1].asked
-    api[1].answer = (200, SALE | CUSTODY)
+    earlier = {"round": "5", "state": "ended", "units": 20, "limit_per_buyer": 3}
+    earlier |= {"begins_at": "2026-11-17T02:00:00.000Z", "ends_at": "2026-11-17T03:00:00.000Z"}
+    api[1].answer = (200, SALE)
+    api[1].others = {"custody": CUSTODY, "rounds": {"rounds": [earlier] + [earlier | {"round": "4"}] * 7}}
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
     assert [(path, key) for _, path, key, _ in asked] == [
         ("/v1/sales/SALE", None),
+        ("/v1/sales/SALE/rounds?round=5", f"Bearer {KEY}"),
         ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
     ]
     printed = capsys.readouterr().out
+    assert re.search(r"state +ended", printed), "of that round, not of the current one"
+    assert re.search(r"units +20", printed)
+    assert "The last rounds" not in printed
     assert re.search(r"next_rounds +2026-11-20 02:00:00Z *\n +2026-11-21 02:00:00Z", printed)
     told = printed[printed.index("Where every unit") :].splitlines()
     assert told[2:10] == [
@@ -152,6 +161,11 @@ def test_a_sale_that_repeats_and_where_its_units_are(
         "  total     1000",
     ]
     assert told[-1] == "The next unpaid order is over at 2026-11-19 02:10:00Z."
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--url", url) in (None, 0)
+    printed = capsys.readouterr().out
+    assert re.search(r"state +open", printed)
+    assert re.search(r"5 +ended +20 +2026-11-17 02:00:00Z +2026-11-17 03:00:00Z", printed)
+    assert len(re.findall(r"4 +ended +20", printed)) == 4, "the last five"
     assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
     document = json.loads(capsys.readouterr().out)
     assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
