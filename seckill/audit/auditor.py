@@ -129,7 +129,8 @@ class Auditor:
         if self._monotonic() >= self._progress_at_s:
             self._progress = Notes()
             await judge_progress(self._readings, self._ledger, self._progress)
-            self._progress_at_s = self._monotonic() + (0.0 if self._progress.findings else PROGRESS_EVERY_S)
+            told = not (self._progress.findings or self._progress.unsure)
+            self._progress_at_s = self._monotonic() + (PROGRESS_EVERY_S if told else 0.0)
         notes.take(self._progress)
 
     async def _take_readings(self) -> list[Reading]:
@@ -204,10 +205,15 @@ _LOOKED_AT = {
     "lost": ("buyers", "entries"),
     "queue": ("entries",),
 }
+_ONE = {"rounds": "round", "buyers": "buyer", "entries": "entry", "orders": "order"}
 
 
 def _figures(name: str, checked: dict[str, int]) -> str:
-    return ", ".join(f"{checked.get(what, 0):,} {what}" for what in _LOOKED_AT.get(name, ("orders",)))
+    return ", ".join(_counted(checked.get(what, 0), what) for what in _LOOKED_AT.get(name, ("orders",)))
+
+
+def _counted(many: int, what: str) -> str:
+    return f"{many:,} {_ONE[what] if many == 1 else what}"
 
 
 @asynccontextmanager

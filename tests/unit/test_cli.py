@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from seckill.audit.report import Units
 from seckill.cli import app, main
+from seckill.cli.audit import _sold
 from seckill.cli.printing import instant
 from seckill.cli.up import _token_command
 from seckill.settings import Settings
@@ -316,6 +318,17 @@ def test_where_nothing_is_it_says_where_it_looked(
 )
 def test_the_command_that_shows_the_admin_key_finds_it(folder: str, command: str, tmp_path: Path) -> None:
     assert _token_command(Settings(data_dir=tmp_path / folder)) == command.format(there=tmp_path)
+
+
+def test_the_line_of_the_audit_tells_of_rounds_that_are_on_first() -> None:
+    def units(round_id: int, *, on: bool) -> Units:
+        return Units(round_id=round_id, sale_id=1, on=on, total=9, available=9, queued=0, live=0, returning=0)
+
+    rounds = [units(number, on=number in (2, 3)) for number in range(1, 9)]
+    told = _sold(rounds).split(" · ")
+    assert [each.split(":")[0] for each in told] == [*(f"round {n}" for n in (3, 2, 8, 7, 6)), "… and 3 more rounds"]
+    assert _sold(rounds[:1]) == "round 1: 0 of 9 sold"
+    assert _sold(rounds[:6]).endswith(" · … and 1 more round")
 
 
 def test_a_token_is_made_without_web_server_and_database() -> None:
