@@ -1,24 +1,28 @@
 """The operator's hand, over the API: one set of checks for everybody."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Any
 from urllib.parse import quote
-from zoneinfo import ZoneInfo, available_timezones
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.client import call
-from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, moment
 from seckill.cli.printing import console, instant, print_json, table
+from seckill.errors import SeckillError
+from seckill.recurrence import BadRecurrence, zone_of
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
-Begins = Annotated[datetime | None, Parameter(help=f"When it begins, {_WRITTEN} Now, if not given.")]
+Begins = Annotated[datetime | None, Parameter(converter=moment, help=f"When it begins, {_WRITTEN} Now, if not given.")]
 Ends = Annotated[
     datetime | None,
-    Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given."),
+    Parameter(
+        converter=moment,
+        help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given.",
+    ),
 ]
 RoundOption = Annotated[
     str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
@@ -74,8 +78,9 @@ def create(
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
     """
-    begins_at = _aware(begins, timezone) or datetime.now(UTC)
-    ends_at = _aware(ends, timezone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
+    zone = _zone(timezone)
+    begins_at = _aware(begins, zone) or datetime.now(UTC)
+    ends_at = _aware(ends, zone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
     body: dict[str, Any] = {
         "title": title,
         "units": units,
@@ -166,12 +171,15 @@ def _path(sale_id: str) -> str:
     return f"/v1/sales/{quote(sale_id, safe='')}"
 
 
-def _aware(instant: datetime | None, timezone: str) -> datetime | None:
-    if instant is None or instant.tzinfo is not None:
-        return instant
-    # Which zones there are is for the API to say.
-    zone = ZoneInfo(timezone) if timezone in available_timezones() else UTC
-    return instant.replace(tzinfo=zone)
+def _zone(timezone: str) -> tzinfo:
+    try:
+        return zone_of(timezone)
+    except BadRecurrence as error:
+        raise SeckillError(f"--timezone: {error}.") from None
+
+
+def _aware(instant: datetime | None, zone: tzinfo) -> datetime | None:
+    return instant if instant is None or instant.tzinfo is not None else instant.replace(tzinfo=zone)
 
 
 def _state(sale: dict[str, Any]) -> str:
@@ -190,6 +198,8 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
         if name in ("price_cents", "currency", "server_time") or (sale["repeat"] is None and name in _OF_REPEATING):
             continue
+        if name == "next_rounds" and not value:
+            value = "none: it is closed, and its repetition has ended" if sale["state"] == "ended" else "none"
         shown = value if name == "state" else escape(_lines(value))
         facts.add_row(f"[bold]{name}[/]", shown)
     console().print(facts)

@@ -173,6 +173,15 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
 
 
+def test_a_repetition_that_was_closed_says_so(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api[1].answer = (200, SALE | {"state": "ended", "next_rounds": []})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "close", "SALE", "--url", api[0]) in (None, 0)
+    assert re.search(r"next_rounds +none: it is closed, and its repetition has ended", capsys.readouterr().out)
+
+
 def test_a_time_without_an_offset_is_in_the_time_zone(
     api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -200,6 +209,18 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
         (["migrate"], "Set SECKILL_DATABASE_URL."),
         (["token", "buyer", "alice", "--hours", "0"], "--hours must be above 0 and at most 744."),
         (["token", "buyer", "alice", "--hours", "nan"], "--hours must be above 0 and at most 744."),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", ""],
+            '--timezone: "" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", "Asia/Shangai"],
+            '--timezone: "Asia/Shangai" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--begins", "tomorrow"],
+            'Invalid value for --begins: "tomorrow" is not a time; write it like 2026-11-20T10:00:00+08:00.',
+        ),
         (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
         (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
         (
