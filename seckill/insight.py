@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from seckill.domain import Sale
 from seckill.letters import Letter
 from seckill.numbers import OrderNumber
 
@@ -76,6 +77,9 @@ class History(Protocol):
 
     async def events(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Event]]:
         """Every event of these orders, in their order."""
+
+    async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
+        """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
 
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
         """What could not be written at first, or at all."""

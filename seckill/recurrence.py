@@ -28,7 +28,14 @@ ZONE_LENGTH_MAX = 64
 CHECKED_MS = 5 * 366 * 86_400_000
 CHECKED_MAX = 500
 
-_FIELDS = 5
+# What may be in each of the five fields, by the names that they have in errors.
+_FIELDS = {
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day-of-month": "1 to 31, as far as the months have them, and L is the last",
+    "month": "1 to 12, or JAN to DEC",
+    "day-of-week": "0 to 7, or SUN to SAT",
+}
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
 # In the system's folder of zones, and yet no zone that another machine would know.
@@ -53,7 +60,7 @@ class Recurrence:
     def after(self, ms: int) -> Iterator[int]:
         """When windows begin, from the first that is later than this instant. Raises BadRecurrence at the first."""
         ms = max(ms, self.begins_ms - 1)
-        zone = _zone(self.timezone)
+        zone = zone_of(self.timezone)
         found = self._daily(ms, zone) if self.repeat == DAILY else self._cron(ms, zone)
         for begins_ms in found:
             # In an hour that comes twice, cron by fixed times looks back to its first time.
@@ -67,7 +74,7 @@ class Recurrence:
 
     def check(self) -> None:
         """Raises BadRecurrence if it cannot be."""
-        _zone(self.timezone)
+        zone_of(self.timezone)
         if len(self.repeat) > REPEAT_LENGTH_MAX:
             raise BadRecurrence("repeat", f"must not be longer than {REPEAT_LENGTH_MAX} characters")
         first_ms = next(self.after(self.begins_ms - 1), None)
@@ -90,14 +97,14 @@ class Recurrence:
             day += _DAY
 
     def _cron(self, after_ms: int, zone: ZoneInfo) -> Iterator[int]:
-        if len(self.repeat.split()) != _FIELDS:
+        if len(self.repeat.split()) != len(_FIELDS):
             raise BadRecurrence(
                 "repeat", "must be daily, or cron with five fields: minute hour day-of-month month day-of-week"
             )
         try:
             times = CronSim(self.repeat, _local(after_ms, zone))
         except CronSimError as error:
-            raise BadRecurrence("repeat", f"is not cron that can come true ({error})") from None
+            raise BadRecurrence("repeat", _wrong_field(self.repeat, str(error))) from None
         return (_to_ms(instant) for instant in times)
 
 
@@ -106,11 +113,18 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones() - _NO_ZONES)
 
 
-def _zone(name: str) -> ZoneInfo:
+def zone_of(name: str) -> ZoneInfo:
     # By the list, so that no name is ever taken for a path.
     if name not in _zones():
-        raise BadRecurrence("timezone", "is not a time zone such as Asia/Shanghai")
+        raise BadRecurrence("timezone", f'"{name}" is not a time zone; write it like Asia/Shanghai')
     return ZoneInfo(name)
+
+
+def _wrong_field(repeat: str, error: str) -> str:
+    for text, (name, range_) in zip(repeat.split(), _FIELDS.items(), strict=True):
+        if error == f"Bad {name}":
+            return f'its {name} cannot be "{text}"; it goes from {range_}'
+    return f"is not cron that can come true ({error})"
 
 
 def _local(ms: int, zone: ZoneInfo) -> datetime:

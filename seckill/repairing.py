@@ -48,6 +48,8 @@ _REBUILD = {
     ("orders", "content"),
 }
 _RECOUNT = {("counters", "sold"), ("counters", "written"), ("counters", "impossible")}
+# Of these, what the ledger counts is one side: while that is wrong, they say nothing about the gate.
+_BY_COUNTERS = {("admission", "behind"), ("give_back", "ahead")}
 _ADVICE = {
     "counters": "They are set to what the orders add up to as soon as no order of the round is in doubt.",
     "give_back": "The gate is rebuilt as soon as the order is no longer in doubt.",
@@ -94,12 +96,7 @@ class Repair:
         mended: set[tuple[object, ...]] = set()
         for place, findings in by_round.items():
             mended |= self._plan_orders(place, findings, teller, plan)
-            doubtful = _doubtful(findings)
-            wrong = [
-                finding
-                for finding in findings
-                if (finding.invariant, finding.kind) in _REBUILD and finding.number not in doubtful
-            ]
+            wrong = _of_gate(findings)
             if wrong:
                 rebuilds.setdefault(place, wrong[0].says)
         mended |= self._plan_waiting(report, plan)
@@ -119,7 +116,9 @@ class Repair:
         mended: set[tuple[object, ...]] = set()
         # With a row gone or changed by hand, the counters may be all that still tells of it.
         if kinds & _RECOUNT and ("lost", "row_gone") not in kinds and not _doubtful(findings):
-            mended |= {finding.key for finding in findings if (finding.invariant, finding.kind) in _RECOUNT}
+            # What is still so with the right counters is found by the next look.
+            settled = _RECOUNT | _BY_COUNTERS
+            mended |= {finding.key for finding in findings if (finding.invariant, finding.kind) in settled}
             plan.steps.append(
                 Step(
                     f"Set the counters of round {place[0]} in the ledger to what its orders add up to.",
@@ -290,6 +289,18 @@ class Repair:
                 pass
         except SeckillError as error:
             log.warning("not all that is queued could be written", reason=str(error))
+
+
+def _of_gate(findings: Sequence[Finding]) -> list[Finding]:
+    """What a rebuild of the gate would mend."""
+    doubtful = _doubtful(findings)
+    kinds = {(finding.invariant, finding.kind) for finding in findings}
+    wanted = _REBUILD - _BY_COUNTERS if kinds & _RECOUNT else _REBUILD
+    return [
+        finding
+        for finding in findings
+        if (finding.invariant, finding.kind) in wanted and finding.number not in doubtful
+    ]
 
 
 def _doubtful(findings: Sequence[Finding]) -> set[int]:

@@ -129,7 +129,8 @@ class Auditor:
         if self._monotonic() >= self._progress_at_s:
             self._progress = Notes()
             await judge_progress(self._readings, self._ledger, self._progress)
-            self._progress_at_s = self._monotonic() + (0.0 if self._progress.findings else PROGRESS_EVERY_S)
+            told = not (self._progress.findings or self._progress.unsure)
+            self._progress_at_s = self._monotonic() + (PROGRESS_EVERY_S if told else 0.0)
         notes.take(self._progress)
 
     async def _take_readings(self) -> list[Reading]:
@@ -204,16 +205,24 @@ _LOOKED_AT = {
     "lost": ("buyers", "entries"),
     "queue": ("entries",),
 }
+_ONE = {"rounds": "round", "buyers": "buyer", "entries": "entry", "orders": "order"}
 
 
 def _figures(name: str, checked: dict[str, int]) -> str:
-    return ", ".join(f"{checked.get(what, 0):,} {what}" for what in _LOOKED_AT.get(name, ("orders",)))
+    return ", ".join(_counted(checked.get(what, 0), what) for what in _LOOKED_AT.get(name, ("orders",)))
+
+
+def _counted(many: int, what: str) -> str:
+    return f"{many:,} {_ONE[what] if many == 1 else what}"
 
 
 @asynccontextmanager
 async def open_auditor(settings: Settings, *, every_round: bool = False) -> AsyncIterator[Auditor]:
     if not settings.redis_url or not settings.database_url:
-        raise StartError("There is nothing to audit: set SECKILL_REDIS_URL and SECKILL_DATABASE_URL.")
+        raise StartError(
+            f"There is nothing to audit: no data in {settings.data_dir.absolute()}. Set SECKILL_DATA_DIR to the folder "
+            "of `seckill up`, or SECKILL_REDIS_URL and SECKILL_DATABASE_URL."
+        )
     ledger = LedgerReader(settings.database_url)
     gate = GateReader(settings.redis_url)
     try:

@@ -81,6 +81,7 @@ def units_of(reading: Reading) -> Units | None:
     return Units(
         round_id=ledger.id,
         sale_id=ledger.sale_id,
+        on=ledger.status != "closed" and ledger.begins_ms <= ledger.now_ms < ledger.ends_ms,
         total=gate.total,
         available=gate.available,
         queued=max(0, gate.admitted - reading.after.written - reading.after.buried),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from seckill.audit.counting import Reading
 from seckill.audit.gate import Absent
 from seckill.audit.ledger import LedgerReader
-from seckill.audit.report import Finding, Notes
+from seckill.audit.report import Finding, Notes, Unsure
 
 # A restart, a takeover and a sweep together take a few seconds; after a minute something is down.
 STUCK_MS = 60_000
@@ -32,7 +32,11 @@ async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, note
     stuck: set[int] = set()
     for reading in readings:
         gate, lane = reading.gate, reading.before.lane
-        if isinstance(gate, Absent) or gate.oldest_entry_ms is None or lane in stuck:
+        if isinstance(gate, Absent):
+            if not reading.gone_in_order():
+                notes.unsure.append(Unsure(("progress",), gate.reason, reading.id))
+            continue
+        if gate.oldest_entry_ms is None or lane in stuck:
             continue
         if gate.now_ms - gate.oldest_entry_ms > STUCK_MS:
             stuck.add(lane)

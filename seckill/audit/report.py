@@ -124,6 +124,7 @@ class Units:
 
     round_id: int
     sale_id: int
+    on: bool  # it has begun and is not over, by the ledger's clock
     total: int
     available: int
     queued: int

@@ -1,6 +1,7 @@
 """Does what is promised hold, now?"""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -8,7 +9,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from seckill.audit import Auditor, Report, Verdict, open_auditor
-from seckill.audit.report import Result
+from seckill.audit.report import Result, Units
 from seckill.audit.telling import Teller
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.parameters import AsJson
@@ -21,6 +22,7 @@ EVERY_S = 1.0
 EXIT = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.UNKNOWN: 2}
 WORDS = {Verdict.HOLDS: "holds", Verdict.BROKEN: "BROKEN", Verdict.UNKNOWN: "could not tell"}
 COLOURS = {Verdict.HOLDS: "green", Verdict.BROKEN: "red", Verdict.UNKNOWN: "yellow"}
+ROUNDS_MAX = 5  # in the line
 NAMED_MAX = 20  # of each invariant; --json names more
 
 Watch = Annotated[bool, Parameter(help="Read again every second, until Ctrl-C.", negative=(), show_default=False)]
@@ -93,7 +95,7 @@ def show(report: Report, teller: Teller, *, as_json: bool) -> None:
     output.print(listed)
     for units in report.units:
         output.print(
-            f"round {units.round_id}: {units.total} units = {units.available} available + {units.queued} queued + "
+            f"round {units.round_id}: {_units(units.total)} = {units.available} available + {units.queued} queued + "
             f"{units.live} sold + {units.returning} returning"
         )
     output.print()
@@ -109,8 +111,20 @@ def _word(verdict: Verdict) -> str:
 def _line(report: Report) -> str:
     counts = {verdict: sum(result.verdict is verdict for result in report.results) for verdict in Verdict}
     told = ", ".join(f"{count} {WORDS[verdict]}" for verdict, count in counts.items() if count)
-    units = " · ".join(f"round {units.round_id}: {units.live} of {units.total} sold" for units in report.units[:5])
+    units = _sold(report.units)
     return f"{_word(report.verdict)}  {told} ({report.took_ms} ms)" + (f"  {escape(units)}" if units else "")
+
+
+def _sold(rounds: Sequence[Units]) -> str:
+    """Of a few rounds: those that are on first, then the newest."""
+    shown = sorted(rounds, key=lambda units: (not units.on, -units.round_id))[:ROUNDS_MAX]
+    said = [f"round {units.round_id}: {units.live} of {units.total} sold" for units in shown]
+    more = len(rounds) - len(shown)
+    return " · ".join(said + ([f"… and {more} more {'round' if more == 1 else 'rounds'}"] if more else []))
+
+
+def _units(many: int) -> str:
+    return f"{many} unit" if many == 1 else f"{many} units"
 
 
 def _complaints(report: Report, teller: Teller) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
@@ -13,6 +14,14 @@ def whole(_: Any, tokens: Sequence[Token]) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         raise ValueError(f'"{text}" is not a whole number.')
     return int(text)
+
+
+def moment(_: Any, tokens: Sequence[Token]) -> datetime:
+    text = tokens[0].value
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'"{text}" is not a time; write it like 2026-11-20T10:00:00+08:00.') from None
 
 
 Whole = Annotated[int, Parameter(converter=whole)]

@@ -38,7 +38,7 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
     settings = with_data_folder(environment())
 
     async def main(_: Stop) -> int:
-        async with open_engine(settings) as engine, open_auditor(settings, every_round=True) as auditor:
+        async with open_auditor(settings, every_round=True) as auditor, open_engine(settings) as engine:
             mender = Repair(engine, claim_idle_s=settings.claim_idle_s, retry_delay_s=settings.retry_delays_s[0])
             done: list[str] = []
 

@@ -1,28 +1,33 @@
 """The operator's hand, over the API: one set of checks for everybody."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Any
 from urllib.parse import quote
-from zoneinfo import ZoneInfo, available_timezones
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.client import call
-from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, moment
 from seckill.cli.printing import console, instant, print_json, table
+from seckill.errors import SeckillError
+from seckill.recurrence import BadRecurrence, zone_of
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
-Begins = Annotated[datetime | None, Parameter(help=f"When it begins, {_WRITTEN} Now, if not given.")]
+Begins = Annotated[datetime | None, Parameter(converter=moment, help=f"When it begins, {_WRITTEN} Now, if not given.")]
 Ends = Annotated[
     datetime | None,
-    Parameter(help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given."),
+    Parameter(
+        converter=moment,
+        help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given.",
+    ),
 ]
 RoundOption = Annotated[
-    str | None, Parameter(name="--round", help="Where the units of another round are than of the current one.")
+    str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
 ]
+ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "timezone", "next_rounds")
 # In the order in which a unit passes through them. They add up to the total.
 PLACES = ("available", "queued", "unpaid", "paid", "returning", "dead")
@@ -73,8 +78,9 @@ def create(
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
     """
-    begins_at = _aware(begins, timezone) or datetime.now(UTC)
-    ends_at = _aware(ends, timezone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
+    zone = _zone(timezone)
+    begins_at = _aware(begins, zone) or datetime.now(UTC)
+    ends_at = _aware(ends, zone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
     body: dict[str, Any] = {
         "title": title,
         "units": units,
@@ -115,14 +121,19 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
-    """One sale, and where every unit of its round is."""
+    """One sale, its last rounds, and where every unit of its round is."""
     sale = call("GET", _path(sale_id), url=url, public=True)
     query = "" if round_ is None else f"?round={quote(round_, safe='')}"
+    rounds = call("GET", f"{_path(sale_id)}/rounds{query}", url=url)["rounds"]
     custody = call("GET", f"{_path(sale_id)}/custody{query}", url=url)
+    if round_ is not None:
+        sale |= rounds[0]
     if as_json:
-        print_json(sale | {"custody": custody})
+        print_json(sale | {"rounds": rounds[:ROUNDS_SHOWN], "custody": custody})
         return
     _print_one(sale, as_json)
+    if round_ is None and sale["repeat"] is not None:
+        _print_rounds(rounds[:ROUNDS_SHOWN])
     _print_custody(custody)
 
 
@@ -160,12 +171,15 @@ def _path(sale_id: str) -> str:
     return f"/v1/sales/{quote(sale_id, safe='')}"
 
 
-def _aware(instant: datetime | None, timezone: str) -> datetime | None:
-    if instant is None or instant.tzinfo is not None:
-        return instant
-    # Which zones there are is for the API to say.
-    zone = ZoneInfo(timezone) if timezone in available_timezones() else UTC
-    return instant.replace(tzinfo=zone)
+def _zone(timezone: str) -> tzinfo:
+    try:
+        return zone_of(timezone)
+    except BadRecurrence as error:
+        raise SeckillError(f"--timezone: {error}.") from None
+
+
+def _aware(instant: datetime | None, zone: tzinfo) -> datetime | None:
+    return instant if instant is None or instant.tzinfo is not None else instant.replace(tzinfo=zone)
 
 
 def _state(sale: dict[str, Any]) -> str:
@@ -184,6 +198,8 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
         if name in ("price_cents", "currency", "server_time") or (sale["repeat"] is None and name in _OF_REPEATING):
             continue
+        if name == "next_rounds" and not value:
+            value = "none: it is closed, and its repetition has ended" if sale["state"] == "ended" else "none"
         shown = value if name == "state" else escape(_lines(value))
         facts.add_row(f"[bold]{name}[/]", shown)
     console().print(facts)
@@ -192,6 +208,16 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
 def _lines(value: object) -> str:
     """Of a list, one in each line."""
     return "\n".join(instant(each) for each in value) if isinstance(value, list) else str(value)
+
+
+def _print_rounds(rounds: list[dict[str, Any]]) -> None:
+    listed = table("round", "state", "units", "begins", "ends")
+    for each in rounds:
+        begins, ends = instant(each["begins_at"]), instant(each["ends_at"])
+        listed.add_row(escape(each["round"]), _state(each), str(each["units"]), begins, ends)
+    output = console()
+    output.print("\nThe last rounds; `--round ROUND` shows one of them:\n")
+    output.print(listed)
 
 
 def _print_custody(custody: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shlex
 import shutil
 import socket
 import sys
@@ -256,7 +257,8 @@ def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) 
     write(f"  data       {KEEPS_NOTHING if settings.in_memory else settings.data_dir}\n")
     assert settings.admin_key is not None
     # What is not a terminal may be a log that others read.
-    write(f"  admin key  {settings.admin_key.reveal() if sys.stdout.isatty() else '`seckill token admin` shows it'}\n")
+    shown = settings.admin_key.reveal() if sys.stdout.isatty() else f"`{_token_command(settings)}` shows it"
+    write(f"  admin key  {shown}\n")
     if settings.jwt_secret is not None:
         token = mint_buyer_token(
             settings.jwt_secret,
@@ -273,6 +275,14 @@ def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) 
         write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
     write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
     sys.stdout.flush()
+
+
+def _token_command(settings: Settings) -> str:
+    """As it works in the folder that we were started in."""
+    command = "seckill token admin"
+    if settings.data_dir == Settings().data_dir.absolute():
+        return command
+    return f"SECKILL_DATA_DIR={shlex.quote(str(settings.data_dir))} {command}"
 
 
 def _show_how_to_buy(address: str, token: str, sale_id: str, *, sandbox: bool) -> None:

@@ -47,6 +47,18 @@ def select_sale(sale_id: int, round_id: int | None = None) -> AnySelect:
     return _with_rounds().where(sales.c.id == sale_id, rounds.c.id == round_id)
 
 
+def select_rounds(sale_id: int, before: int | None, count: int) -> AnySelect:
+    """So many of its newest rounds, or of those that were made before that one; the newest first."""
+    wanted = _with_rounds().where(sales.c.id == sale_id).order_by(None).order_by(rounds.c.ordinal.desc()).limit(count)
+    if before is None:
+        return wanted
+    that = rounds.alias("that")
+    return wanted.where(
+        rounds.c.ordinal
+        < select(that.c.ordinal).where(that.c.id == before, that.c.sale_id == sale_id).scalar_subquery()
+    )
+
+
 def _with_rounds() -> AnySelect:
     return (
         select(*[sales.c[name].label(f"sales_{name}") for name in (*_OF_SALE, *_OF_RECURRENCE)], *rounds.c)

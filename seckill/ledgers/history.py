@@ -1,4 +1,4 @@
-"""The record as operators read it: every event of an order, and what could not be written."""
+"""The record as operators read it: the rounds of a sale, every event of an order, and what could not be written."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,7 +6,9 @@ from typing import Any
 
 from sqlalchemy import select
 
+from seckill.domain import Sale
 from seckill.insight import Event
+from seckill.ledgers.catalogue import select_rounds, to_sale
 from seckill.ledgers.database import Database
 from seckill.ledgers.edge import reading
 from seckill.ledgers.letters import to_letter
@@ -53,6 +55,11 @@ class SqlHistory:
         wanted = select(newest.c.id).where(newest.c.round_id == round_id).order_by(newest.c.id.desc()).limit(count)
         async with reading(self._database) as connection:
             return [OrderNumber.from_int(number) for number in await connection.scalars(wanted)]
+
+    @to_the_end
+    async def rounds(self, sale_id: int, before: int | None, count: int) -> list[Sale]:
+        async with reading(self._database) as connection:
+            return [to_sale(row) for row in await connection.execute(select_rounds(sale_id, before, count))]
 
     @to_the_end
     async def events(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[Event]]:

@@ -72,6 +72,16 @@ ROUTES = (
         query=(("round", "Another round of the sale than the current one"),),
         problems=(404, 503),
     ),
+    Route(
+        method="GET",
+        path="/v1/sales/{sale_id}/rounds",
+        summary="The rounds of a sale, the newest first, at most 50",
+        handler=sales.list_rounds,
+        who="operator",
+        answer=schemas.SaleRounds,
+        query=(("before", "Only those that were made before this round"), ("round", "Only this round")),
+        problems=(404, 503),
+    ),
     *(
         Route(
             method="POST",

@@ -19,11 +19,12 @@ from seckill.recurrence import BadRecurrence, Recurrence
 from seckill.web.body import decode, read_body
 from seckill.web.context import Context, context
 from seckill.web.problems import Problem, invalid, not_found
-from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, Sales, rfc3339, to_ms
+from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, SaleRound, SaleRounds, Sales, rfc3339, to_ms
 
 MAX_AGE_S = 1
 YEARS = (2000, 2999)
 NEXT_ROUNDS = 5
+ROUNDS_MAX = 50  # in one answer
 ROUND_DIGITS_MAX = 18  # fits into the ledger's column
 
 _new_sale = msgspec.json.Decoder(NewSale)
@@ -228,8 +229,32 @@ async def _with_round(ctx: Context, sale: domain.Sale, text: str | None) -> doma
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= ROUND_DIGITS_MAX else 0
     found = await ctx.engine.ledger.sale(sale.id, number)
     if found is None:
-        raise not_found()
+        raise Problem(404, "not_found", f"This sale has no round {text[:ROUND_DIGITS_MAX]}.")
     return found
+
+
+async def list_rounds(request: Request) -> Response:
+    ctx = context(request)
+    ctx.require_operator(request)
+    sale, asked = await _find(request), request.query_params
+    if "round" in asked:
+        found: Sequence[domain.Sale] = [await _with_round(ctx, sale, asked["round"])]
+    else:
+        before = (await _with_round(ctx, sale, asked["before"])).round.id if "before" in asked else None
+        found = await ctx.engine.history.rounds(sale.id, before, ROUNDS_MAX)
+    content = SaleRounds(rounds=[_round(ctx, each) for each in found])
+    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _round(ctx: Context, sale: domain.Sale) -> SaleRound:
+    return SaleRound(
+        round=str(sale.round.id),
+        units=sale.round.total,
+        limit_per_buyer=sale.round.limit_per_buyer,
+        begins_at=rfc3339(sale.round.begins_ms),
+        ends_at=rfc3339(sale.round.ends_ms),
+        state=sale.state(ctx.catalogue.now_ms(), ctx.catalogue.sold_out(sale)),
+    )
 
 
 async def pause_sale(request: Request) -> Response:

@@ -92,6 +92,21 @@ class Sales(msgspec.Struct):
     server_time: str
 
 
+class SaleRound(msgspec.Struct, kw_only=True):
+    """What a round has of its own, under the names that the sale has them."""
+
+    round: str
+    units: int
+    limit_per_buyer: int
+    begins_at: str
+    ends_at: str
+    state: str
+
+
+class SaleRounds(msgspec.Struct, kw_only=True):
+    rounds: list[SaleRound]  # the newest first
+
+
 class Custody(msgspec.Struct, kw_only=True):
     """total = available + queued + unpaid + paid + returning + dead."""
 

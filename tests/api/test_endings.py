@@ -141,7 +141,7 @@ async def test_where_every_unit_is(node: Node, afterlife: Afterlife) -> None:
     assert (found["available"], found["returning"], found["unpaid"]) == (5, 0, 3)
     assert (await node.http.get(f"/v1/sales/{sale['id']}/custody")).status_code == 401
     other = await node.http.get(f"/v1/sales/{sale['id']}/custody?round=99", headers=OPERATOR)
-    assert other.status_code == 404
+    assert (other.status_code, other.json()["detail"]) == (404, "This sale has no round 99.")
 
 
 async def test_a_round_that_the_gate_lost_holds_up_no_other(node: Node, afterlife: Afterlife, redis_url: str) -> None:

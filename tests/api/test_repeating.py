@@ -94,6 +94,35 @@ async def custody(node: Node, sale: Sale, round_id: object) -> dict[str, Any]:
     return found
 
 
+async def test_operators_find_the_rounds_of_a_sale(node: Node) -> None:
+    now_ms = node.api.context.catalogue.now_ms()
+    first = await announce(node, now_ms - DAY_MS - HOUR_MS, now_ms - DAY_MS + HOUR_MS, units=5)
+    second = await add(node, first, now_ms - HOUR_MS, now_ms + HOUR_MS)
+    other = await announce(node, now_ms - HOUR_MS, now_ms + HOUR_MS)
+    await node.refresh()
+    url = f"/v1/sales/{shown(node, first)['id']}/rounds"
+    answer = await node.http.get(url, headers=OPERATOR)
+    assert answer.headers["cache-control"] == "no-store"
+    newest, oldest = answer.json()["rounds"]
+    assert (newest["round"], newest["state"]) == (str(second.round.id), "open")
+    assert oldest == {
+        "round": str(first.round.id),
+        "units": 5,
+        "limit_per_buyer": first.round.limit_per_buyer,
+        "begins_at": rfc3339(first.round.begins_ms),
+        "ends_at": rfc3339(first.round.ends_ms),
+        "state": "ended",
+    }
+    for query in (f"round={first.round.id}", f"before={second.round.id}"):
+        found = await node.http.get(f"{url}?{query}", headers=OPERATOR)
+        assert found.json()["rounds"] == [oldest], query
+    for text in (str(other.round.id), "x"):
+        refused = await node.http.get(f"{url}?round={text}", headers=OPERATOR)
+        assert (refused.status_code, refused.json()["detail"]) == (404, f"This sale has no round {text}.")
+    assert (await node.http.get(url)).status_code == 401
+    assert (await node.http.get(url, headers=buyer("ann"))).status_code == 403
+
+
 async def test_a_daily_sale_is_announced_and_shown(node: Node) -> None:
     begins = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
     sale = await node.create(

@@ -8,7 +8,7 @@ import pytest
 
 from seckill.audit import Verdict
 from tests.audit.conftest import World
-from tests.audit.mending import check_nothing_was_sold_twice, mend, mender
+from tests.audit.mending import check_nothing_was_sold_twice, mend, mender, plan
 from tests.audit.planting import both, delete_entry, in_gate, record, sql
 
 
@@ -34,6 +34,33 @@ async def test_an_order_that_the_ledger_refuses_goes_the_way_of_all(busy: World)
     await mender(busy)._write(lost)
     [(number, state)] = await busy.query("SELECT order_id, state FROM dead_letters")
     assert (number, state) == (busy.numbers["fay"], "retrying")
+
+
+@pytest.mark.parametrize("wrong", ["sold = sold + 1", "written = written - 1", "written = written + 1"])
+async def test_a_wrong_counter_is_no_reason_to_rebuild(busy: World, wrong: str) -> None:
+    """Beside it the gate looks wrong: it seems to have given back or admitted what the ledger has not."""
+    await busy.node.work()
+    await busy.afterlife.relay()
+    await busy.sql(f"UPDATE rounds SET {wrong}")
+    found = await busy.found()
+    assert found.keys() == {"counters", "give_back" if wrong != "written = written + 1" else "admission"}
+    wanted = await plan(busy)
+    assert wanted.for_people == []
+    (says,) = await mend(busy)
+    assert "Set the counters" in says
+    assert await busy.found() == {}
+    (sale,) = await busy.engine.ledger.sales()
+    assert sale.round.epoch == 1, "it sold on all the time"
+
+
+async def test_a_gate_that_is_wrong_as_well_is_rebuilt_all_the_same(busy: World) -> None:
+    await busy.node.work()
+    await busy.afterlife.relay()
+    await in_gate(admitted=-3, available=3)(busy)
+    await busy.sql("UPDATE rounds SET sold = sold + 1")
+    assert [says.split()[0] for says in await mend(busy)] == ["Set", "Close"]
+    assert await busy.found() == {}
+    await check_nothing_was_sold_twice(busy)
 
 
 WINDOWS = [

@@ -17,7 +17,7 @@ async def test_orders_in_every_state(busy: World) -> None:
     report = await busy.auditor.read(full=True)
     (units,) = report.units
     assert (units.total, units.available, units.queued, units.live, units.returning) == (20, 16, 1, 2, 1)
-    assert {result.figures for result in report.results} >= {"5 orders", "6 buyers", "1 entries", "1 rounds"}
+    assert {result.figures for result in report.results} >= {"5 orders", "6 buyers", "1 entry", "1 round"}
 
 
 async def test_free_orders(world: World) -> None:
@@ -116,10 +116,24 @@ async def test_servers_that_do_not_answer(busy: World) -> None:
         report = await auditor.read(full=True)
         assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
         assert "The gate does not answer" in report.reasons()[0]
+        (progress,) = [result for result in report.results if result.invariant.name == "progress"]
+        assert progress.verdict is Verdict.UNKNOWN, "nobody knows what waits in the queue"
     async with open_auditor(replace(busy.settings, database_url="sqlite:////nowhere/ledger.db")) as auditor:
         report = await auditor.read(full=True)
         assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
         assert "The ledger does not answer" in report.reasons()[0]
+
+
+async def test_it_is_told_as_soon_as_the_gate_is_back(busy: World) -> None:
+    """Although what waits for long is not looked for at every reading."""
+    kept = await busy.redis.hgetall(await busy.round_key())
+    await busy.redis.delete(await busy.round_key())
+    verdicts = []
+    for _ in range(2):
+        report = await busy.auditor.read()
+        verdicts += [result.verdict for result in report.results if result.invariant.name == "progress"]
+        await busy.redis.hset(await busy.round_key(), mapping=kept)
+    assert verdicts == [Verdict.UNKNOWN, Verdict.HOLDS]
 
 
 async def test_a_gate_of_another_ledger_is_not_compared(busy: World) -> None:

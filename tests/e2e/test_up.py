@@ -80,6 +80,8 @@ async def test_the_printed_lines_buy_and_show_an_order(folder: Path) -> None:
     secrets = stack.data / "secrets.json"
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     admin_key = json.loads(secrets.read_text())["admin_key"]
+    (shows,) = re.findall(r"`(.*seckill token admin)` shows it", greeting)
+    assert f"SECKILL_DATA_DIR={stack.data} " in shows, "it is not in the folder where the command would look"
     assert admin_key not in stack.log.read_text() + greeting, "no secret in what may be a log"
     assert not (stack.data / "address").exists(), "nothing answers there any more"
 

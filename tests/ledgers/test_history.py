@@ -4,6 +4,7 @@ from sqlalchemy import event
 
 from seckill.ledgers import SqlLedger
 from seckill.ledgers.history import LOOKED_THROUGH_MAX, SqlHistory
+from seckill.recurrence import Recurrence
 from tests.ledgers.making import HOUR_MS, admission, draft, number
 from tests.ledgers.test_letters import delivery
 
@@ -35,6 +36,26 @@ async def test_the_newest_orders_of_a_round_and_of_no_other(ledger: SqlLedger) -
     assert await history.latest(other.id, FAR_MS, 1) == [number(other, 5)]
     assert await history.latest(round_.id, round_.begins_ms - HOUR_MS, 3) == [], "before it began"
     assert await history.latest(10_000, FAR_MS, 3) == []
+
+
+async def test_the_rounds_of_a_sale_newest_first(ledger: SqlLedger) -> None:
+    again = Recurrence(repeat="daily", timezone="UTC", begins_ms=draft().begins_ms, window_ms=HOUR_MS)
+    wanted = draft(ends_ms=again.begins_ms + HOUR_MS, recurrence=again)
+    made, other = [[await ledger.create_sale(wanted, lane=0)] for _ in range(2)]
+    for day in range(1, 4):
+        for rounds in (made, other):
+            begins_ms = again.begins_ms + day * 24 * HOUR_MS
+            added = await ledger.add_round(rounds[-1].round, begins_ms, begins_ms + HOUR_MS, lane=0)
+            assert added is not None
+            rounds.append(added)
+    history = SqlHistory(ledger.database)
+    sale_id, ids = made[0].id, [sale.round.id for sale in made]
+    assert [sale.round.id for sale in await history.rounds(sale_id, None, 10)] == ids[::-1]
+    assert [sale.round.id for sale in await history.rounds(sale_id, None, 2)] == [ids[3], ids[2]]
+    assert [sale.round.id for sale in await history.rounds(sale_id, ids[2], 10)] == [ids[1], ids[0]]
+    assert await history.rounds(sale_id, other[3].round.id, 10) == [], "a round of another sale"
+    assert [sale.round for sale in await history.rounds(sale_id, ids[1], 10)] == [made[0].round]
+    assert await history.rounds(10_000, None, 10) == []
 
 
 async def test_looking_for_the_newest_goes_through_a_bounded_number(ledger: SqlLedger) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from seckill.audit.report import Units
 from seckill.cli import app, main
+from seckill.cli.audit import _sold
 from seckill.cli.printing import instant
-from seckill.cli.up import greet
+from seckill.cli.up import _token_command, greet
 from seckill.settings import Secret, Settings
 
 KEY = "kR7tq2Zx9vLm4Wp8"
@@ -25,12 +27,14 @@ class Recorder(http.server.BaseHTTPRequestHandler):
     """Answers as it is told and keeps what it was asked."""
 
     answer: tuple[int, dict[str, Any]]
+    others: dict[str, dict[str, Any]] = {}  # noqa: RUF012 (what is answered where the path ends like that)
     asked: list[tuple[str, str, str | None, Any]]
 
     def _respond(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         self.asked.append((self.command, self.path, self.headers["Authorization"], json.loads(body or b"null")))
         status, content = self.answer
+        content = self.others.get(self.path.partition("?")[0].rpartition("/")[2], content)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(content).encode())
@@ -131,14 +135,21 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, asked = api[0], api[1].asked
-    api[1].answer = (200, SALE | CUSTODY)
+    earlier = {"round": "5", "state": "ended", "units": 20, "limit_per_buyer": 3}
+    earlier |= {"begins_at": "2026-11-17T02:00:00.000Z", "ends_at": "2026-11-17T03:00:00.000Z"}
+    api[1].answer = (200, SALE)
+    api[1].others = {"custody": CUSTODY, "rounds": {"rounds": [earlier] + [earlier | {"round": "4"}] * 7}}
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
     assert [(path, key) for _, path, key, _ in asked] == [
         ("/v1/sales/SALE", None),
+        ("/v1/sales/SALE/rounds?round=5", f"Bearer {KEY}"),
         ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
     ]
     printed = capsys.readouterr().out
+    assert re.search(r"state +ended", printed), "of that round, not of the current one"
+    assert re.search(r"units +20", printed)
+    assert "The last rounds" not in printed
     assert re.search(r"next_rounds +2026-11-20 02:00:00Z *\n +2026-11-21 02:00:00Z", printed)
     told = printed[printed.index("Where every unit") :].splitlines()
     assert told[2:10] == [
@@ -152,9 +163,23 @@ def test_a_sale_that_repeats_and_where_its_units_are(
         "  total     1000",
     ]
     assert told[-1] == "The next unpaid order is over at 2026-11-19 02:10:00Z."
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--url", url) in (None, 0)
+    printed = capsys.readouterr().out
+    assert re.search(r"state +open", printed)
+    assert re.search(r"5 +ended +20 +2026-11-17 02:00:00Z +2026-11-17 03:00:00Z", printed)
+    assert len(re.findall(r"4 +ended +20", printed)) == 4, "the last five"
     assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
     document = json.loads(capsys.readouterr().out)
     assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
+
+
+def test_a_repetition_that_was_closed_says_so(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api[1].answer = (200, SALE | {"state": "ended", "next_rounds": []})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "close", "SALE", "--url", api[0]) in (None, 0)
+    assert re.search(r"next_rounds +none: it is closed, and its repetition has ended", capsys.readouterr().out)
 
 
 def test_a_time_without_an_offset_is_in_the_time_zone(
@@ -184,6 +209,18 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
         (["migrate"], "Set SECKILL_DATABASE_URL."),
         (["token", "buyer", "alice", "--hours", "0"], "--hours must be above 0 and at most 744."),
         (["token", "buyer", "alice", "--hours", "nan"], "--hours must be above 0 and at most 744."),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", ""],
+            '--timezone: "" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", "Asia/Shangai"],
+            '--timezone: "Asia/Shangai" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--begins", "tomorrow"],
+            'Invalid value for --begins: "tomorrow" is not a time; write it like 2026-11-20T10:00:00+08:00.',
+        ),
         (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
         (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
         (
@@ -280,6 +317,39 @@ def test_every_command_says_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     for command in set(app) - {"--help", "-h", "--version"}:
         assert re.search(rf"^\W*{command} +[A-Z]", printed, re.MULTILINE), command
     assert "--debug" in printed
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_where_nothing_is_it_says_where_it_looked(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"seckill: There is nothing to audit: no data in {tmp_path / '.seckill'}.")
+    assert "SECKILL_DATA_DIR" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [
+        (".seckill", "seckill token admin"),
+        ("other", "SECKILL_DATA_DIR={there}/other seckill token admin"),
+        ("an other", "SECKILL_DATA_DIR='{there}/an other' seckill token admin"),
+    ],
+)
+def test_the_command_that_shows_the_admin_key_finds_it(folder: str, command: str, tmp_path: Path) -> None:
+    assert _token_command(Settings(data_dir=tmp_path / folder)) == command.format(there=tmp_path)
+
+
+def test_the_line_of_the_audit_tells_of_rounds_that_are_on_first() -> None:
+    def units(round_id: int, *, on: bool) -> Units:
+        return Units(round_id=round_id, sale_id=1, on=on, total=9, available=9, queued=0, live=0, returning=0)
+
+    rounds = [units(number, on=number in (2, 3)) for number in range(1, 9)]
+    told = _sold(rounds).split(" · ")
+    assert [each.split(":")[0] for each in told] == [*(f"round {n}" for n in (3, 2, 8, 7, 6)), "… and 3 more rounds"]
+    assert _sold(rounds[:1]) == "round 1: 0 of 9 sold"
+    assert _sold(rounds[:6]).endswith(" · … and 1 more round")
 
 
 def test_a_token_is_made_without_web_server_and_database() -> None:

@@ -1,5 +1,6 @@
 """When the windows of a repeating sale begin, over everything that clocks do."""
 
+import re
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -197,3 +198,20 @@ def test_every_minute_for_a_year_is_asked_about_at_once() -> None:
     cron = make("* * * * *", "Europe/Berlin", "2026-01-01T00:00:00Z", 60_000)
     now_ms = ms("2026-01-01T00:00:30Z") + int(timedelta(days=3650).total_seconds() * 1000)
     assert cron.next_not_over(cron.begins_ms, now_ms) == now_ms - 30_000
+
+
+@pytest.mark.parametrize(
+    ("repeat", "sentence"),
+    [
+        ("61 * * * *", 'its minute cannot be "61"; it goes from 0 to 59'),
+        ("0 25 * * *", 'its hour cannot be "25"; it goes from 0 to 23'),
+        ("0 0 31 2 *", 'its day-of-month cannot be "31"; it goes from 1 to 31, as far as the months have them'),
+        ("0 0 * FOO *", 'its month cannot be "FOO"; it goes from 1 to 12, or JAN to DEC'),
+        ("0 0 * * 9", 'its day-of-week cannot be "9"; it goes from 0 to 7, or SUN to SAT'),
+    ],
+)
+def test_a_field_that_cannot_be_is_named(repeat: str, sentence: str) -> None:
+    wrong = Recurrence(repeat=repeat, timezone="UTC", begins_ms=ms("2026-01-01T00:00:00Z"), window_ms=1)
+    with pytest.raises(BadRecurrence, match=re.escape(sentence)) as refused:
+        wrong.check()
+    assert refused.value.field == "repeat"

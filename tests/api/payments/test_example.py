@@ -24,11 +24,18 @@ async def test_the_example_pays(served: Served) -> None:
         "SECKILL_PAYMENT_SECRET": PAYMENT_SECRET.reveal(),
         "no_proxy": "*",
     }
+    status, order = (await _run(found[1], environ)).split(maxsplit=1)
+    assert (status, json.loads(order)["state"]) == ("200", "paid")
+    shown = await served.node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))
+    assert shown.json()["state"] == "paid"
+    refused = await _run(found[1], environ | {"ORDER": "nothing"})
+    assert refused == "404 There is nothing here.\n"
+
+
+async def _run(program: str, environ: dict[str, str]) -> str:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", found[1], env=environ, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", program, env=environ, stdout=asyncio.subprocess.PIPE
     )
     printed, _ = await process.communicate()
     assert process.returncode == 0
-    assert json.loads(printed)["state"] == "paid"
-    shown = await served.node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))
-    assert shown.json()["state"] == "paid"
+    return printed.decode()
