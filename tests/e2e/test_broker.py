@@ -14,6 +14,7 @@ from tests.fixtures.rabbitmq import RabbitServer
 BUYERS = 2000
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the other test is on SQLite
 @pytest.mark.timeout(400)
 async def test_a_hundred_units_with_the_broker_killed_in_the_middle(
     folder: Path, database_url: str, rabbit: RabbitServer

@@ -11,7 +11,9 @@ from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
 
-@pytest.mark.parametrize(("limit", "quantity"), [(1, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("database_url", "limit", "quantity"), [("sqlite", 1, 1), ("postgres", 3, 2)], indirect=["database_url"]
+)
 async def test_a_hundred_units_become_a_hundred_orders(
     folder: Path, database_url: str, limit: int, quantity: int
 ) -> None:
