@@ -113,7 +113,10 @@ async def test_queued_orders_are_listed_too(node: Node) -> None:
     assert [(o["order_id"], o["state"]) for o in listed["orders"]] == [(order["order_id"], "unpaid")]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "limit=99999999999", "cursor=x"])
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "limit=101", "limit=x", "limit=99999999999", "limit=0100000000", f"limit=0001{'0' * 30}", "cursor=x"],
+)
 async def test_bad_pages(node: Node, query: str) -> None:
     response = await node.http.get(f"/v1/orders?{query}", headers=buyer("ann"))
     assert response.status_code == 422

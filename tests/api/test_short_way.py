@@ -27,6 +27,21 @@ def through_the_framework(node: Node, monkeypatch: pytest.MonkeyPatch) -> list[s
     return paths
 
 
+@pytest.fixture
+def slow_gate(node: Node, monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Set when it has been asked, and to be set for it to answer."""
+    asked, go_on = asyncio.Event(), asyncio.Event()
+    original = node.engine.gate.admit
+
+    async def slow(ref: Any, claims: Any) -> Any:
+        asked.set()
+        await go_on.wait()
+        return await original(ref, claims)
+
+    monkeypatch.setattr(node.engine.gate, "admit", slow)
+    return asked, go_on
+
+
 def request(sale: dict[str, Any], user: str, body: bytes = b"{}", *, head: str = "", key: str | None = None) -> bytes:
     lines = [f"POST /v1/sales/{sale['id']}/orders HTTP/1.1", "Host: seckill"]
     lines += [f"{name}: {value}" for name, value in buyer(user, key).items()]
@@ -139,19 +154,10 @@ async def test_a_connection_that_shall_not_be_kept(served: Served, old: bool) ->
 
 
 async def test_whoever_hangs_up_is_admitted_and_finds_the_order_by_the_key(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     sale = await served.node.create()
-    gate = served.node.engine.gate
-    asked, go_on = asyncio.Event(), asyncio.Event()
-    original = gate.admit
-
-    async def slow(ref: Any, claims: Any) -> Any:
-        asked.set()
-        await go_on.wait()
-        return await original(ref, claims)
-
-    monkeypatch.setattr(gate, "admit", slow)
+    asked, go_on = slow_gate
     async with connected(served) as (_, writer):
         writer.write(request(sale, "ann", key="k"))
         await asked.wait()
@@ -166,18 +172,11 @@ async def test_whoever_hangs_up_is_admitted_and_finds_the_order_by_the_key(
             await asyncio.sleep(0.01)
 
 
-async def test_a_claim_under_way_is_answered_before_the_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_claim_under_way_is_answered_before_the_end(
+    served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event]
+) -> None:
     sale = await served.node.create()
-    gate = served.node.engine.gate
-    asked, go_on = asyncio.Event(), asyncio.Event()
-    original = gate.admit
-
-    async def slow(ref: Any, claims: Any) -> Any:
-        asked.set()
-        await go_on.wait()
-        return await original(ref, claims)
-
-    monkeypatch.setattr(gate, "admit", slow)
+    asked, go_on = slow_gate
     async with connected(served) as (reader, writer):
         writer.write(request(sale, "ann"))
         await asked.wait()
