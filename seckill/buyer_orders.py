@@ -83,7 +83,8 @@ class BuyerOrders:
         self._ledger = ledger
         self._gate = gate
         self._catalogue = catalogue
-        self._watches: dict[OrderNumber, set[Watch]] = {}
+        # Dictionaries for sets that keep an order, so that everybody is woken in the same order each time.
+        self._watches: dict[OrderNumber, dict[Watch, None]] = {}
         self._closing = False
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
@@ -141,8 +142,8 @@ class BuyerOrders:
     async def watch(self, user: str, number: OrderNumber) -> AsyncIterator[Watch | None]:
         """None for an order that does not exist, and the same for somebody else's."""
         watch = Watch()
-        watches = self._watches.setdefault(number, set())
-        watches.add(watch)  # before looking, or a change in between would be missed
+        watches = self._watches.setdefault(number, {})
+        watches[watch] = None  # before looking, or a change in between would be missed
         try:
             order = await self.find(user, number)
             if order is None:
@@ -153,7 +154,7 @@ class BuyerOrders:
                 watch.end()
             yield watch
         finally:
-            watches.discard(watch)
+            del watches[watch]
             if not watches:
                 del self._watches[number]
 

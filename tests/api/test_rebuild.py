@@ -13,6 +13,7 @@ from seckill.gates.redis import connect
 from seckill.keeper import Keeper
 from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer
+from tests.ledgers.making import draft
 
 
 @pytest.fixture
@@ -59,6 +60,25 @@ async def test_an_empty_gate_is_rebuilt_and_sells_on(node: Node, keeper: Keeper,
     await node.work()
     found = await custody(node, sale)
     assert (found["available"], found["unpaid"], found["returning"], found["queued"]) == (0, 5, 0, 0)
+
+
+@pytest.mark.parametrize("created_again", [False, True])
+async def test_a_round_that_was_lost_while_it_was_being_opened_is_rebuilt(
+    engine: Engine, keeper: Keeper, redis_url: str, created_again: bool
+) -> None:
+    """The ledger has noted its opening, and whoever did that died before the gate got the rules."""
+    round_ = (await engine.ledger.create_sale(draft(units=3), lane=0)).round
+    opening = await engine.gate.open_round(round_)
+    await engine.ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
+    assert await keeper.look_for_losses() == [], "somebody may be about to give it its rules"
+    await flush(redis_url)
+    if created_again:  # by somebody slow
+        await engine.gate.open_round(round_)
+    assert await keeper.sync_rounds() == 0
+    await rebuild(keeper)
+    view = await engine.gate.inspect(round_.ref)
+    assert view is not None
+    assert (view.status, view.available) == ("open", 3)
 
 
 async def test_releases_decided_before_and_after_the_rebuild_count_once(
