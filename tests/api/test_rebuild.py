@@ -121,6 +121,33 @@ async def test_a_gate_that_went_back_in_time_is_noticed(
     assert (await node.buy(sale, "ann")).json()["code"] == "limit_reached"
 
 
+async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It admits others, and counts as many as before; the ledger has no room for them, and gives them up."""
+    sale = await node.create(units=2)
+    (found,) = await engine.ledger.sales()
+    client: Any = connect(redis_url)
+    old = await client.dump(keys.round_(found.round.ref))
+    assert [(await node.buy(sale, user)).status_code for user in ("ann", "bob")] == [202, 202]
+    await node.work()
+    await client.delete(keys.round_(found.round.ref), keys.buyers(found.round.ref))
+    await client.restore(keys.round_(found.round.ref), 0, old)
+    await client.aclose()
+    await node.refresh()
+    assert [(await node.buy(sale, user)).status_code for user in ("cid", "dan")] == [202, 202]
+    await node.work()
+    assert await keeper.look_for_losses() == [], "it counts as many as the ledger has"
+    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    while await failures.retry_due():
+        pass
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "eve")).json()["code"] == "sold_out"
+    assert await keeper.look_for_losses() == []
+
+
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
     """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
     sale = await node.create(units=2)

@@ -1,8 +1,9 @@
 """The people of a run: they press, repeat when they hear nothing, pay, cancel, forget."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
@@ -46,7 +47,7 @@ class Person:
         self._seen: dict[OrderNumber, str] = {}
         self._money = 0
 
-    async def ask(self, node: ApiNode, work: Coroutine[Any, Any, T]) -> T:
+    async def ask(self, node: ApiNode, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Raises Unheard if the answer is lost or late. What was asked for may have been done."""
         asking = asyncio.ensure_future(node.process.ask(work))
         try:
@@ -70,8 +71,9 @@ class Person:
             asked_s = self.world.now_s()
             claim = Claim(self.name, quantity, key)
             node = self.node()
+            short_way = self.chance.random() < 0.5
             try:
-                found = await self.ask(node, node.claim(offer.public_id, claim, short_way=self.chance.random() < 0.5))
+                found = await self.ask(node, partial(node.claim, offer.public_id, claim, short_way=short_way))
             except Unheard:
                 found = None
             if found is not None:
@@ -94,7 +96,7 @@ class Person:
         node = self.node()
         seen = self._seen.get(number, "queued")
         try:
-            view = await self.ask(node, node.look(self.name, number, seen, wait_s))
+            view = await self.ask(node, partial(node.look, self.name, number, seen, wait_s))
         except Unheard:
             return None
         if view is None:
@@ -122,7 +124,7 @@ class Person:
         for _ in range(tries):
             node = self.node()
             try:
-                captured = await self.ask(node, node.capture(number, capture))
+                captured = await self.ask(node, partial(node.capture, number, capture))
             except Unheard:
                 captured = None
             if captured is not None and captured.order is not None:
@@ -131,10 +133,26 @@ class Person:
             await asyncio.sleep(self.chance.uniform(0.1, 0.5))
         return False
 
+    async def press_pay(self, number: OrderNumber, offer: Offer, quantity: int) -> None:
+        """As with a provider that takes the buyer's word for it."""
+        capture = Capture(
+            provider=PROVIDER,
+            ref=f"*{int(number)}",
+            amount_cents=offer.sale.price_cents * quantity,
+            currency=offer.sale.currency,
+        )
+        node = self.node()
+        try:
+            changed = await self.ask(node, partial(node.pay, self.name, number, capture))
+        except Unheard:
+            return
+        if changed is not None:
+            self.see(number, changed.order.state)
+
     async def cancel(self, number: OrderNumber) -> None:
         node = self.node()
         try:
-            changed = await self.ask(node, node.cancel(self.name, number))
+            changed = await self.ask(node, partial(node.cancel, self.name, number))
         except Unheard:
             return
         if changed is not None:
@@ -172,6 +190,8 @@ async def live_with(person: Person, offer: Offer, quantity: int, number: OrderNu
     if plan < 0.4 and offer.sale.price_cents:
         if chance.random() < 0.3:
             await asyncio.sleep(chance.uniform(0.5, 2.5))  # perhaps too late
+        if chance.random() < 0.2:
+            await person.press_pay(number, offer, quantity)
         for _ in range(2 if chance.random() < 0.15 else 1):
             await person.pay(number, offer, quantity, 5)
     elif plan < 0.7:
@@ -192,7 +212,7 @@ async def operate(person: Person, offers: list[Offer]) -> None:
 async def order_about(person: Person, offer: Offer, change: SaleChange) -> bool:
     node = person.node()
     try:
-        await person.ask(node, node.change(offer.sale, change))
+        await person.ask(node, partial(node.change, offer.sale, change))
     except Unheard:
         return False
     return True

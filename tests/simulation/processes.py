@@ -52,10 +52,9 @@ class Process:
     def start_in(self, make: Callable[[], T]) -> T:
         return self._context.run(make)
 
-    async def ask(self, work: Coroutine[Any, Any, T]) -> T:
+    async def ask(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """As somebody outside does, over a connection. Raises Killed if the process dies first."""
         if self.is_dead:
-            work.close()
             raise Killed
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._callers[answer] = None
@@ -83,9 +82,9 @@ class Process:
                 answer.set_exception(Killed())
 
 
-async def _answer(answer: "asyncio.Future[T]", work: Coroutine[Any, Any, T]) -> None:
+async def _answer(answer: "asyncio.Future[T]", work: Callable[[], Coroutine[Any, Any, T]]) -> None:
     try:
-        result = await work
+        result = await work()
     except Exception as error:
         if not answer.done():
             answer.set_exception(error)

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -217,5 +218,7 @@ class World:
         self.processes.append(operator)
         ids = PublicIds(KEY, "sale")
         ledger = operator.start_in(lambda: ApiNode(self, operator)).ledger
-        made = [await operator.ask(ledger.create_sale(draft, lane % LANES)) for lane, draft in enumerate(drafts)]
+        made = [
+            await operator.ask(partial(ledger.create_sale, draft, lane % LANES)) for lane, draft in enumerate(drafts)
+        ]
         return [(ids.encode(sale.id), sale) for sale in made]
