@@ -6,22 +6,42 @@ Exit 0: all tests are green without a flaw, and each flaw turns its test red. A 
 does not compile or a server that cannot be had is no catch.
 """
 
+import importlib
+import importlib.util
+import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.mutants import MUTANTS
 from tests.mutants.mutant import ROOT, Mutant
 
+# Loaded once, and there in every child: most of a short test is the loading of these. Nothing of ours
+# is among them, and no plugin of pytest (anyio is one).
+LOADED = [
+    "aiormq",
+    "aiosqlite",
+    "alembic.command",
+    "asyncpg",
+    "jwt",
+    "msgspec",
+    "prometheus_client",
+    "redis.asyncio",
+    "sqlalchemy.ext.asyncio",
+    "structlog",
+    "uvicorn",
+]
 LEFT_OUT = (".git", ".venv", "__pycache__", "*_cache", "*.egg-info", "node_modules")
 WITHIN_S = 120
 # A test that is red for one of these has met a flaw that is no program, not one that it was written to find.
@@ -46,12 +66,10 @@ class Tree:
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         if (ROOT / ".venv").exists():
             (self.root / ".venv").symlink_to(ROOT / ".venv")
-        self._environ = os.environ | {"PYTHONPATH": str(self.root)}
-        self._environ.pop("CI", None)
-        asked = [sys.executable, "-c", "import seckill; print(seckill.__file__)"]
-        found = subprocess.run(asked, cwd=self.root, env=self._environ, capture_output=True, text=True, check=True)
-        if not Path(found.stdout.strip()).is_relative_to(self.root):
-            raise SystemExit(f"The copy is not what is tested, but {found.stdout}")
+        for name in LOADED:
+            importlib.import_module(name)
+        if self._in_a_child(_tests_the_copy, str(self.root), within_s=60) != 0:
+            raise SystemExit("The copy is not what would be tested: is another seckill on PYTHONPATH?")
 
     def write(self, path: str, text: str) -> None:
         file = self.root / path
@@ -64,28 +82,47 @@ class Tree:
     def run(self, tests: Sequence[str], within_s: float) -> tuple[int | None, list[str], list[str]]:
         """pytest's exit code, None if it did not end; why tests failed; and what went wrong around them."""
         self._report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=short"]
-        command += [f"--timeout={WITHIN_S // 2}", f"--junitxml={self._report}", *tests]
-        process = subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=self._environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        options = ["-q", "-p", "no:cacheprovider", f"--timeout={WITHIN_S // 2}", f"--junitxml={self._report}"]
+        code = self._in_a_child(pytest.main, [*options, *tests], within_s=within_s)
+        if code is None:
             return None, [], []
         if not self._report.exists():
-            return code, [], ["pytest made no report"]
+            return code, [], [self.root.with_name("output").read_text()[-1000:]]
         cases = ElementTree.parse(self._report).getroot()
         failures = [_told(node) for node in cases.iter("failure")]
         others = [_told(node) for kind in ("error", "skipped") for node in cases.iter(kind)]
         return code, failures, others
+
+    def _in_a_child(self, call: Callable[[Any], int], argument: object, within_s: float) -> int | None:
+        """What it returns, called in a process that knows nothing of ours but the copy. None: it did not end."""
+        child = multiprocessing.get_context("fork").Process(target=_alone, args=(self.root, call, argument))
+        child.start()
+        child.join(within_s)
+        if child.exitcode is None:
+            assert child.pid is not None
+            os.killpg(child.pid, signal.SIGKILL)  # with the servers that it has started
+            child.join()
+            return None
+        return child.exitcode
+
+
+def _alone(root: Path, call: Callable[[Any], int], argument: object) -> None:
+    os.setsid()
+    os.chdir(root)
+    said = os.open(root.with_name("output"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for descriptor in (sys.stdout.fileno(), sys.stderr.fileno()):
+        os.dup2(said, descriptor)
+    os.environ["PYTHONPATH"] = str(root)
+    os.environ.pop("CI", None)
+    sys.path[:] = [str(root), *(path for path in sys.path if Path(path or ".").resolve() != ROOT)]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "seckill")]:
+        del sys.modules[name]
+    sys.exit(call(argument))
+
+
+def _tests_the_copy(root: str) -> int:
+    spec = importlib.util.find_spec("seckill")
+    return 0 if spec is not None and spec.origin is not None and Path(spec.origin).is_relative_to(root) else 1
 
 
 def _told(node: ElementTree.Element) -> str:
