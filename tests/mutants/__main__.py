@@ -27,18 +27,20 @@ import pytest
 from tests.mutants import MUTANTS
 from tests.mutants.mutant import ROOT, Mutant
 
-# Loaded once, and there in every child: most of a short test is the loading of these. Nothing of ours
-# is among them, and no plugin of pytest (anyio is one).
+# Loaded once, and there in every child: most of a short test is the loading of these. Nothing of ours is among them.
 LOADED = [
     "aiormq",
     "aiosqlite",
     "alembic.command",
     "asyncpg",
+    "httpx2",
+    "hypothesis",
     "jwt",
     "msgspec",
     "prometheus_client",
     "redis.asyncio",
     "sqlalchemy.ext.asyncio",
+    "starlette.applications",
     "structlog",
     "uvicorn",
 ]
@@ -83,6 +85,7 @@ class Tree:
         """pytest's exit code, None if it did not end; why tests failed; and what went wrong around them."""
         self._report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", f"--timeout={WITHIN_S // 2}", f"--junitxml={self._report}"]
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of plugins that are loaded already
         code = self._in_a_child(pytest.main, [*options, *tests], within_s=within_s)
         if code is None:
             return None, [], []
@@ -114,6 +117,7 @@ def _alone(root: Path, call: Callable[[Any], int], argument: object) -> None:
         os.dup2(said, descriptor)
     os.environ["PYTHONPATH"] = str(root)
     os.environ.pop("CI", None)
+    sys.dont_write_bytecode = False  # what did not change need not be compiled again for every flaw
     sys.path[:] = [str(root), *(path for path in sys.path if Path(path or ".").resolve() != ROOT)]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "seckill")]:
         del sys.modules[name]
