@@ -7,6 +7,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from seckill import __version__
+from seckill.boundaries import NAMES
 from seckill.errors import SeckillError, SettingsError
 from seckill.failpoints import VARIABLE, arm
 
@@ -48,7 +49,7 @@ def main() -> NoReturn:
     if debug:
         arguments.remove("--debug")
     try:
-        arm(os.environ.get(VARIABLE, ""))
+        arm(os.environ.get(VARIABLE, ""), NAMES)
         if not arguments or arguments[0] in app.help_flags:
             _load_all()
         app(arguments, print_error=False, exit_on_error=False, verbose=False)
