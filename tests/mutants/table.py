@@ -3,7 +3,7 @@
 import re
 
 from tests.mutants import MUTANTS
-from tests.mutants.mutant import ROOT
+from tests.mutants.mutant import ROOT, without_parameters
 
 PAGE = ROOT / "docs" / "guarantees.md"
 _PLACE = re.compile(r"(<!-- mutants: made by .*?; begin -->\n)(.*?)(<!-- mutants: end -->)", re.DOTALL)
@@ -12,9 +12,14 @@ _PLACE = re.compile(r"(<!-- mutants: made by .*?; begin -->\n)(.*?)(<!-- mutants
 def table() -> str:
     rows = ["| no. | flaw | planted in | caught by |", "|---|---|---|---|"]
     for mutant in MUTANTS:
-        test = f"[{mutant.test.partition('::')[2]}](../{mutant.test.partition('::')[0]})"
-        rows.append(f"| {mutant.trap} | {mutant.name} | `{mutant.path}` | {test} |")
+        tests = "<br>".join(map(_link, mutant.catchers))
+        rows.append(f"| {mutant.trap} | {mutant.name} | `{mutant.path}` | {tests} |")
     return "\n".join(rows) + "\n"
+
+
+def _link(test: str) -> str:
+    path, _, name = without_parameters(test).partition("::")
+    return f"[{name}](../{path})"
 
 
 def written() -> str:
