@@ -3,7 +3,9 @@
 `make mutants` runs all of them. `docs/guarantees.md` lists each with the test that catches it.
 """
 
-from tests.mutants import gate, ledger, money, roles, sale
+from tests.mutants import gate, ledger, money, reference, roles, sale
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*gate.MUTANTS, *ledger.MUTANTS, *roles.MUTANTS, *sale.MUTANTS, *money.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = tuple(
+    mutant for part in (gate, reference, ledger, roles, sale, money) for mutant in part.MUTANTS
+)

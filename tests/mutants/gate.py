@@ -183,14 +183,14 @@ MUTANTS = (
         trap="F68",
         path="gates/keys.py",
         edits={'}}}:buyers:{ref.id}"': '}}}:buyers"'},
-        caught_by="tests/api/test_repeating.py::test_the_same_buyer_in_the_next_round[sqlite]",
+        caught_by="tests/gates/test_rounds.py::test_rounds_of_one_lane_share_nothing[valkey]",
     ),
     Mutant(
         name="All rounds share one stock",
         trap="F67",
         path="gates/keys.py",
         edits={'}}}:round:{ref.id}"': '}}}:round"'},
-        caught_by="tests/gates/test_rounds.py::test_pulses_and_buyers[valkey]",
+        caught_by="tests/gates/test_rounds.py::test_rounds_of_one_lane_share_nothing[valkey]",
     ),
     Mutant(
         name="A release does not ask whether it was done before",
