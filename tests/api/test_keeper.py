@@ -94,6 +94,24 @@ async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redi
     assert answer.outcome is Outcome.NOT_READY
 
 
+async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engine, node: Node, redis_url: str) -> None:
+    """F51: the gate is empty, and whoever began the rebuild has died after giving the round its new epoch."""
+    sale = await node.create(units=1)
+    await node.buy(sale, "ann")
+    await node.work()
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    raised = await engine.ledger.next_epoch(int(sale["round"]), 1)
+    assert raised is not None
+    keeper = make_keeper(engine)
+    assert await keeper.sync_rounds() == 0
+    assert await engine.gate.inspect(raised.ref) is None, "it would have its one unit again"
+    assert await keeper.rebuild_losses() == 1
+    await node.refresh()
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+
+
 async def test_a_round_that_the_gate_refuses_holds_up_no_other(engine: Engine, redis_url: str) -> None:
     """Somebody has put something else under its key."""
     bad, good = [await engine.ledger.create_sale(draft(), lane=0) for _ in range(2)]
