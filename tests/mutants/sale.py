@@ -40,16 +40,16 @@ MUTANTS = (
         name="Losers cost a call to the gate each",
         trap="F20",
         path=DESK,
-        edits={
-            "if reply.available != 0 or ref.id in self._flagging:": "if reply.available == 0 or ref.id in self._flagging:"
-        },
+        edits={"return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None": "return None"},
         caught_by="tests/api/test_claims.py::test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_order[framework]",
     ),
     Mutant(
         name="At the edge of two rounds a repeat buys twice",
         trap="F67",
         path=DESK,
-        edits={"if earlier is not None and (claim.request_id or": "if earlier is not None and (False or"},
+        edits={
+            "if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):": "if earlier is not None and self._is_at(0):"
+        },
         caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_the_own_order[sqlite]",
     ),
     Mutant(
