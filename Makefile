@@ -30,6 +30,10 @@ mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch 
 	@scripts/get-servers .venv/servers
 	$(BIN)/python -m tests.mutants $(ONLY)
 
+.PHONY: simulate
+simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
+	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))
+
 .PHONY: check
 check: .venv/test ## Style and types
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Sales and their rounds."""
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import BigInteger, func, insert, literal, select, update
@@ -33,6 +34,7 @@ _OF_ROUND = (
 )
 
 
+@cache  # asked for several times a second
 def select_sales(rounds_max: int = 1) -> AnySelect:
     """Every sale with each of its newest rounds, in their order; the sale that changed last comes last."""
     others = rounds.alias("others")
