@@ -11,7 +11,6 @@ from seckill.batching import Batcher
 from seckill.catalogue import Catalogue
 from seckill.domain import Answer, Claim, RoundRef, Sale
 from seckill.errors import GateError
-from seckill.failpoints import reached
 from seckill.figures import ClaimFigures
 from seckill.outcomes import Outcome
 from seckill.ports import Gate, GateReply, Pulse, Transport
@@ -138,9 +137,7 @@ class AdmissionDesk:
         if batcher is None:
 
             async def call(claims: Sequence[Claim]) -> GateReply:
-                reached("api.admit.before")
                 reply = await self._gate.admit(ref, claims)
-                reached("api.admit.after")
                 self._consider_flag(ref, reply)
                 return reply
 

@@ -10,7 +10,6 @@ import structlog
 
 from seckill.domain import RoundRef
 from seckill.errors import GateUnavailable, TransportUnavailable
-from seckill.failpoints import reached
 from seckill.ports import Gate, Ledger, OutboxItem, Released, Transport
 from seckill.telemetry import ORDERS_EXPIRED, UNITS_RELEASED
 
@@ -39,12 +38,10 @@ class Afterlife:
         relayed = 0
         waiting: set[int] = set()
         while items := await self._ledger.outbox(BATCH_MAX, sorted(waiting)):
-            reached("keeper.outbox.after")
             done = await self._release([item for item in items if item.release is not None])
             done += [item for item in items if item.release is None]
             waiting |= {item.ref.id for item in items} - {item.ref.id for item in done}
             if done:
-                reached("keeper.release.after")
                 await self._tell(done)
                 await self._ledger.outbox_done([item.id for item in done])
             relayed += len(done)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from seckill.audit import Auditor, open_auditor
+from seckill.boundaries import watched
 from seckill.broker_ports import Courier, Delays, Outbox
 from seckill.errors import StartError
 from seckill.gates.board import RedisBoard
@@ -72,8 +73,11 @@ def _open_gate(settings: Settings, store: MemoryStore | None) -> Gate:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> AsyncIterator[Engine]:
-    """Connects, and refuses at once what could not keep the promises."""
+async def open_engine(
+    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None
+) -> AsyncIterator[Engine]:
+    """Connects, and refuses at once what could not keep the promises. `role` is who is going to use it; it names the
+    failpoints."""
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
@@ -90,24 +94,24 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
-        transport, broker = await _open_transport(settings, store, fingerprint(key), stack)
+        transport, broker = await _open_transport(settings, store, fingerprint(key), role, stack)
         auditor = None if store else await stack.enter_async_context(open_auditor(settings))
         yield Engine(
-            gate=gate,
-            transport=transport,
-            ledger=ledger,
-            provider=provider,
+            gate=watched(gate, role, "gate"),
+            transport=watched(transport, role, "transport"),
+            ledger=watched(ledger, role, "ledger"),
+            provider=watched(provider, role, "provider"),
             broker=broker,
             auditor=auditor,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
-            board=board,
-            history=history,
+            board=watched(board, role, "board"),
+            history=watched(history, role, "history"),
         )
 
 
 async def _open_transport(
-    settings: Settings, store: MemoryStore | None, ledger: str, stack: AsyncExitStack
+    settings: Settings, store: MemoryStore | None, ledger: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker | None]:
     if store is not None:
         return MemoryTransport(store), None
@@ -124,7 +128,12 @@ async def _open_transport(
     delays = RabbitDelays(settings.broker_url, topology)
     for part in (outbox, transport, courier, delays):
         stack.push_async_callback(part.close)
-    return transport, Broker(outbox=outbox, courier=courier, delays=delays)
+    relay = role and "relay"
+    return transport, Broker(
+        outbox=watched(outbox, relay, "outbox"),
+        courier=watched(courier, relay, "courier"),
+        delays=watched(delays, role, "delays"),
+    )
 
 
 async def open_broker(url: str, topology: Topology) -> str | None:

@@ -32,6 +32,7 @@ LAYERS = [
     {"letters", "payment_ports"},
     {"ports", "broker_ports", "loops", "entries"},
     {"figures", "insight", "presence"},
+    {"boundaries"},
     {
         "afterlife",
         "batching",

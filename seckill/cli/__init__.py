@@ -49,7 +49,10 @@ def main() -> NoReturn:
     if debug:
         arguments.remove("--debug")
     try:
-        arm(os.environ.get(VARIABLE, ""))
+        if spec := os.environ.get(VARIABLE):
+            from seckill.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
+
+            arm(spec, NAMES)
         if not arguments or arguments[0] in app.help_flags:
             _load_all()
         app(arguments, print_error=False, exit_on_error=False, verbose=False)
