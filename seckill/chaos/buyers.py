@@ -11,7 +11,7 @@ from seckill.chaos.evidence import Ack, Told
 from seckill.chaos.http import Caller, NoAnswer
 from seckill.outcomes import Outcome
 
-AT_ONCE = 10
+AT_ONCE = 24
 PAUSE_S = 0.08
 UNCLEAR = {Outcome.UNKNOWN, Outcome.NOT_READY, Outcome.OVERLOADED, Outcome.RATE_LIMITED, "unavailable"}
 RETRY_S = 0.15

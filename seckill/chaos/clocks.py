@@ -1,22 +1,14 @@
-"""Processes that wake up in another hour, where libfaketime is installed."""
+"""Processes that live in another hour, where libfaketime is installed."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-WHERE = (
-    "/usr/lib/*/faketime/libfaketimeMT.so.1",
-    "/usr/lib/faketime/libfaketimeMT.so.1",
-    "/usr/local/lib/faketime/libfaketimeMT.so.1",
-)
+WHERE = ("usr/lib/*/faketime/libfaketime.so.1", "usr/lib/faketime/libfaketime.so.1", "usr/local/lib/faketime/libfaketime.so.1")
 
 
 class Clocks:
-    """Each process has a file that says how far its clock is off, and looks at it whenever it asks for the time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._library = next((path for pattern in WHERE for path in Path("/").glob(pattern[1:])), None)
+    def __init__(self) -> None:
+        self._library = next((path for pattern in WHERE for path in Path("/").glob(pattern)), None)
 
     @property
     def there(self) -> bool:
@@ -26,26 +18,17 @@ class Clocks:
     def reason(self) -> str:
         return "" if self.there else "clock steps are left out: libfaketime is not installed (Debian: faketime)"
 
-    def environ(self, member: str) -> Mapping[str, str]:
-        if self._library is None:
-            return {}
-        self.step(member, 0)
+    def environ(self, step_s: int) -> Mapping[str, str]:
+        """What a process is started with whose clock is to be off by so much."""
         return {
-            "LD_PRELOAD": os.fspath(self._library),
-            "FAKETIME_TIMESTAMP_FILE": str(self._file(member)),
-            "FAKETIME_NO_CACHE": "1",
+            "LD_PRELOAD": str(self._library),
+            "FAKETIME": f"{step_s:+d}",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # timeouts go on as they were
             "DONT_FAKE_MONOTONIC": "1",
         }
-
-    def step(self, member: str, seconds: int) -> None:
-        self._file(member).write_text(f"{seconds:+d}\n")
 
     def governs(self, pid: int) -> bool:
         try:
             return "libfaketime" in Path(f"/proc/{pid}/maps").read_text()
         except OSError:
             return False
-
-    def _file(self, member: str) -> Path:
-        return self._folder / f"{member}.clock"

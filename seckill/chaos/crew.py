@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +41,6 @@ class Member:
     environ: Mapping[str, str]
     log: Path
     life: int = 0
-    armed: str = ""
     process: subprocess.Popen[bytes] | None = None
     keeping: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -59,11 +57,11 @@ class Member:
 class Crew:
     """`arm`: what a member's next life is armed with. Asked for when it starts, while `armed` is True."""
 
-    def __init__(self, arm: Callable[[str, int, int], Spec], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, arm: Callable[[str, int, int], Spec], clock: Callable[[], float]) -> None:
         self._arm = arm
-        self._monotonic = monotonic
+        self._clock = clock
         self._members: dict[str, Member] = {}
-        self._next: dict[str, str] = {}  # member → what its next life is armed with, instead
+        self._next: dict[str, Mapping[str, str]] = {}  # member → what its next life has in its environment
         self._stopping = False
         self.armed = False
         self.deaths: list[Death] = []
@@ -99,18 +97,24 @@ class Crew:
         if any(member.process and member.pid == pid and member.process.poll() is None for member in self._all()):
             signal_all([pid], signal.SIGCONT)
 
-    def arm_once(self, name: str, spec: str) -> None:
-        """For its next life only."""
-        self._next[name] = spec
+    def prepare(self, name: str, environ: Mapping[str, str]) -> None:
+        """What its next life, and only that, has in its environment."""
+        self._next[name] = environ
+
+    async def replace(self, name: str) -> int | None:
+        """kill -9, and the pid of the next life; None if it is not there in time."""
+        before = self.kill(name)
+        give_up_at_s = self._clock() + STOP_WITHIN_S
+        while (pid := self.member(name).pid) == before:
+            if self._clock() > give_up_at_s:
+                return None
+            await asyncio.sleep(POLL_S)
+        return pid
 
     async def restart(self, *, armed: bool) -> None:
         """Everybody at once, with -9."""
         self.armed = armed
-        before = {member.name: member.pid for member in self._all()}
-        for name in before:
-            self.kill(name)
-        while any(self.member(name).pid == pid for name, pid in before.items()):
-            await asyncio.sleep(POLL_S)
+        await asyncio.gather(*(self.replace(name) for name in self._members))
 
     async def stop(self) -> None:
         self._stopping = True
@@ -123,10 +127,10 @@ class Crew:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGCONT)
                 process.terminate()
-        give_up_at_s = self._monotonic() + STOP_WITHIN_S
+        give_up_at_s = self._clock() + STOP_WITHIN_S
         for process in running:
             while process.poll() is None:
-                if self._monotonic() > give_up_at_s:
+                if self._clock() > give_up_at_s:
                     process.kill()
                 await asyncio.sleep(POLL_S)
 
@@ -143,15 +147,14 @@ class Crew:
         return list(self._members.values())
 
     def _spawn(self, member: Member) -> None:
-        member.armed = self._next.pop(member.name, "")
-        if not member.armed and self.armed:
-            member.armed = str(self._arm(member.role, member.number, member.life))
+        environ = {VARIABLE: str(self._arm(member.role, member.number, member.life)) if self.armed else ""}
+        environ |= self._next.pop(member.name, {})
         member.life += 1
         self.starts[member.role] += 1
         with member.log.open("ab") as log:
             member.process = subprocess.Popen(  # noqa: S603 (our own command)
                 tethered([sys.executable, "-m", "seckill", *member.arguments]),
-                env={**member.environ, VARIABLE: member.armed},
+                env={**member.environ, **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -161,12 +164,12 @@ class Crew:
     async def _keep(self, member: Member) -> None:
         wait_s = RESTART_AFTER_S
         while not self._stopping:
-            began_s = self._monotonic()
+            began_s = self._clock()
             assert member.process is not None
             while (code := member.process.poll()) is None:  # noqa: ASYNC110 (no event tells of it)
                 await asyncio.sleep(POLL_S)
-            self.deaths.append(Death(self._monotonic(), member.name, member.role, member.pid, code))
-            quick = code >= 0 and self._monotonic() - began_s < 5
+            self.deaths.append(Death(self._clock(), member.name, member.role, member.pid, code))
+            quick = code >= 0 and self._clock() - began_s < 5
             wait_s = min(2 * wait_s, RESTART_AFTER_S_MAX) if quick else RESTART_AFTER_S
             await asyncio.sleep(wait_s)
             self._spawn(member)

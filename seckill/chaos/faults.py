@@ -15,6 +15,7 @@ from seckill.chaos.schedule import Fault
 from seckill.chaos.servers import Can, Forgetful
 from seckill.chaos.servers.server import is_stopped
 from seckill.errors import SeckillError
+from seckill.failpoints import VARIABLE
 
 POLL_S = 0.02
 DIED_WITHIN_S = 3.0
@@ -100,16 +101,11 @@ class Injector:
         """Killed twice: the second time by itself, in the moment in which it has entries in its hands."""
         crew = self._place.crew
         point = "relay.outbox.read.after" if "broker" in self._place.servers else "worker.transport.read.after"
-        crew.arm_once(member, f"{point}=kill")
-        first = crew.kill(member)
-        await self._died(first)
-        give_up_at_s = self._clock() + DRILL_WITHIN_S
-        while crew.member(member).pid == first and self._clock() < give_up_at_s:
-            await asyncio.sleep(POLL_S)
-        second = crew.member(member).pid
-        if not await self._died(second, DRILL_WITHIN_S):
+        crew.prepare(member, {VARIABLE: f"{point}=kill"})
+        pid = await crew.replace(member)
+        if pid is None or not await self._died(pid, DRILL_WITHIN_S):
             return ""
-        entries = await self._recoveries.until_taken_over(second)
+        entries = await self._recoveries.until_taken_over(pid)
         return f"{entries} entries taken over" if entries else ""
 
     async def _freeze(self, fault: Fault) -> str:
@@ -123,15 +119,19 @@ class Injector:
         return f"pid {pid} stood still" if stopped else ""
 
     async def _clock_step(self, fault: Fault) -> str:
+        """A life in another hour. It ends when it is over, if no failpoint has ended it before."""
+        crew, clocks = self._place.crew, self._place.clocks
         step_s = STEPS_S[fault.target.partition("-")[0]]
-        pid = self._place.crew.member(fault.target).pid
-        self._place.clocks.step(fault.target, step_s)
-        try:
-            await asyncio.sleep(fault.lasts_s)
-            loaded = self._place.clocks.governs(pid)
-        finally:
-            self._place.clocks.step(fault.target, 0)
-        return f"{step_s:+d} s" if loaded else ""
+        crew.prepare(fault.target, clocks.environ(step_s))
+        pid = await crew.replace(fault.target)
+        if pid is None:
+            return ""
+        await asyncio.sleep(fault.lasts_s / 2)
+        governed = clocks.governs(pid)
+        await asyncio.sleep(fault.lasts_s / 2)
+        if crew.member(fault.target).pid == pid:
+            crew.kill(fault.target)
+        return f"pid {pid} lived with its clock off by {step_s:+d} s" if governed else ""
 
     async def _pause(self, fault: Fault) -> str:
         server = self._place.servers[fault.target]

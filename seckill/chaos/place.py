@@ -4,7 +4,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,7 +85,7 @@ class Place:
 
 
 @asynccontextmanager
-async def place(wanted: Wanted) -> AsyncIterator[Place]:
+async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Place]:
     async with AsyncExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
         base.chmod(0o711)  # PostgreSQL is another user when we are root, and has to get to its own folder
@@ -114,12 +114,12 @@ async def place(wanted: Wanted) -> AsyncIterator[Place]:
             for role in ROLES
             if Can.PROXY in server.can
         }
-        clocks = Clocks(base)
+        clocks = Clocks()
         has = {name for name in servers if name == "broker"} | (
             {"empty"} if Can.FORGET in servers["gate"].can else set()
         )
         windows = possible(has)
-        crew = Crew(lambda role, number, life: armed(windows, wanted.seed, role, number, life))
+        crew = Crew(lambda role, number, life: armed(windows, wanted.seed, role, number, life), clock)
         made = Place(
             settings=settings,
             servers=servers,
@@ -192,7 +192,7 @@ def _hire(made: Place, logs: Path) -> None:
             port = str(made.ports[number - 1])
             arguments = ["api", "--host", "127.0.0.1", "--port", port] if role == "api" else [role]
             name = f"{role}-{number}"
-            environ = _environ(made, role) | made.clocks.environ(name)
+            environ = _environ(made, role)
             made.crew.add(Member(role, number, arguments, environ, logs / f"{name}.log"))
 
 

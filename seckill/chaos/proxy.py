@@ -176,7 +176,8 @@ class _Relay:
 
 def _reset(writer: asyncio.StreamWriter) -> None:
     """Without a goodbye; what has been passed on and not been read yet may be lost with it."""
-    connection: socket.socket = writer.get_extra_info("socket")
+    connection: socket.socket | None = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if connection is not None:  # not closed by its own side in this very moment
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

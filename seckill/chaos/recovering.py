@@ -88,7 +88,7 @@ class Recoveries:
                         pending = await client.xpending_range(
                             keys.orders(lane), group, "-", "+", consumer["pending"], consumer["name"]
                         )
-                        held.setdefault(lane, []).extend(entry["message_id"] for entry in pending)
+                        held.setdefault(lane, []).extend(bytes(entry["message_id"]) for entry in pending)
         return held
 
     async def _remaining(self, client: Redis, held: Pending) -> bool:

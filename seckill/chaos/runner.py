@@ -48,7 +48,7 @@ class Run:
 
     async def run(self) -> dict[str, Any]:
         self._say("starting servers and roles")
-        async with place(self._wanted) as here:
+        async with place(self._wanted, self._clock) as here:
             self._evidence.notes += here.notes
             schedule = plan(self._wanted.seed, self._seconds, self._options(here))
             storm_s = self._seconds - storm_begins_s(schedule)

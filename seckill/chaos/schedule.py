@@ -41,7 +41,7 @@ KINDS: Mapping[str, Kind] = {
     "empty": Kind("the gate is killed and comes back without its files", calm_s=1.0),
     "starve": Kind("the gate has no memory left", (1.5, 3.0)),
     "full-disk": Kind("the server's disk is full", (2.0, 3.0)),
-    "clock": Kind("a process wakes up in another hour", (3.0, 5.0)),
+    "clock": Kind("a process is started again with its clock off by hours", (5.0, 7.0)),
 }
 DRILLS = ("takeover", "comeback")
 FORGETTING = ("flush", "empty")
