@@ -1,18 +1,18 @@
 """Which failpoints a process is armed with in each of its lives. The same seed arms the same ones.
 
-Each life has one place at which the process is killed, another one in the next life, and all those that only make a call
-fail, hang or lose its answer.
+Each life has one place at which the process is killed, another one in the next life, and all those that only make a
+call fail, hang or lose its answer.
 """
 
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`needs`: what a run must have for the place to be reached at all: `broker`, `empty` (a gate that comes back empty),
-    `server` (a database that is not a file)."""
+    """`needs`: what a run must have for the place to be reached at all: `broker`, or `empty` (a gate that comes back
+    empty)."""
 
     role: str  # of the process
     point: str
@@ -29,24 +29,27 @@ class Window:
     def kills(self) -> bool:
         return self.action == "kill"
 
+    def likelier(self, times: float) -> "Window":
+        return replace(self, chance=min(1.0, self.chance * times))
+
     def __str__(self) -> str:
-        return f"{self.point}={self.action}:{self.chance}"
+        return f"{self.point}={self.action}:{self.chance:g}"
 
 
 # Chances are for some fifty claims a second: a place is hit within seconds, and not at once.
 WINDOWS = (
-    Window("api", "api.gate.admit.before", "kill", 0.01),
-    Window("api", "api.gate.admit.after", "kill", 0.01),
-    Window("api", "ledger.end.inside", "kill", 0.05),
-    Window("api", "api.ledger.pay.after", "kill", 0.05),
+    Window("api", "api.gate.admit.before", "kill", 0.005),
+    Window("api", "api.gate.admit.after", "kill", 0.005),
+    Window("api", "ledger.end.inside", "kill", 0.03),
+    Window("api", "api.ledger.pay.after", "kill", 0.03),
     Window("api", "api.gate.admit.before", "stall@0.5", 0.01),
     Window("api", "api.gate.admit.after", "drop", 0.02),
     Window("api", "api.ledger.pay.after", "drop", 0.05),
     Window("api", "api.ledger.cancel.after", "drop", 0.1),
-    Window("worker", "worker.transport.read.after", "kill", 0.05),
-    Window("worker", "ledger.record.inside", "kill", 0.05),
-    Window("worker", "worker.ledger.record.after", "kill", 0.05),
-    Window("worker", "worker.transport.settle.after", "kill", 0.05),
+    Window("worker", "worker.transport.read.after", "kill", 0.02),
+    Window("worker", "ledger.record.inside", "kill", 0.02),
+    Window("worker", "worker.ledger.record.after", "kill", 0.02),
+    Window("worker", "worker.transport.settle.after", "kill", 0.02),
     Window("worker", "relay.outbox.read.after", "kill", 0.05, "broker"),
     Window("worker", "relay.courier.post.after", "kill", 0.05, "broker"),
     Window("worker", "worker.ledger.record.after", "drop", 0.03),
@@ -64,7 +67,7 @@ WINDOWS = (
     Window("keeper", "keeper.ledger.outbox_done.before", "raise", 0.05),
 )
 # How long it takes two processes of a role to get through one window: to be started, and to come to the place.
-WINDOW_S = 7.0
+WINDOW_S = 15.0
 
 
 class Spec(str):

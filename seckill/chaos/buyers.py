@@ -26,7 +26,7 @@ REPEATS = 0.25  # presses again when the answer was there
 COMES_BACK = 0.15  # has been here before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A sale, and what its buyers do: the shares of those who pay and who cancel; the rest leaves it."""
 
@@ -36,68 +36,21 @@ class Offer:
     price_cents: int
     pay_within_s: int
     weight: int
-    pays: float
-    cancels: float
+    pays: float = 0.0
+    cancels: float = 0.0
     repeat: str | None = None
     wanted: bool = False  # is sold out in the end
 
 
 # Sizes are for a minute, and grow with the run.
 OFFERS = (
+    Offer("always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=600, weight=5, pays=0.5, cancels=0.2),
     Offer(
-        title="always on",
-        units=1_000_000,
-        limit=3,
-        price_cents=1000,
-        pay_within_s=600,
-        weight=5,
-        pays=0.5,
-        cancels=0.2,
+        "soon back", units=60, limit=1, price_cents=9900, pay_within_s=2, weight=3, pays=0.05, cancels=0.1, wanted=True
     ),
-    Offer(
-        title="soon back",
-        units=60,
-        limit=1,
-        price_cents=9900,
-        pay_within_s=2,
-        weight=3,
-        pays=0.05,
-        cancels=0.1,
-        wanted=True,
-    ),
-    Offer(
-        title="few",
-        units=40,
-        limit=2,
-        price_cents=500,
-        pay_within_s=5,
-        weight=1,
-        pays=0.3,
-        cancels=0.3,
-        wanted=True,
-    ),
-    Offer(
-        title="free",
-        units=300,
-        limit=1,
-        price_cents=0,
-        pay_within_s=60,
-        weight=1,
-        pays=0.0,
-        cancels=0.0,
-        wanted=True,
-    ),
-    Offer(
-        title="every minute",
-        units=50,
-        limit=1,
-        price_cents=700,
-        pay_within_s=3,
-        weight=2,
-        pays=0.3,
-        cancels=0.2,
-        repeat="* * * * *",
-    ),
+    Offer("few", units=40, limit=2, price_cents=500, pay_within_s=5, weight=1, pays=0.3, cancels=0.3, wanted=True),
+    Offer("free", units=100, limit=1, price_cents=0, pay_within_s=60, weight=1, wanted=True),
+    Offer("minutely", 50, 1, price_cents=700, pay_within_s=3, weight=2, pays=0.3, cancels=0.2, repeat="* * * * *"),
 )
 
 

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-WHERE = ("usr/lib/*/faketime/libfaketime.so.1", "usr/lib/faketime/libfaketime.so.1", "usr/local/lib/faketime/libfaketime.so.1")
+WHERE = (
+    "usr/lib/*/faketime/libfaketime.so.1",
+    "usr/lib/faketime/libfaketime.so.1",
+    "usr/local/lib/faketime/libfaketime.so.1",
+)
 
 
 class Clocks:

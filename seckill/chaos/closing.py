@@ -55,7 +55,7 @@ class Closing:
             await caller.close()
 
         async def look(sale: OnSale) -> None:
-            while not await self._all_paid(sale) and self._clock() < give_up_at_s:
+            while not await self._all_paid(sale) and self._clock() < give_up_at_s:  # noqa: ASYNC110 (others write it)
                 await asyncio.sleep(POLL_S)
             done[sale.id].set()
 
@@ -76,16 +76,19 @@ class Closing:
     async def rest(self) -> None:
         """Until nothing is on the move and every invariant holds; or until it is clear that it will not."""
         began_s = self._clock()
-        report = None
+        report, told = None, ""
         while self._clock() - began_s < REST_WITHIN_S:
             try:
                 report = await self._auditor.read(full=True)
-                still = not await self._moving() and not any(units.queued or units.returning for units in report.units)
-            except SeckillError:
-                still = False
-            if report is not None and still and report.verdict is Verdict.HOLDS:
+                why = await self._moving(report)
+            except SeckillError as error:
+                why = str(error)
+            if not why:
                 self._evidence.rested_s = round(self._clock() - began_s, 2)
                 break
+            if why != told:
+                self._evidence.notes.append(f"{self._clock() - began_s:.1f} s after the faults: {why}")
+                told = why
             await asyncio.sleep(POLL_S)
         if report is not None:
             self._note(report)
@@ -97,25 +100,32 @@ class Closing:
             for result in report.results
         }
 
-    async def _moving(self) -> int:
-        """What somebody still has to do: relay, try again, decide, refund."""
-        waiting = [
-            select(func.count()).select_from(outbox).where(outbox.c.done_ms.is_(None)),
-            select(func.count()).select_from(dead_letters).where(dead_letters.c.next_ms.is_not(None)),
-            select(func.count()).select_from(payments).where(payments.c.next_ms.is_not(None)),
-            select(func.count()).select_from(refunds).where(refunds.c.next_ms.is_not(None)),
-            select(func.count())
+    async def _moving(self, report: Report) -> str:
+        """What somebody still has to do; empty if nothing."""
+        if report.verdict is not Verdict.HOLDS:
+            return "; ".join(report.broken() + report.reasons())
+        if any(units.queued or units.returning for units in report.units):
+            return "units are queued or on their way back"
+        waiting = {
+            "to relay": select(func.count()).select_from(outbox).where(outbox.c.done_ms.is_(None)),
+            "to try again": select(func.count()).select_from(dead_letters).where(dead_letters.c.next_ms.is_not(None)),
+            "to decide": select(func.count()).select_from(payments).where(payments.c.next_ms.is_not(None)),
+            "to refund": select(func.count()).select_from(refunds).where(refunds.c.next_ms.is_not(None)),
+            "to expire": select(func.count())
             .select_from(orders)
             .where(orders.c.state == "unpaid", orders.c.expires_ms < self._database.now_ms),
-        ]
-        return sum([int((await self._database.rows(statement))[0][0]) for statement in waiting])
+        }
+        counts = {what: int((await self._database.rows(statement))[0][0]) for what, statement in waiting.items()}
+        return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
 
     async def read_books(self, wanted: Sequence[OnSale]) -> None:
         reader = LedgerReader(self._settings.database_url)
         try:
-            ids = PublicIds(await reader.id_key(), "order")
+            key = await reader.id_key()
         finally:
             await reader.close()
+        assert key is not None, "it was made when the ledger was opened"
+        ids = PublicIds(key, "order")
         told = self._evidence.told
         self._evidence.numbers = {
             order_id: number for order_id in told.acks if (number := ids.decode(order_id)) is not None

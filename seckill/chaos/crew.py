@@ -21,6 +21,8 @@ POLL_S = 0.02
 RESTART_AFTER_S = 0.3
 RESTART_AFTER_S_MAX = 2.0
 STOP_WITHIN_S = 15.0
+# Between the restarts of two processes: starting one takes a second of a core.
+BETWEEN_S = 1.0
 _FIRED = re.compile(rb"^failpoint ([\w.]+): (\w+)", re.MULTILINE)
 
 
@@ -55,10 +57,10 @@ class Member:
 
 
 class Crew:
-    """`arm`: what a member's next life is armed with. Asked for when it starts, while `armed` is True."""
+    """`spec_of`: what a member's next life is armed with. Asked for when it starts, while `armed` is True."""
 
-    def __init__(self, arm: Callable[[str, int, int], Spec], clock: Callable[[], float]) -> None:
-        self._arm = arm
+    def __init__(self, spec_of: Callable[[str, int, int], Spec], clock: Callable[[], float]) -> None:
+        self._spec_of = spec_of
         self._clock = clock
         self._members: dict[str, Member] = {}
         self._next: dict[str, Mapping[str, str]] = {}  # member → what its next life has in its environment
@@ -111,9 +113,16 @@ class Crew:
             await asyncio.sleep(POLL_S)
         return pid
 
-    async def restart(self, *, armed: bool) -> None:
+    async def arm(self) -> None:
+        """One after the other, so that somebody is always there."""
+        self.armed = True
+        for member in sorted(self._all(), key=lambda member: -member.number):
+            await self.replace(member.name)
+            await asyncio.sleep(BETWEEN_S)
+
+    async def disarm(self) -> None:
         """Everybody at once, with -9."""
-        self.armed = armed
+        self.armed = False
         await asyncio.gather(*(self.replace(name) for name in self._members))
 
     async def stop(self) -> None:
@@ -147,7 +156,7 @@ class Crew:
         return list(self._members.values())
 
     def _spawn(self, member: Member) -> None:
-        environ = {VARIABLE: str(self._arm(member.role, member.number, member.life)) if self.armed else ""}
+        environ = {VARIABLE: str(self._spec_of(member.role, member.number, member.life)) if self.armed else ""}
         environ |= self._next.pop(member.name, {})
         member.life += 1
         self.starts[member.role] += 1

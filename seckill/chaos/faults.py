@@ -152,6 +152,8 @@ class Injector:
         await server.start()
         if fault.target == "gate":
             self._recoveries.gate_is_ready(self._clock())
+        if fault.kind == "comeback":
+            await self._recoveries.until_accepted()
         return f"{torn} bytes of a write cut off" if torn else f"{len(pids)} processes killed" if pids else ""
 
     async def _forget(self, *, restart: bool) -> str:
@@ -194,7 +196,7 @@ class Injector:
             server = fault.target.partition("→")[2]
             proxy.lose_answer(*ANSWERS.get(fault.target, ANSWERS.get(server, (b"", b""))))
             give_up_at_s = self._clock() + fault.lasts_s
-            while proxy.hits == hits and self._clock() < give_up_at_s:
+            while proxy.hits == hits and self._clock() < give_up_at_s:  # noqa: ASYNC110 (a counter)
                 await asyncio.sleep(POLL_S)
             proxy.forgive()
             return "done, and the answer lost" if proxy.hits > hits else ""
@@ -217,4 +219,4 @@ class Injector:
             server.resume()
             if Can.KILL in server.can and not server.pids():
                 await server.start()
-        await self._place.crew.restart(armed=False)
+        await self._place.crew.disarm()

@@ -201,8 +201,8 @@ def _recoveries(evidence: Evidence) -> Iterator[Check]:
             name=what,
             verdict=Verdict.BROKEN if slow else Verdict.HOLDS,
             count=len(slow),
-            says=f"{says} {longest.within_s:g} s: {longest.took_s:.2f} s at most, {len(calm)} measured with nothing else "
-            f"going on ({len(found) - len(calm)} more were not).",
+            says=f"{says} {longest.within_s:g} s: {longest.took_s:.2f} s at most, {len(calm)} measured with nothing "
+            f"else going on ({len(found) - len(calm)} more were not).",
             named=tuple(slow),
         )
 
@@ -222,6 +222,6 @@ def _windows(evidence: Evidence) -> Check:
         name="windows",
         verdict=Verdict.UNKNOWN if missed else Verdict.HOLDS,
         count=len(missed),
-        says=f"Every window that was asked for was hit: {hit} of {len(evidence.required)}, and every fault did something.",
+        says=f"Every window asked for was hit ({hit} of {len(evidence.required)}), and every fault did something.",
         named=tuple(missed),
     )

@@ -4,8 +4,8 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,8 +87,7 @@ class Place:
 @asynccontextmanager
 async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Place]:
     async with AsyncExitStack() as stack:
-        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
-        base.chmod(0o711)  # PostgreSQL is another user when we are root, and has to get to its own folder
+        base = stack.enter_context(_folder())
         disks = Disks()
         servers: dict[str, Server] = {}
         filled = set()
@@ -135,6 +134,13 @@ async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Pla
         stack.push_async_callback(crew.stop)
         crew.start()
         yield made
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o711)  # PostgreSQL is another user when we are root, and has to get to its own folder
+        yield Path(name)
 
 
 def _server(folder: Path, chosen: str, known: Mapping[str, object], disks: Disks, mib: int) -> tuple[Server, bool]:

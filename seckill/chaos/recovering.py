@@ -23,7 +23,7 @@ GIVE_UP_S = 30.0
 # A process that died a moment ago is still being started.
 STARTING_S = 4.0
 
-Pending = dict[int, list[bytes]]  # lane → entries
+Pending = dict[int, list[Any]]  # lane → entries
 
 
 class Recoveries:
@@ -58,6 +58,14 @@ class Recoveries:
     def gate_is_ready(self, at_s: float) -> None:
         self._ready_s.append(at_s)
 
+    async def until_accepted(self) -> None:
+        """After the last restart of the gate."""
+        accepted_s = self._evidence.told.accepted_s
+        while not (accepted_s and accepted_s[-1] >= self._ready_s[-1]):
+            if self._clock() - self._ready_s[-1] > GIVE_UP_S:
+                return
+            await asyncio.sleep(POLL_S)
+
     def finish(self, faults: Sequence[Done]) -> None:
         """When everything has been seen: each restart of the gate to the next order, and what was judged in calm."""
         for ready_s in self._ready_s:
@@ -88,7 +96,7 @@ class Recoveries:
                         pending = await client.xpending_range(
                             keys.orders(lane), group, "-", "+", consumer["pending"], consumer["name"]
                         )
-                        held.setdefault(lane, []).extend(bytes(entry["message_id"]) for entry in pending)
+                        held.setdefault(lane, []).extend(entry["message_id"] for entry in pending)
         return held
 
     async def _remaining(self, client: Redis, held: Pending) -> bool:

@@ -16,8 +16,8 @@ def report(run: Found) -> str:
         title="seckill chaos",
         verdict=verdict(run),
         about=f"{'; '.join(run['servers'].values())}. Seed {run['seed']}, {run['minutes']:g} minutes. "
-        f"{run['declared_lost']} orders were lost with the gate's memory, as declared; {run['failed_and_told']} failed, "
-        "and their buyers were told.",
+        f"{run['declared_lost']} orders were lost with the gate's memory, as declared; {run['failed_and_told']} "
+        "failed, and their buyers were told.",
         sections=[
             _chart(run),
             "<h2>Checks</h2>",
@@ -129,13 +129,13 @@ def method(run: Found) -> list[str]:
     return [
         f"Everything on one machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}. Two "
         "processes each of API, worker and keeper, as production runs them, each role behind proxies of its own.",
-        "Buyers claim, repeat with and without a key, hang up and ask again, pay, cancel and forget. Every 202 is kept, "
+        "Buyers claim, repeat with and without a key, hang up and ask again, pay, cancel and forget. Every 202 is kept "
         "and looked up in the ledger in the end.",
-        "First two drills with nothing else going on. Then every process is armed with failpoints, others in each of its "
-        "lives, and the faults come as the seed says. The auditor reads every second.",
-        "In the end all faults are taken back, every process is killed once more, buyers who pay take what is left, and "
-        "when all is at rest the books are compared with what buyers were told.",
-        "Lost as declared: when the gate loses its memory, the orders in its streams at that very instant go with it. They "
-        "are read in the same transaction, and no others may be missing.",
+        "First two drills with nothing else going on. Then every process is armed with failpoints, others in each of "
+        "its lives, and the faults come as the seed says. The auditor reads every second.",
+        "In the end all faults are taken back, every process is killed once more, buyers who pay take what is left, "
+        "and when all is at rest the books are compared with what buyers were told.",
+        "Lost as declared: when the gate loses its memory, the orders in its streams at that very instant go with it. "
+        "They are read in the same transaction, and no others may be missing.",
         *run["notes"],
     ]

@@ -11,7 +11,7 @@ SERVERS = ("gate", "ledger", "broker")
 WARM_UP_S = 3.0
 COOL_DOWN_S = 3.0
 # Between two faults, counted from the end of the first; the second of a pair begins this much later at most.
-GAP_S = (1.0, 3.0)
+GAP_S = (1.5, 4.0)
 PAIR_WITHIN_S = 1.5
 PAIR_CHANCE = 0.3
 
@@ -35,7 +35,7 @@ KINDS: Mapping[str, Kind] = {
     "cut": Kind("all connections of a link are reset"),
     "hole": Kind("a link swallows everything, with its connections open", (2.0, 4.0)),
     "slow": Kind("a link takes a tenth of a second for each portion", (2.0, 4.0)),
-    "lost-answer": Kind("the server has done it (a script, a COMMIT), and its answer is lost", (3.0, 3.0)),
+    "lost-answer": Kind("the server has done it (a script, a COMMIT), and its answer is lost", (5.0, 5.0)),
     "torn": Kind("the gate is killed, and its file ends in half a write that nobody was told of"),
     "flush": Kind("the gate loses everything (FLUSHALL)", calm_s=1.0),
     "empty": Kind("the gate is killed and comes back without its files", calm_s=1.0),

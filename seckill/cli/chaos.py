@@ -159,9 +159,8 @@ def _print(found: dict[str, Any]) -> None:
     write(done)
     fired = found["windows"]["fired"]
     write(f"\nfailpoints fired: {', '.join(f'{name} {count}' for name, count in fired.items()) or 'none'}")
-    write(
-        f"lost with the gate's memory, as declared: {found['declared_lost']}; failed and told: {found['failed_and_told']}"
-    )
+    write(f"lost with the gate's memory, as declared: {found['declared_lost']}")
+    write(f"failed, and their buyers told: {found['failed_and_told']}")
     for check in found["checks"]:
         for sentence in check["named"]:
             write(f"[{COLOURS[Verdict(check['verdict'])]}]{check['name']}[/]: {escape(sentence)}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Lines over time in inline SVG, with the moments that matter behind them. They start at zero and share one time axis."""
+"""Lines over time in inline SVG, with what happened behind them. They start at zero and share one time axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

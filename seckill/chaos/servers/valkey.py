@@ -16,7 +16,6 @@ from seckill.embedded.valkey import EmbeddedValkey
 from seckill.entries import read_entry
 from seckill.gates import keys
 from seckill.gates.redis import connect
-from seckill.gates.server import parse_info
 
 # The beginning of a command, as it stands in the file when the power goes in the middle of a write.
 TORN = b"*3\r\n$3\r\nSET\r\n$5\r\nseck"
@@ -106,10 +105,8 @@ class ValkeyServer:
 
 
 async def _refusals(client: Redis) -> int:
-    info = await client.execute_command("INFO", "errorstats")
-    found = info if isinstance(info, dict) else parse_info(info)
-    said = found.get("errorstat_OOM", "count=0")
-    return int(said["count"] if isinstance(said, dict) else str(said).partition("=")[2])
+    info: dict[str, dict[str, int]] = await client.info("errorstats")
+    return int(info.get("errorstat_OOM", {}).get("count", 0))
 
 
 async def _read_and_flush(client: Redis, lanes: Iterable[int]) -> tuple[int, frozenset[int]]:
