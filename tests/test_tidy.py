@@ -51,7 +51,7 @@ LAYERS = [
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
     {"wiring", "watchdog", "repairing"},
     {"web", "reports"},
-    {"compare", "bench"},
+    {"compare", "bench", "chaos"},
     {"cli"},
     {"__main__"},
 ]

@@ -239,5 +239,6 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
 async def _translated() -> AsyncIterator[None]:
     try:
         yield
-    except (exceptions.RedisError, TimeoutError, OSError) as error:
+    # RuntimeError: what uvloop says of a connection that the other side has reset.
+    except (exceptions.RedisError, TimeoutError, OSError, RuntimeError) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

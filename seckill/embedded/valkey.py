@@ -60,8 +60,12 @@ class EmbeddedValkey:
         """On macOS the pid of its supervisor, which passes on SIGTERM."""
         return self._started().pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     async def start(self) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self.is_running:
             raise RuntimeError("the server is running already")
         server = self._program or find_server()
         await asyncio.to_thread(check_version, server)

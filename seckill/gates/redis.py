@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from seckill.domain import Answer, Claim, Holding, Round, RoundRef
 from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
 from seckill.gates import keys
+from seckill.gates.connections import candid
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
@@ -45,6 +46,7 @@ def connect(url: str) -> Redis:
         )
     except ValueError as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): use redis://host:port/0.") from error
+    pool.connection_class = candid(pool.connection_class)
     return Redis.from_pool(pool)
 
 
