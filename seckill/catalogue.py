@@ -184,6 +184,9 @@ class Catalogue:
             if lane in (None, round_.lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
         ]
 
+    def rounds_in(self, lane: int) -> list[Round]:
+        return [round_ for round_ in self._rounds() if round_.lane == lane]
+
     def lanes(self) -> set[int]:
         return {round_.lane for round_ in self._rounds()}
 

@@ -155,6 +155,9 @@ class Gate(Protocol):
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]: ...
 
+    async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
+        """What each of these buyers has in the round, in their order."""
+
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
 
@@ -162,8 +165,15 @@ class Gate(Protocol):
         """This gate serves that ledger from now on. Raises StartError if it serves another: round 1 of one would be
         taken for round 1 of the other."""
 
-    async def check(self, durability: str) -> None:
-        """Raises StartError with one sentence if the server cannot keep the promises."""
+    async def check(self, durability: str) -> list[str]:
+        """Raises StartError with one sentence if the server cannot keep the promises. Returns advice."""
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, str]:
+        """Lanes that are on another server than the one that was vouched for, with that server's name. Nobody is
+        admitted there: it may have taken over without the newest orders. Lanes that cannot be reached are left out."""
+
+    async def vouch(self, lane: int, server: str) -> None:
+        """What this server has of the lane has been compared with the ledger."""
 
     async def ping(self) -> None: ...
 

@@ -9,14 +9,11 @@ from typing import Any
 
 import msgspec
 from redis import exceptions
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
-from seckill.errors import GateUnavailable, StartError
+from seckill.audit.gate_client import open_client
+from seckill.errors import GateUnavailable
 from seckill.gates import keys
 
-TIMEOUT_S = 5.0
 # Neither the server nor this process is held up for longer than a portion takes.
 PORTION = 1000
 
@@ -130,16 +127,7 @@ def read_entry(entry_id: str, text: str) -> Entry:
 
 class GateReader:
     def __init__(self, url: str) -> None:
-        try:
-            self._client = Redis.from_url(
-                url,
-                retry=Retry(NoBackoff(), 0),
-                retry_on_error=[],
-                socket_connect_timeout=TIMEOUT_S,
-                socket_timeout=TIMEOUT_S,
-            )
-        except ValueError as error:
-            raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): use redis://host:port/0.") from error
+        self._client = open_client(url)
         self._sha = ""
 
     async def ledger(self) -> str | None:
@@ -240,5 +228,11 @@ async def _translated() -> AsyncIterator[None]:
     try:
         yield
     # RuntimeError: what uvloop says of a connection that the other side has reset.
-    except (exceptions.RedisError, TimeoutError, OSError, RuntimeError) as error:
+    except (
+        exceptions.RedisError,
+        exceptions.RedisClusterException,
+        TimeoutError,
+        OSError,
+        RuntimeError,
+    ) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

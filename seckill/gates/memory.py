@@ -1,7 +1,7 @@
 """The gate in this process, on the pure rule of admission: the reference for the others. It keeps nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -224,6 +224,10 @@ class MemoryGate:
         async with self._reached():
             return [self._store.contents.buyers.get(ref, {}).get(user, ()) for ref in refs]
 
+    async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
+        async with self._reached():
+            return [self._store.contents.buyers.get(ref, {}).get(user, ()) for user in users]
+
     async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         async with self._reached():
             users = list(self._store.contents.buyers.get(ref, {}))
@@ -237,8 +241,15 @@ class MemoryGate:
             if self._store.contents.ledger != ledger:
                 raise StartError("This memory holds the rounds of another database: use one for each database.")
 
-    async def check(self, durability: str) -> None:
+    async def check(self, durability: str) -> list[str]:
         """Whoever chooses it is told that it keeps nothing; there is no server that could be set up wrongly."""
+        return []
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, str]:
+        return {}
+
+    async def vouch(self, lane: int, server: str) -> None:
+        """There is one memory, and nothing takes its place."""
 
     async def ping(self) -> None:
         async with self._reached():
