@@ -21,6 +21,8 @@ NAMES = frozenset(
         "keeper.outbox.after",
         "keeper.release.after",
         "keeper.retire.after",
+        "lanes.give.after",
+        "lanes.take.after",
         "ledger.add_round.inside",
         "ledger.capture.inside",
         "ledger.end.inside",

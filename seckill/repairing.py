@@ -279,7 +279,7 @@ class Repair:
             self._engine.transport,
             self._engine.ledger,
             Stop(),
-            lanes=[round_.lane],
+            lanes=round_.every_lane,
             claim_idle_s=self._claim_idle_s,
             retry_delay_s=self._retry_delay_s,
         )

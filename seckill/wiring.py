@@ -25,6 +25,8 @@ from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.share_ports import ShareGate
+from seckill.sharing import SharedGate
 from seckill.transports.amqp import Link, check_broker
 from seckill.transports.courier import RabbitCourier
 from seckill.transports.delays import RabbitDelays
@@ -65,7 +67,7 @@ def new_memory() -> MemoryStore:
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
-def _open_gate(settings: Settings, store: MemoryStore | None) -> Gate:
+def _open_gate(settings: Settings, store: MemoryStore | None) -> ShareGate:
     if store is not None:
         return MemoryGate(store, backlog_max=settings.backlog_max)
     return RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
@@ -77,7 +79,7 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
-        gate = _open_gate(settings, store)
+        gate = SharedGate(_open_gate(settings, store))
         stack.push_async_callback(gate.close)
         ledger = open_ledger(settings.database_url)
         stack.push_async_callback(ledger.close)

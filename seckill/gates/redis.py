@@ -18,6 +18,7 @@ from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
+from seckill.share_ports import NOTHING_CARRIED, Carried
 
 CONNECT_TIMEOUT_S = 2
 # Beyond this callers wait for each other. Claims need one for each round that is on.
@@ -87,6 +88,8 @@ class RedisGate:
         self._inspect = Script("inspect")
         self._release = Script("release")
         self._rebuild = Script("rebuild")
+        self._give = Script("give")
+        self._take = Script("take")
 
     @asynccontextmanager
     async def _connection(self, client: Redis | None = None) -> AsyncIterator[Any]:
@@ -132,9 +135,9 @@ class RedisGate:
         available = None if reply[2] == b"" else reply[2]
         return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
 
-    async def open_round(self, round_: Round) -> Opening:
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
         r = round_
-        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms)
+        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, opened_ms)
         async with self._connection() as connection:
             reply = await self._open.call(connection, (keys.round_(r.ref), keys.buyers(r.ref)), args)
         return Opening(Found(reply[0].decode()), reply[1])
@@ -167,16 +170,38 @@ class RedisGate:
         records = [part for user, held in holdings.items() for part in (user, " ".join(map(_written, held)))]
         return bool((await self._rebuild_step(ref, "fill", token, *records))[0] == b"done")
 
-    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None:
+        args: list[object] = [token, admitted, released, opened_ms, carried.units]
+        for name, units in (("sent", carried.sent), ("got", carried.got)):
+            args += [part for lane, n in units.items() for part in (f"{name}:{lane}", n)]
         while True:
-            word, opened_ms = await self._rebuild_step(ref, "finish", token, admitted, released)
+            word, noted_ms = await self._rebuild_step(ref, "finish", *args)
             if word != b"early":
-                return int(opened_ms) if word == b"done" else None
+                return int(noted_ms) if word == b"done" else None
             await asyncio.sleep(EARLY_S)
 
     async def _rebuild_step(self, ref: RoundRef, *args: object) -> Any:
         async with self._connection() as connection:
             return await self._rebuild.call(connection, (keys.round_(ref), keys.buyers(ref)), args)
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        return await self._carry(self._give, ref, epoch, to, sent, units)
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        return await self._carry(self._take, ref, epoch, origin, sent)
+
+    async def _carry(self, script: Script, ref: RoundRef, *args: object) -> int | None:
+        async with self._connection(self._claims) as connection:
+            units: int = await script.call(connection, (keys.round_(ref),), args)
+        return None if units < 0 else units
 
     async def forget(self, ref: RoundRef) -> None:
         async with self._connection() as connection:
@@ -208,6 +233,9 @@ class RedisGate:
             backlog=backlog,
             status=values["status"],
             limit_per_buyer=int(values["limit"]),
+            dealt=int(values.get("dealt", values["total"])),
+            sent=_by_lane("sent:", values),
+            got=_by_lane("got:", values),
             **{name: int(values[name]) for name in counts},
         )
 
@@ -288,6 +316,10 @@ async def _pipeline(connection: Any, commands: Sequence[tuple[object, ...]]) -> 
     if refused is not None:
         raise refused
     return replies
+
+
+def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): int(n) for name, n in values.items() if name.startswith(prefix)}
 
 
 def _written(held: Holding) -> str:
