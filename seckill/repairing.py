@@ -34,6 +34,9 @@ POLL_S = 0.2
 # The gate is wrong and the ledger is right: a rebuild brings the gate to what the ledger says.
 _REBUILD = {
     ("stock", "sum"),
+    ("stock", "units"),
+    ("stock", "gift"),
+    ("buyers", "lane"),
     ("buyers", "admitted"),
     ("buyers", "released"),
     ("buyers", "unreadable"),
