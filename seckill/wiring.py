@@ -26,6 +26,8 @@ from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.share_ports import ShareGate
+from seckill.sharing import SharedGate
 from seckill.transports.amqp import Link, check_broker
 from seckill.transports.courier import RabbitCourier
 from seckill.transports.delays import RabbitDelays
@@ -66,7 +68,7 @@ def new_memory() -> MemoryStore:
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
-def open_gate(settings: Settings, store: MemoryStore | None = None) -> Gate:
+def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate:
     if store is not None:
         return MemoryGate(store, backlog_max=settings.backlog_max)
     return RedisGate(
@@ -86,7 +88,7 @@ async def open_engine(
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
-        gate = open_gate(settings, store)
+        gate = SharedGate(open_gate(settings, store))
         stack.push_async_callback(gate.close)
         ledger = open_ledger(settings.database_url)
         stack.push_async_callback(ledger.close)
