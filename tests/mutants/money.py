@@ -47,13 +47,20 @@ MUTANTS = (
         trap="F52",
         path=PAYMENTS,
         edits={"if replaced.rowcount != 1 or not await": "if not await"},
-        caught_by="tests/ledgers/test_payments.py::test_two_late_payments_for_one_order_use_one_place[sqlite]",
+        caught_by="tests/ledgers/test_payments.py::test_late_money_for_one_order_pays_no_second_one[sqlite]",
     ),
     Mutant(
         name="A late payment is decided twice",
         trap="F52",
         path=PAYMENTS,
         edits={"                if decided.rowcount != 1:\n": "                if decided.rowcount > 1:\n"},
+        caught_by="tests/ledgers/test_payments.py::test_a_late_payment_pays_the_order_in_its_place[sqlite]",
+    ),
+    Mutant(
+        name="Money that has paid an order goes back as well",
+        trap="F52",
+        path=PAYMENTS,
+        edits={"        if decided.rowcount != 1:\n            return False\n": ""},
         caught_by="tests/ledgers/test_payments.py::test_settling_and_giving_back_at_the_same_instant_have_one_winner[sqlite]",
     ),
     Mutant(
