@@ -13,6 +13,7 @@ from seckill.domain import Round
 from seckill.errors import GateUnavailable
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
+from seckill.moving import Moving
 from seckill.payments import Payments
 from seckill.ports import Gate, Ledger, Pulse, Transport
 from seckill.rebuilding import Rebuilder
@@ -33,6 +34,8 @@ HEED_S = 0.5
 RELAY_EVERY_S = 0.2
 LATE_EVERY_S = 0.2
 REFUND_EVERY_S = 1.0
+# Buyers wait for a lane that is on another server than before.
+LANES_EVERY_S = 0.5
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # A consumer that holds nothing and was silent for so long belongs to a worker that is gone.
@@ -54,6 +57,7 @@ class Keeper:
         self._ledger = ledger
         self._catalogue = catalogue
         self._rebuilder = Rebuilder(gate, transport, ledger, monotonic)
+        self._moving = Moving(gate, ledger, catalogue)
         self._repetition = Repetition(ledger, catalogue, lanes)
         self._retirement = Retirement(gate, transport, ledger)
         self._lanes: set[int] = set()
@@ -152,6 +156,14 @@ class Keeper:
                 self._tell_once(round_, error)
         return rebuilt
 
+    async def look_after_lanes(self) -> int:
+        """Opens lanes that are on another server than before, as soon as what is there has been compared with the
+        ledger, and rebuilds what is incomplete. Returns how many were opened."""
+        opened = await self._moving.step()
+        for round_ in await self._moving.lost():
+            await self._rebuilder.step(round_)
+        return opened
+
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()
         if lanes != self._lanes:
@@ -206,6 +218,7 @@ async def run_keeper(
         if delays is not None:
             loops.create_task(repeat("reminders", heed, stop))
         loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
+        loops.create_task(repeat("lanes", keeper.look_after_lanes, stop, every_s=LANES_EVERY_S))
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
         loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))
         loops.create_task(repeat("retirement", keeper.retire_rounds, stop, every_s=RETIRE_EVERY_S))

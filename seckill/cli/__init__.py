@@ -37,6 +37,7 @@ for _command in (
     "doctor:doctor",
     "compare:compare",
     "bench:bench",
+    "chaos:chaos",
 ):
     _module, _, _name = _command.partition(":")
     app.command(f"seckill.cli.{_command}", name=_module if _name == "app" else _name)
