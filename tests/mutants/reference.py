@@ -76,7 +76,7 @@ MUTANTS = (
         name="The gate in memory loses an entry of a batch",
         trap="F10",
         path=GATE,
-        edits={"self._store.add_entries(ref.lane, entries)": "self._store.add_entries(ref.lane, entries[:2])"},
+        edits={"self._store.add_entries(ref.lane, entries)": "self._store.add_entries(ref.lane, entries[1:])"},
         caught_by=SIMULATION,
     ),
     Mutant(
