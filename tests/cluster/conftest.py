@@ -104,8 +104,8 @@ async def open_shop(settings: Settings, units: int) -> AsyncIterator[Shop]:
 
 
 @asynccontextmanager
-async def working(shop: Shop, workers: int = 2) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """Each with a consumer of its own. To cancel one is to kill it: it settles nothing any more."""
+async def working(shop: Shop, workers: int = 2) -> AsyncIterator[None]:
+    """Each with a consumer of its own."""
     stop = Stop()
     transports = [StreamTransport(shop.settings.redis_url) for _ in range(workers)]
     tasks = []
@@ -114,7 +114,7 @@ async def working(shop: Shop, workers: int = 2) -> AsyncIterator[list[asyncio.Ta
         worker = Worker(transport, shop.engine.ledger, stop, lanes=lanes, claim_idle_s=CLAIM_IDLE_S, retry_delay_s=60.0)
         tasks.append(asyncio.create_task(run_worker(worker, stop)))
     try:
-        yield tasks
+        yield
     finally:
         stop.set()
         await asyncio.gather(*tasks, return_exceptions=True)
