@@ -119,6 +119,7 @@ async def test_a_round_over_lanes_leaves_the_gate_at_last(node: Node, engine: En
     client = connect(redis_url)
     assert await client.keys(f"*:{sale['round']}") == []
     await client.aclose()
+    await node.refresh()
     assert (await custody(node, sale))["paid"] == 5
 
 
