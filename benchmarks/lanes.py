@@ -14,8 +14,9 @@ import statistics
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -33,29 +34,29 @@ SETUPS = [(1, 1), (1, 2), (1, 4), (2, 2), (2, 4), (3, 3)]  # servers, lanes
 UNITS = 100_000_000
 
 
-def claim_for(url: str, ref: RoundRef, lane: int, begin_s: float, seconds: float) -> int:
-    """A process of its own: claims in one lane until the time is over. Returns how many were admitted."""
+def claim_for(url: str, ref: RoundRef, lane: int, seconds: float, ready: Barrier, results: "Queue[int]") -> None:
+    """A process of its own: claims in one lane, from when all are ready. Its result is how many were admitted."""
 
     async def run() -> int:
         gate = RedisGate(url, timeout_s=30, backlog_max=UNITS)
         share = RoundRef(id=ref.id, lane=lane)
         users = (user for user in (f"buyer-{i}" for i in itertools.count()) if ref.lane_of(user) == lane)
-        batches = ([Claim(user, 1) for user in itertools.islice(users, BATCH)] for _ in itertools.count())
-        ready = [next(batches) for _ in range(int(seconds * 500))]
-        await asyncio.sleep(max(0.0, begin_s - time.time()))
-        until_s = begin_s + seconds
+        batches = [[Claim(user, 1) for user in itertools.islice(users, BATCH)] for _ in range(int(seconds * 400))]
+        await gate.admit(share, batches.pop())  # connected, with the script loaded
+        ready.wait()
+        until_s = time.monotonic() + seconds
         admitted = 0
 
         async def call() -> None:
             nonlocal admitted
-            while ready and time.time() < until_s:
-                admitted += len((await gate.admit(share, ready.pop())).answers)
+            while batches and time.monotonic() < until_s:
+                admitted += len((await gate.admit(share, batches.pop())).answers)
 
         await asyncio.gather(*(call() for _ in range(CALLS_AT_ONCE)))
         await gate.close()
         return admitted
 
-    return asyncio.run(run())
+    results.put(asyncio.run(run()))
 
 
 async def measure(servers: list[EmbeddedValkey], lanes: int, round_id: int, seconds: float) -> tuple[float, float]:
@@ -66,18 +67,22 @@ async def measure(servers: list[EmbeddedValkey], lanes: int, round_id: int, seco
         gate = RedisGate(url, timeout_s=30, backlog_max=UNITS)
         await open_round(gate, make_round(id=round_id, lane=lane, total=UNITS // lanes))
         await gate.close()
+    spawn = get_context("spawn")
+    ready, results = spawn.Barrier(lanes + 1), spawn.Queue()
+    clients = [
+        spawn.Process(target=claim_for, args=(url, round_.ref, lane, seconds, ready, results))
+        for lane, url in enumerate(urls)
+    ]
+    for client in clients:
+        client.start()
+    ready.wait()
     pids = [server.pid for server in servers]
-    loop = asyncio.get_running_loop()
-    with ProcessPoolExecutor(lanes, mp_context=get_context("spawn")) as pool:
-        begin_s = time.time() + 4 + 2 * lanes
-        calls = [
-            loop.run_in_executor(pool, claim_for, url, round_.ref, lane, begin_s, seconds)
-            for lane, url in enumerate(urls)
-        ]
-        await asyncio.sleep(begin_s - time.time())
-        before_s = cpu_s(pids)
-        admitted = sum(await asyncio.gather(*calls))
-        return admitted / seconds, (cpu_s(pids) - before_s) / admitted * 1e6
+    before_s = cpu_s(pids)
+    admitted = sum(results.get() for _ in clients)
+    cost_s = cpu_s(pids) - before_s
+    for client in clients:
+        client.join()
+    return admitted / seconds, cost_s / admitted * 1e6
 
 
 async def main() -> None:

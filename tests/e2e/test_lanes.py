@@ -14,14 +14,14 @@ from tests.e2e.stack import Stack, running
 LANES = 8
 UNITS = 64
 BUYERS = 96
-WINDOWS = ("lanes.give.after", "lanes.take.after")
+WINDOWS = {"lanes.give.after": 0.15, "lanes.take.after": 0.3}
 SALES_MAX = 10
 
 
 @pytest.mark.timeout(300)
 async def test_whoever_dies_while_units_move_all_are_sold_and_none_twice(folder: Path) -> None:
     """All buyers belong to two lanes, so most of the units have to come from the other six."""
-    failpoints = ",".join(f"{name}=kill:0.1" for name in WINDOWS)
+    failpoints = ",".join(f"{name}=kill:{chance}" for name, chance in WINDOWS.items())
     stack = Stack(folder)
     names = (f"buyer-{i}" for i in itertools.count())
     users = list(itertools.islice((name for name in names if place_of(name, LANES) in (1, 4)), BUYERS))
