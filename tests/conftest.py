@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.fixtures.valkey",
     "tests.fixtures.backends",
     "tests.fixtures.postgres",
+    "tests.fixtures.mariadb",
     "tests.fixtures.cutting",
     "tests.fixtures.rabbitmq",
 ]

@@ -49,7 +49,7 @@ LAYERS = [
     {"memory_store"},
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
     {"wiring", "watchdog", "repairing"},
-    {"web", "reports"},
+    {"web", "reports", "doctor"},
     {"compare", "bench"},
     {"cli"},
     {"__main__"},

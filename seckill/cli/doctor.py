@@ -14,6 +14,9 @@ from seckill.catalogue import Catalogue
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.printing import console, table
 from seckill.cli.running import run
+from seckill.doctor.database import examine_database
+from seckill.doctor.gate import examine_gate
+from seckill.doctor.health import Health
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
 from seckill.gates.redis import RedisGate
@@ -28,7 +31,7 @@ from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
 from seckill.wiring import fingerprint, open_broker, open_engine
 
-Check = Callable[[Settings], Awaitable[str]]
+Check = Callable[[Settings], Awaitable[str | Health]]
 
 
 def doctor() -> None:
@@ -55,14 +58,21 @@ def _print_settings(output: Console, settings: Settings) -> None:
 
 async def _run(output: Console, name: str, check: Check, settings: Settings) -> bool:
     try:
-        output.print(f"[green]ok[/]    {name}: {escape(await check(settings))}")
+        found = await check(settings)
     except SeckillError as error:
         output.print(f"[red]mend[/]  {name}: {escape(str(error))}")
         return False
     except Exception as error:  # the other checks are to be seen, too
         output.print(f"[red]mend[/]  {name}: {escape(f'something unexpected went wrong ({error!r})')}")
         return False
-    return True
+    health = found if isinstance(found, Health) else Health(found)
+    if not health.mend:
+        output.print(f"[green]ok[/]    {name}: {escape(health.says)}")
+    for sentence in health.mend:
+        output.print(f"[red]mend[/]  {name}: {escape(sentence)}")
+    for sentence in health.advice:
+        output.print(f"[yellow]note[/]  {name}: {escape(sentence)}")
+    return not health.mend
 
 
 async def _python(_: Settings) -> str:
@@ -86,7 +96,7 @@ def _absent_gate(settings: Settings) -> str | None:
     return None
 
 
-async def _gate(settings: Settings) -> str:
+async def _gate(settings: Settings) -> str | Health:
     if absent := _absent_gate(settings):
         return absent
     gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
@@ -94,10 +104,10 @@ async def _gate(settings: Settings) -> str:
         await gate.check(settings.durability)
     finally:
         await gate.close()
-    return f"answers, version and persistence are right for {settings.durability}"
+    return await examine_gate(settings.redis_url, settings.durability)
 
 
-async def _ledger(settings: Settings) -> str:
+async def _ledger(settings: Settings) -> str | Health:
     if not settings.database_url:
         lasting = "has one for as long as it runs" if settings.in_memory else "keeps one in SQLite"
         return f"none configured; `seckill up` {lasting}"
@@ -108,7 +118,9 @@ async def _ledger(settings: Settings) -> str:
         await ledger.ping()
     finally:
         await ledger.close()
-    return "answers, schema up to date"
+    health = await examine_database(settings.database_url)
+    health.says += ", schema up to date"
+    return health
 
 
 async def _broker(settings: Settings) -> str:

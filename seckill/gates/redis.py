@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +15,7 @@ from redis.backoff import NoBackoff
 from seckill.domain import Answer, Claim, Holding, Round, RoundRef
 from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
 from seckill.gates import keys
+from seckill.gates.rights import check_rights
 from seckill.gates.server import check_server
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
@@ -246,6 +248,7 @@ class RedisGate:
                     fsync = await _execute(connection, "CONFIG GET", "appendfsync")
                 except exceptions.ResponseError:  # managed servers hide it; what cannot be seen cannot be judged
                     fsync = None
+                await check_rights(partial(_execute, connection))
         except GateError as error:
             remedy = "start it, or mend SECKILL_REDIS_URL"
             raise StartError(
