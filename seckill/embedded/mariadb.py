@@ -23,7 +23,8 @@ POLL_S = 0.02
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 20.0
 
-_SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql")
+# Newer versions call themselves `mariadb_…` where older ones said `mysql_…`.
+_SYSTEM_TABLES = ("*_system_tables.sql", "*_performance_tables.sql", "*_system_tables_data.sql")
 
 
 def find_mariadb() -> Path | None:
@@ -154,13 +155,15 @@ class EmbeddedMariaDB:
 
     def _files(self) -> Path:
         """Beside the program where its package was unpacked, or where the system has them."""
-        unpacked = self._program.resolve().parents[1] / "usr" / "share" / "mysql"
-        return unpacked if unpacked.is_dir() else Path("/usr/share/mysql")
+        prefix = self._program.resolve().parents[1]
+        shares = [prefix / "usr" / "share", prefix / "share", Path("/usr/share")]
+        found = [share / name for share in shares for name in ("mysql", "mariadb")]
+        return next((path for path in found if any(path.glob(_SYSTEM_TABLES[0]))), found[-1])
 
     def _initialise(self) -> None:
         self._data.mkdir(mode=0o700)
         setup = ["CREATE DATABASE mysql;", "USE mysql;"]
-        setup += [(self._files() / name).read_text() for name in _SYSTEM_TABLES]
+        setup += [path.read_text() for name in _SYSTEM_TABLES for path in self._files().glob(name)]
         setup += [
             "FLUSH PRIVILEGES;",
             f"CREATE USER {USER}@'%' IDENTIFIED BY '{self._password}';",

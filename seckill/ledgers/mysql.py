@@ -34,7 +34,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-from seckill.errors import StartError
+from seckill.errors import LedgerUnavailable, StartError
 from seckill.ledgers.database import AnyRow, AnySelect, Rows, Verdict
 from seckill.ledgers.statements import JsonList, first_line
 
@@ -119,7 +119,10 @@ _REFUSED = {
     1761,  # duplicate by way of a reference
     3140,
     3141,
-    3156,  # MySQL: JSON that does not fit
+    3156,
+    3665,
+    3666,
+    3669,  # MySQL: JSON that does not fit
     3819,  # check, as MySQL says it
     4025,  # check, as MariaDB says it
     4037,
@@ -143,7 +146,7 @@ _UNSUITABLE = {
 _DUPLICATE = 1062
 _DUPLICATE_KEY = re.compile(r"for key '(?:[^'.]*\.)?([^'.]*)'$")
 _DATA = re.compile(r"'.*'(?= for (?:key|column) )|(?<=value: )'.*'", re.DOTALL)
-_FINDINGS_MAX = 5
+_ATTEMPTS_MAX = 5
 
 
 class _JsonTable:
@@ -198,7 +201,7 @@ class _Missing:
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]:
         # What the table has of the rows then, nobody but us can have inserted.
         statement, tell, all_ = self._insert, self._written, dict(parameters)
-        for _ in range(_FINDINGS_MAX):
+        for _ in range(_ATTEMPTS_MAX):
             try:
                 inserted = await connection.execute(statement, all_)
             except DBAPIError as error:
@@ -209,7 +212,7 @@ class _Missing:
             present = (await connection.execute(self._present, parameters)).all()
             statement, tell = self._insert_rest, self._rest_written
             all_ = dict(parameters) | self._known.bind(present)
-        raise DisconnectionError("the same rows are being inserted again and again by others")
+        raise LedgerUnavailable("Others are writing the same rows to the database again and again, try again.")
 
     def _is_about_key(self, error: DBAPIError) -> bool:
         number, said = _told(error)
@@ -278,7 +281,7 @@ class MysqlDatabase:
         number, _ = _told(error)
         if isinstance(error, StatementError) and isinstance(error.orig, UnicodeEncodeError):  # half a character
             return Verdict.REFUSED
-        if number in _UNAVAILABLE or isinstance(error, DisconnectionError):
+        if number in _UNAVAILABLE:
             return Verdict.UNAVAILABLE
         if number in _COLLIDED:
             return Verdict.COLLIDED

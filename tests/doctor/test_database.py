@@ -1,8 +1,9 @@
 """What the doctor says of databases."""
 
+import time
+
 import pytest
 
-from seckill.doctor import database as examining
 from seckill.doctor.database import examine_database
 from seckill.embedded.mariadb import EmbeddedMariaDB
 from tests.fixtures.postgres import PostgresServer
@@ -15,8 +16,8 @@ async def test_sound_ones(ledger_url: str) -> None:
 
 
 async def test_the_clock_is_compared(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = examining.time.time_ns
-    monkeypatch.setattr(examining.time, "time_ns", lambda: real() - 10 * 1_000_000_000)
+    real = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: real() - 10 * 1_000_000_000)
     [sentence] = (await examine_database(ledger_url)).mend
     assert "ahead of this machine's" in sentence
 

@@ -1,5 +1,6 @@
 """What the doctor says of Valkey and Redis, and what a user of theirs has to be allowed."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,6 @@ import pytest
 import redis.asyncio
 from redis.exceptions import NoPermissionError
 
-from seckill.doctor import gate as examining
 from seckill.doctor.gate import examine_gate
 from seckill.doctor.health import Health, check_clock
 from seckill.errors import StartError
@@ -142,8 +142,8 @@ def test_clocks_that_are_apart(there_ms: int, says: str | None) -> None:
 
 
 async def test_the_clock_of_a_real_server_is_compared(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = examining.time.time_ns
-    monkeypatch.setattr(examining.time, "time_ns", lambda: real() + 10 * 1_000_000_000)
+    real = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: real() + 10 * 1_000_000_000)
     health = await examine_gate(redis_url, "fast")
     assert [sentence for sentence in health.mend if "behind this machine's" in sentence]
 
