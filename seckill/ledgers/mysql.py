@@ -9,7 +9,9 @@ import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import aiomysql
 import pymysql
+from pymysql.constants import CLIENT
 from sqlalchemy import (
     URL,
     BigInteger,
@@ -259,8 +261,8 @@ class MysqlDatabase:
         # READ COMMITTED, because every statement is to see what was committed before it, and because the default,
         # REPEATABLE READ, locks the gaps between rows too: workers that insert beside each other would wait and
         # collide. Correctness rests on neither, but on conditions and constraints.
-        self.writers = _engine(url, WRITERS, "READ COMMITTED")
-        self.readers = _engine(url, READERS, "AUTOCOMMIT")
+        self.writers = _engine(url, WRITERS, autocommit=False)
+        self.readers = _engine(url, READERS, autocommit=True)
 
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonTable:
         return _JsonTable(name, columns)
@@ -298,7 +300,7 @@ class MysqlDatabase:
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:
         """Held by the connection, not by the transaction, which ends with every CREATE TABLE."""
-        server = _server(connection.sync_connection.connection.dbapi_connection)  # type: ignore[union-attr]
+        server = _server((await connection.get_raw_connection()).driver_connection)
         limit = "max_statement_time" if server == "mariadb" else "max_execution_time"
         await connection.execute(text(f"SET SESSION {limit} = 0, SESSION lock_wait_timeout = 60"))
         await connection.execute(text("SELECT GET_LOCK(CONCAT('seckill ', MD5(DATABASE())), 600)"))
@@ -323,18 +325,33 @@ def _told(error: Exception) -> tuple[int, str]:
     return 0, ""
 
 
-def _engine(url: URL, pool_size: int, isolation_level: Any) -> AsyncEngine:
+def _engine(url: URL, pool_size: int, *, autocommit: bool) -> AsyncEngine:
+    options = {
+        "host": url.host or "localhost",
+        "port": url.port or 3306,
+        "user": url.username,
+        "password": url.password or "",
+        "db": url.database,
+        "charset": "utf8mb4",
+        "connect_timeout": CONNECT_WITHIN_S,
+        "client_flag": CLIENT.FOUND_ROWS,  # an update counts the rows that it found, also if they were so already
+        "autocommit": autocommit,
+        **_options(url),
+    }
+
+    async def connect() -> Any:
+        return await _connect(options)
+
     engine = create_async_engine(
         # Of both kinds of server it is said the same way here; which one it is, it says itself.
-        URL.create("mysql+aiomysql", url.username, url.password, url.host, url.port, url.database),
-        connect_args={"connect_timeout": CONNECT_WITHIN_S, "charset": "utf8mb4", **_options(url)},
-        isolation_level=isolation_level,
+        "mysql+aiomysql://",
+        async_creator=connect,
         pool_size=pool_size,
         max_overflow=0,
         pool_recycle=RECYCLE_S,
         hide_parameters=True,
+        **({"isolation_level": "AUTOCOMMIT"} if autocommit else {}),
     )
-    event.listen(engine.sync_engine, "connect", _set_up)
     event.listen(engine.sync_engine, "checkout", _refuse_if_closed)
     event.listen(engine.sync_engine, "handle_error", _hide_data)
     return engine
@@ -362,21 +379,31 @@ def _options(url: URL) -> dict[str, Any]:
 
 
 def _server(connection: Any) -> str:
-    return "mariadb" if "mariadb" in connection.driver_connection.get_server_info().lower() else "mysql"
+    return "mariadb" if "mariadb" in connection.get_server_info().lower() else "mysql"
 
 
-def _set_up(connection: Any, _: object) -> None:
-    version = connection.driver_connection.get_server_info().removeprefix("5.5.5-")  # as old MariaDBs say it
-    server = _server(connection)
+async def _connect(options: Mapping[str, Any]) -> Any:
+    connection = await aiomysql.connect(**options)
+    try:
+        server = _server(connection)
+        _check_version(server, connection.get_server_info())
+        settings = ", ".join(f"SESSION {name} = {value}" for name, value in (_SESSION | _SESSION_OF[server]).items())
+        async with connection.cursor() as cursor:
+            await cursor.execute(f"SET {settings}")
+            await cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_version(server: str, told: str) -> None:
+    version = told.removeprefix("5.5.5-")  # as old MariaDBs say it
     needed = MARIADB_MIN if server == "mariadb" else MYSQL_MIN
     if tuple(int(part) for part in re.findall(r"\d+", version)[: len(needed)]) < needed:
         raise StartError(
             f"The database is {version}, which cannot do what is needed: use MariaDB 10.6, MySQL 8.0.17 or later."
         )
-    settings = ", ".join(f"SESSION {name} = {value}" for name, value in (_SESSION | _SESSION_OF[server]).items())
-    cursor = connection.cursor()
-    cursor.execute(f"SET {settings}")
-    cursor.close()
 
 
 def _hide_data(context: ExceptionContext) -> None:
