@@ -10,7 +10,6 @@ import structlog
 
 from seckill.domain import RoundRef
 from seckill.errors import GateUnavailable, TransportUnavailable
-from seckill.failpoints import reached
 from seckill.ports import Gate, Ledger, OutboxItem, Released, Transport
 from seckill.telemetry import ORDERS_EXPIRED, UNITS_RELEASED
 
@@ -39,12 +38,10 @@ class Afterlife:
         relayed = 0
         waiting: set[int] = set()
         while items := await self._ledger.outbox(BATCH_MAX, sorted(waiting)):
-            reached("keeper.outbox.after")
             done = await self._release([item for item in items if item.release is not None])
             done += [item for item in items if item.release is None]
             waiting |= {item.ref.id for item in items} - {item.ref.id for item in done}
             if done:
-                reached("keeper.release.after")
                 await self._tell(done)
                 await self._ledger.outbox_done([item.id for item in done])
             relayed += len(done)
@@ -65,13 +62,13 @@ class Afterlife:
                 self._refused.add(ref.id)
                 continue
             self._refused.discard(ref.id)
-            if Released.NOT_YET not in reply.results:
+            if any(result is not Released.NOT_YET for result in reply.results):
                 await self._tell_nodes(ref, reply.version)
             for item, result in zip(group, reply.results, strict=True):
                 UNITS_RELEASED.labels(result.value).inc()
                 if result is Released.UNKNOWN:
                     log.error("the gate knows no such order, nothing was given back", order=int(item.number))
-                if result is not Released.NOT_YET:  # then for all of the round: it is not there
+                if result is not Released.NOT_YET:  # else for all of its lane: it is not there
                     done.append(item)
         return done
 

@@ -8,6 +8,7 @@ from functools import cache
 from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.recurrence import Recurrence
+from seckill.shares import place_of
 
 # One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
 QUANTITY_MAX = 1000
@@ -75,10 +76,19 @@ def states_after(state: OrderState) -> frozenset[OrderState]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRef:
-    """Enough to find a round's keys."""
+    """Enough to find a round's keys. It has a share in each of its lanes, which follow each other from the first."""
 
     id: int
     lane: int
+    lanes: int = 1
+
+    @property
+    def every_lane(self) -> range:
+        return range(self.lane, self.lane + self.lanes)
+
+    def lane_of(self, user: str) -> int:
+        """Where a buyer's claims are decided, always."""
+        return self.lane if self.lanes == 1 else self.lane + place_of(user, self.lanes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +110,15 @@ class Round:
     synced_revision: int  # the revision that the gate is known to have
     opened_ms: int | None  # when the gate got its stock; set once, before anybody can be admitted
     retired_ms: int | None = None  # since when the gate need not have it any more: all its orders have come to rest
+    lanes: int = 1
 
     @property
     def ref(self) -> RoundRef:
-        return RoundRef(id=self.id, lane=self.lane)
+        return RoundRef(id=self.id, lane=self.lane, lanes=self.lanes)
+
+    @property
+    def every_lane(self) -> range:
+        return self.ref.every_lane
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +134,7 @@ class SaleDraft:
     ends_ms: int
     pay_within_s: int
     recurrence: Recurrence | None = None  # then `begins_ms` and `ends_ms` are of the first round
+    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ import structlog
 from seckill.broker_ports import Delays
 from seckill.domain import Admission
 from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
-from seckill.failpoints import reached
 from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, repeat
 from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Ledger, Recorded, Transport
@@ -83,8 +82,6 @@ class Worker:
     async def read_and_record(self, wait_s: float = READ_WAIT_S) -> int:
         """One reading. Returns how many entries it found."""
         deliveries = await self._transport.read(BATCH_MAX, wait_s)
-        if deliveries:
-            reached("worker.read.after")
         await self._record_all(deliveries)
         return len(deliveries)
 
@@ -112,13 +109,11 @@ class Worker:
                 readable.append((delivery, delivery.admission))
         await self._write(readable, result)
         if result.done:
-            reached("worker.commit.after")
             settled = await self._transport.settle(result.done)
             missed = len(result.done) - min(settled.acknowledged, settled.deleted)
             if missed:  # a worker that was given up for dead has finished them as well: same rows, no harm
                 SETTLE_MISMATCHES.inc(missed)
                 log.info("settled by somebody else before", entries=missed)
-            reached("worker.settle.after")
             await self._tell(result)
             if self._reminders is not None:
                 await self._reminders.after_commit(d.admission for d in result.done if d.admission is not None)

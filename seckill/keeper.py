@@ -1,6 +1,7 @@
 """The keeper: the clockwork beside the sale."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
@@ -42,18 +43,27 @@ CONSUMER_IDLE_S = 3600.0
 
 
 class Keeper:
-    def __init__(self, gate: Gate, transport: Transport, ledger: Ledger, catalogue: Catalogue, lanes: int = 1) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        transport: Transport,
+        ledger: Ledger,
+        catalogue: Catalogue,
+        lanes: int = 1,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._gate = gate
         self._transport = transport
         self._ledger = ledger
         self._catalogue = catalogue
-        self._rebuilder = Rebuilder(gate, transport, ledger)
+        self._rebuilder = Rebuilder(gate, transport, ledger, monotonic)
         self._moving = Moving(gate, ledger, catalogue)
         self._repetition = Repetition(ledger, catalogue, lanes)
         self._retirement = Retirement(gate, transport, ledger)
         self._lanes: set[int] = set()
         self._lost: set[int] = set()
         self._refused: set[int] = set()
+        self._not_there: set[int] = set()  # rounds whose opening is noted, and which could not be given their rules
 
     async def go_on(self) -> int:
         """Makes the next rounds of repeating sales. Returns how many."""
@@ -73,11 +83,15 @@ class Keeper:
         done = 0
         for round_ in await self._ledger.rounds_to_sync():
             try:
-                done += await bring_to_gate(round_, self._gate, self._ledger) is Sync.DONE
+                synced = await bring_to_gate(round_, self._gate, self._ledger)
             except GateUnavailable as error:
                 self._tell_once(round_, error)
             else:
                 self._refused.discard(round_.id)
+                if synced is Sync.DONE:
+                    done += 1
+                else:
+                    self._not_there.add(round_.id)
         return done
 
     def _tell_once(self, round_: Round, error: GateUnavailable) -> None:
@@ -111,7 +125,7 @@ class Keeper:
     async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
         """By the ledger's newest word: what we know by heart may be older than the gate's."""
         sale = await self._ledger.sale(known.sale_id, known.id)
-        if sale is None or _is_new(sale.round) or sale.round.retired_ms is not None:
+        if sale is None or self._is_new(sale.round) or sale.round.retired_ms is not None:
             return None
         self._catalogue.put(sale)
         pulse = pulses.get(sale.round.id)
@@ -129,7 +143,7 @@ class Keeper:
         return [
             round_
             for round_, pulse in zip(waiting, pulses, strict=True)
-            if not _is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
+            if not self._is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
         ]
 
     async def rebuild_losses(self) -> int:
@@ -162,10 +176,12 @@ class Keeper:
     async def retire_consumers(self) -> int:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
-
-def _is_new(round_: Round) -> bool:
-    """Not opened yet is not lost."""
-    return round_.epoch == FIRST_EPOCH and round_.synced_revision == 0
+    def _is_new(self, round_: Round) -> bool:
+        """Not opened yet is not lost. But one that was lost while it was being opened has no rules in the gate, and
+        never gets any, unless it is rebuilt."""
+        if round_.epoch > FIRST_EPOCH or round_.synced_revision > 0:
+            return False
+        return round_.opened_ms is None or round_.id not in self._not_there
 
 
 async def run_keeper(

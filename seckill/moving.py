@@ -2,8 +2,9 @@
 
 A replica that takes over may lack the newest orders. The gate closes such a lane by itself, and the keeper opens it:
 
-1. Every order that the ledger has of the lane's rounds must be there. If one is missing, the round is fenced, to be
-   rebuilt. Orders that no worker had written are lost without a trace; that can happen with `fast` only.
+1. Every order that the ledger has of the lane's rounds must be there, and the lane must still know what it sent to
+   others. If something is missing, the round is fenced, to be rebuilt. Orders that no worker had written are lost
+   without a trace; that can happen with `fast` only.
 2. Orders that are over in the ledger and live in the gate are released once more. Their release was lost.
 3. The round gets its newest rules again.
 4. The server is vouched for.
@@ -97,4 +98,8 @@ class Moving:
                 log.warning("releases were lost and are made again", round=round_.id, orders=len(forgotten))
                 await self._gate.release(round_.ref, forgotten)
             *_, after = portion
-        return await self._gate.update_round(round_) in (Update.APPLIED, Update.CURRENT)
+        if await self._gate.update_round(round_) not in (Update.APPLIED, Update.CURRENT):
+            return False
+        # None as well if the lane has forgotten units that it sent to another.
+        _, (pulse,) = await self._gate.pulses([round_.ref])
+        return pulse is not None

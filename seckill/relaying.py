@@ -14,7 +14,6 @@ import structlog
 from seckill.alarms import Alarm
 from seckill.broker_ports import Courier, Outbox
 from seckill.errors import TransportUnavailable
-from seckill.failpoints import reached
 from seckill.loops import Stop, repeat
 from seckill.ports import Delivery, Ledger
 from seckill.telemetry import RELAYED
@@ -76,9 +75,7 @@ class Relay:
     async def _post(self, entries: Sequence[Delivery]) -> None:
         if not entries:
             return
-        reached("relay.read.after")
         confirmed = await self._courier.post(entries)
-        reached("relay.confirm.after")
         await self._outbox.confirmed(confirmed)
         RELAYED.labels("confirmed").inc(len(confirmed))
         if refused := len(entries) - len(confirmed):

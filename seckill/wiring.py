@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from seckill.audit import Auditor, open_auditor
+from seckill.boundaries import watched
 from seckill.broker_ports import Courier, Delays, Outbox
 from seckill.errors import StartError
 from seckill.gates.board import RedisBoard
@@ -25,6 +26,8 @@ from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.share_ports import ShareGate
+from seckill.sharing import SharedGate
 from seckill.transports.amqp import Link, check_broker
 from seckill.transports.courier import RabbitCourier
 from seckill.transports.delays import RabbitDelays
@@ -65,7 +68,7 @@ def new_memory() -> MemoryStore:
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
-def open_gate(settings: Settings, store: MemoryStore | None = None) -> Gate:
+def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate:
     if store is not None:
         return MemoryGate(store, backlog_max=settings.backlog_max)
     return RedisGate(
@@ -77,12 +80,15 @@ def open_gate(settings: Settings, store: MemoryStore | None = None) -> Gate:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> AsyncIterator[Engine]:
-    """Connects, and refuses at once what could not keep the promises."""
+async def open_engine(
+    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None
+) -> AsyncIterator[Engine]:
+    """Connects, and refuses at once what could not keep the promises. `role` is who is going to use it; it names the
+    failpoints."""
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
-        gate = open_gate(settings, store)
+        gate = SharedGate(open_gate(settings, store))
         stack.push_async_callback(gate.close)
         ledger = open_ledger(settings.database_url)
         stack.push_async_callback(ledger.close)
@@ -96,24 +102,24 @@ async def open_engine(settings: Settings, memory: MemoryStore | None = None) -> 
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
-        transport, broker = await _open_transport(settings, store, fingerprint(key), stack)
+        transport, broker = await _open_transport(settings, store, fingerprint(key), role, stack)
         auditor = None if store else await stack.enter_async_context(open_auditor(settings))
         yield Engine(
-            gate=gate,
-            transport=transport,
-            ledger=ledger,
-            provider=provider,
+            gate=watched(gate, role, "gate"),
+            transport=watched(transport, role, "transport"),
+            ledger=watched(ledger, role, "ledger"),
+            provider=watched(provider, role, "provider"),
             broker=broker,
             auditor=auditor,
             sale_ids=PublicIds(key, "sale"),
             order_ids=PublicIds(key, "order"),
-            board=board,
-            history=history,
+            board=watched(board, role, "board"),
+            history=watched(history, role, "history"),
         )
 
 
 async def _open_transport(
-    settings: Settings, store: MemoryStore | None, ledger: str, stack: AsyncExitStack
+    settings: Settings, store: MemoryStore | None, ledger: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker | None]:
     if store is not None:
         return MemoryTransport(store), None
@@ -130,7 +136,12 @@ async def _open_transport(
     delays = RabbitDelays(settings.broker_url, topology)
     for part in (outbox, transport, courier, delays):
         stack.push_async_callback(part.close)
-    return transport, Broker(outbox=outbox, courier=courier, delays=delays)
+    relay = role and "relay"
+    return transport, Broker(
+        outbox=watched(outbox, relay, "outbox"),
+        courier=watched(courier, relay, "courier"),
+        delays=watched(delays, role, "delays"),
+    )
 
 
 async def open_broker(url: str, topology: Topology) -> str | None:

@@ -97,7 +97,7 @@ def test_empty_counts_as_not_set() -> None:
         ("log_level", "loud"),
         ("redis_url", "localhost:6379"),
         ("redis_url", "http://valkey"),
-        ("database_url", "mysql://db/shop"),
+        ("database_url", "oracle://db/shop"),
         ("broker_url", "kafka://mq"),
     ],
 )
@@ -187,7 +187,7 @@ def test_variables_that_others_set_are_left_alone() -> None:
     assert (
         read(
             {
-                "SECKILL_FAILPOINTS": "api.admit.after=kill",
+                "SECKILL_FAILPOINTS": "api.gate.admit.after=kill",
                 "SECKILL_SERVICE_HOST": "10.0.0.7",
                 "SECKILL_SERVICE_PORT_HTTP": "8000",
                 "SECKILL_API_PORT": "tcp://10.0.0.7:8000",

@@ -23,13 +23,15 @@ _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
 _FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
 # seconds:counter:quantity:slot:request_id:live
 _HELD = re.compile(r"(\d+):(\d+):(\d+):(\d+):([^: ]*):([01])")
+_SENT, _GOT = "sent:", "got:"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRound:
-    """A round's counters, all of one instant."""
+    """A round's counters, or those of its share in a lane, all of one instant."""
 
+    lane: int
     now_ms: int
     buyers: int
     backlog: int
@@ -44,6 +46,9 @@ class GateRound:
     revision: int
     opened_ms: int
     begins_ms: int
+    dealt: int  # units, by the ledger; others may have come from other lanes or gone there
+    sent: dict[int, int]  # lane → units ever sent there
+    got: dict[int, int]  # lane → units ever got from there
 
     @property
     def preparing(self) -> bool:
@@ -211,21 +216,38 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
     unread = [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
+    moved = {name: value for name, value in values.items() if name.startswith((_SENT, _GOT)) or name == "dealt"}
+    unread += [name for name, value in moved.items() if not _NUMBER.fullmatch(value)]
     if unread:
         return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate")
     return GateRound(
+        lane=ref.lane,
         now_ms=now_ms,
         buyers=buyers,
         backlog=backlog,
         oldest_entry_ms=int(oldest.split(b"-")[0]) if oldest else None,
         status=values.get("status", ""),
+        dealt=int(values.get("dealt", values["total"])),
+        sent=_by_lane(_SENT, moved),
+        got=_by_lane(_GOT, moved),
         **{name: int(values[name]) for name in _FIELDS},
     )
+
+
+def _by_lane(prefix: str, moved: dict[str, str]) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): int(units) for name, units in moved.items() if name.startswith(prefix)}
 
 
 @asynccontextmanager
 async def _translated() -> AsyncIterator[None]:
     try:
         yield
-    except (exceptions.RedisError, exceptions.RedisClusterException, TimeoutError, OSError) as error:
+    # RuntimeError: what uvloop says of a connection that the other side has reset.
+    except (
+        exceptions.RedisError,
+        exceptions.RedisClusterException,
+        TimeoutError,
+        OSError,
+        RuntimeError,
+    ) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

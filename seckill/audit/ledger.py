@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, exists, func, or_, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, case, exists, func, or_, select, tuple_
 
 from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
 from seckill.ledgers.tables import (
@@ -52,7 +52,8 @@ class LedgerRound:
     now_ms: int
     id: int
     sale_id: int
-    lane: int
+    lane: int  # the first of its lanes
+    lanes: int
     total: int
     sold: int
     written: int
@@ -163,7 +164,7 @@ class LedgerReader:
                 *[rounds.c[name] for name in ("id", "sale_id", "lane", "total", "sold", "written", "status", "epoch")],
                 *[
                     rounds.c[name]
-                    for name in ("revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
+                    for name in ("lanes", "revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
                 ],
                 rounds.c.limit_per_buyer.label("limit"),
                 sales.c.pay_within_s,
@@ -248,8 +249,8 @@ class LedgerReader:
         units = (
             select(
                 orders.c.round_id,
-                func.sum(orders.c.quantity).filter(orders.c.state.in_(LIVE)).label("live"),
-                func.sum(orders.c.quantity).filter(~_buried()).label("written"),
+                func.sum(case((orders.c.state.in_(LIVE), orders.c.quantity))).label("live"),
+                func.sum(case((~_buried(), orders.c.quantity))).label("written"),
             )
             .where(orders.c.round_id.in_(ids))
             .group_by(orders.c.round_id)
@@ -326,6 +327,7 @@ def _to_rounds(found: Sequence[AnyRow]) -> list[LedgerRound]:
                     "id",
                     "sale_id",
                     "lane",
+                    "lanes",
                     "total",
                     "sold",
                     "written",

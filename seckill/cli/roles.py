@@ -70,7 +70,7 @@ def worker() -> None:
 
 def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
     async def main(stop: Stop) -> None:
-        async with open_engine(settings, memory) as engine:
+        async with open_engine(settings, memory, role="worker") as engine:
             role = Worker(
                 engine.transport,
                 engine.ledger,
@@ -108,7 +108,7 @@ def keeper() -> None:
 
 def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
     async def main(stop: Stop) -> None:
-        async with open_engine(settings, memory) as engine:
+        async with open_engine(settings, memory, role="keeper") as engine:
             catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
             role = Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes)
             afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)

@@ -19,6 +19,7 @@ from redis.backoff import NoBackoff
 
 from seckill.errors import StartError
 from seckill.gates.addresses import HELP, parse_many
+from seckill.gates.candid import candid
 from seckill.secrecy import redact_url
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
         )
     except ValueError as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error
+    pool.connection_class = candid(pool.connection_class)
     return Redis.from_pool(pool)
 
 

@@ -1,7 +1,8 @@
 """Every key that seckill uses in Valkey/Redis. No other module spells one.
 
     seckill:{k}:round:R    hash    id, lane, epoch, revision, version, status, limit, begins_ms, ends_ms,
-                                   total, available, admitted, released, opened_ms
+                                   total, available, admitted, released, opened_ms; and of a share: dealt,
+                                   sent:L (units ever sent to lane L), got:L (units ever got from lane L)
     seckill:{k}:buyers:R   hash    user → the user's orders in this round, separated by blanks, each
                                    seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over)
     seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`,

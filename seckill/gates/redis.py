@@ -19,6 +19,7 @@ from seckill.gates.server import check_servers
 from seckill.numbers import OrderNumber
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
+from seckill.share_ports import NOTHING_CARRIED, Carried
 
 T = TypeVar("T")
 
@@ -56,6 +57,8 @@ class RedisGate:
         self._inspect = Script("inspect")
         self._release = Script("release")
         self._rebuild = Script("rebuild")
+        self._give = Script("give")
+        self._take = Script("take")
 
     async def _call(self, key: str, call: Callable[[Line], Awaitable[T]], servers: Servers | None = None) -> T:
         """One call to the server that has the key, with a deadline, and with the library's errors turned into ours.
@@ -133,15 +136,24 @@ class RedisGate:
         return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
 
     async def _admit_at(self, line: Line, lane: int, keys_: Sequence[str], args: Sequence[object]) -> Any:
+        reply, short = await self._copied(line, lane, self._admit, keys_, args)
+        if short and _FOR_ORDERS.intersection(reply[3::2]):
+            raise GateUnclear(short)
+        return reply
+
+    async def _copied(
+        self, line: Line, lane: int, script: Script, keys_: Sequence[str], args: Sequence[object]
+    ) -> tuple[Any, str]:
+        """The reply, and a complaint if not as many replicas have it as there should be."""
         await self._must_be_home(line, lane)
         if not self._replica_acks:
-            return await self._admit.call(line, keys_, args)
+            return await script.call(line, keys_, args), ""
         # The server waits for what this connection has seen, so a repeated claim waits for its order as well.
         wait = ("WAIT", self._replica_acks, int(self._timeout_s * REPLICAS_SHARE * 1000))
-        reply, copies = await self._admit.call_and(line, keys_, args, wait)
-        if (isinstance(copies, Exception) or copies < self._replica_acks) and _FOR_ORDERS.intersection(reply[3::2]):
-            raise GateUnclear(f"Of {self._replica_acks} replicas, these have the orders: {copies}.")
-        return reply
+        reply, copies = await script.call_and(line, keys_, args, wait)
+        if isinstance(copies, Exception) or copies < self._replica_acks:
+            return reply, f"Of {self._replica_acks} replicas, these have it: {copies}."
+        return reply, ""
 
     async def _must_be_home(self, line: Line, lane: int) -> None:
         """Another server than before may lack the newest orders: nobody is admitted until the keeper has looked."""
@@ -191,9 +203,9 @@ class RedisGate:
             key = keys.home(lane)
             await self._call(key, lambda line: execute(line, "SET", key, line.server.name, "NX"))
 
-    async def open_round(self, round_: Round) -> Opening:
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
         r = round_
-        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms)
+        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, opened_ms)
         await self._settle_in(r.lane)
         reply = await self._run(self._open, (keys.round_(r.ref), keys.buyers(r.ref)), args)
         return Opening(Found(reply[0].decode()), reply[1])
@@ -225,15 +237,41 @@ class RedisGate:
         records = [part for user, held in holdings.items() for part in (user, " ".join(map(_written, held)))]
         return bool((await self._rebuild_step(ref, "fill", token, *records))[0] == b"done")
 
-    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None:
+        args: list[object] = [token, admitted, released, opened_ms, carried.units]
+        for name, units in (("sent", carried.sent), ("got", carried.got)):
+            args += [part for lane, n in units.items() for part in (f"{name}:{lane}", n)]
         while True:
-            word, opened_ms = await self._rebuild_step(ref, "finish", token, admitted, released)
+            word, noted_ms = await self._rebuild_step(ref, "finish", *args)
             if word != b"early":
-                return int(opened_ms) if word == b"done" else None
+                return int(noted_ms) if word == b"done" else None
             await asyncio.sleep(EARLY_S)
 
     async def _rebuild_step(self, ref: RoundRef, *args: object) -> Any:
         return await self._run(self._rebuild, (keys.round_(ref), keys.buyers(ref)), args)
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        return await self._carry(self._give, ref, epoch, to, sent, units)
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        return await self._carry(self._take, ref, epoch, origin, sent)
+
+    async def _carry(self, script: Script, ref: RoundRef, *args: object) -> int | None:
+        keys_ = (keys.round_(ref),)
+        units, short = await self._call(
+            keys_[0], lambda line: self._copied(line, ref.lane, script, keys_, args), self._claims
+        )
+        if short:  # a replica that takes over would have the units twice
+            raise GateUnclear(short)
+        return None if units < 0 else int(units)
 
     async def forget(self, ref: RoundRef) -> None:
         key = keys.round_(ref)
@@ -262,6 +300,9 @@ class RedisGate:
             backlog=backlog,
             status=values["status"],
             limit_per_buyer=int(values["limit"]),
+            dealt=int(values.get("dealt", values["total"])),
+            sent=_by_lane("sent:", values),
+            got=_by_lane("got:", values),
             **{name: int(values[name]) for name in counts},
         )
 
@@ -311,6 +352,10 @@ class RedisGate:
     async def close(self) -> None:
         await self._claims.close()
         await self._servers.close()
+
+
+def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): int(n) for name, n in values.items() if name.startswith(prefix)}
 
 
 def _written(held: Holding) -> str:

@@ -50,10 +50,10 @@ class SqlPayments:
                 return Captured(Fate.UNKNOWN_ORDER, None)
             if (capture.amount_cents, capture.currency) != (order.price_cents, order.currency):
                 return Captured(Fate.WRONG_AMOUNT, order)
-            noted = await connection.execute(self._note, _parameters(number, capture, lease_s))
-            payment_id = noted.scalar_one_or_none()
-            if payment_id is None:
+            noted = await self._note.run(connection, _parameters(number, capture, lease_s))
+            if not noted:
                 return await self._known(connection, order, capture)
+            payment_id = noted[0].id
             fate = await self._decide(connection, payment_id, int(number), capture.provider)
             reached("ledger.capture.inside")
             return Captured(fate, await _order(connection, int(number)), payment_id, new=True)
@@ -137,6 +137,7 @@ class SqlPayments:
                 payments.c.id.label("payment_id"),
                 payments.c.provider,
                 rounds.c.lane,
+                rounds.c.lanes,
                 ((rounds.c.status == RoundStatus.CLOSED) | (rounds.c.ends_ms + OVER_FOR_MS <= now_ms)).label("over"),
                 outbox.c.epoch.label("release_epoch"),
             )
@@ -294,7 +295,7 @@ def _to_late(row: AnyRow) -> LatePayment:
         id=row.payment_id,
         provider=row.provider,
         order=to_order(row),
-        ref=RoundRef(id=row.round_id, lane=row.lane),
+        ref=RoundRef(id=row.round_id, lane=row.lane, lanes=row.lanes),
         round_over=bool(row.over),
         release_epoch=row.release_epoch,
     )

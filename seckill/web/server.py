@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
 
 async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory: MemoryStore | None = None) -> None:
     """Answers until told to stop, then finishes what it has begun."""
-    async with open_engine(settings, memory) as engine:
+    async with open_engine(settings, memory, role="api") as engine:
         api = Api(settings, engine)
         async with api.running():
             await serve_until(stop, Server(api), listener, api)

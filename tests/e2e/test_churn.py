@@ -19,8 +19,8 @@ SECONDS_MAX = 240.0
 KILLS = 2  # of each role, besides what the failpoints kill
 WINDOWS = {
     "ledger.end.inside": 0.1,
-    "keeper.outbox.after": 0.1,
-    "keeper.release.after": 0.1,
+    "keeper.ledger.outbox.after": 0.1,
+    "keeper.gate.release.after": 0.1,
 }
 
 

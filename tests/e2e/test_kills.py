@@ -18,11 +18,11 @@ UNITS = 1_000_000
 BUYERS_AT_ONCE = 24
 # The windows in which a worker's death hurts most, and the API's around the admission.
 WINDOWS = {
-    "worker.read.after": 0.05,
+    "worker.transport.read.after": 0.05,
     "ledger.record.inside": 0.05,
-    "worker.commit.after": 0.05,
-    "api.admit.before": 0.001,
-    "api.admit.after": 0.001,
+    "worker.ledger.record.after": 0.05,
+    "api.gate.admit.before": 0.001,
+    "api.gate.admit.after": 0.001,
 }
 HITS_MIN = 1  # of each window
 SECONDS_MAX = 270.0
@@ -86,11 +86,11 @@ def _hits(stack: Stack) -> dict[str, int]:
 async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
     """F39, in an idle system: no new order has to come for the old ones to be found."""
     stack = Stack(folder, settings={"SECKILL_CLAIM_IDLE_S": "1"})
-    async with running(stack, SECKILL_FAILPOINTS="worker.read.after=kill:1"):
+    async with running(stack, SECKILL_FAILPOINTS="worker.transport.read.after=kill:1"):
         sale = await stack.create_sale()
         crowd = Crowd(stack, sale)
         await asyncio.gather(*(crowd.buy(f"buyer-{i}") for i in range(20)))
-        while not stack.logged("failpoint worker.read.after: kill"):
+        while not stack.logged("failpoint worker.transport.read.after: kill"):
             await asyncio.sleep(0.02)
         assert len(crowd.orders) == 20
         stack.kill_everything()

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from seckill.afterlife import Afterlife
 from seckill.alarms import Alarm
+from seckill.boundaries import NAMES
 from seckill.catalogue import Catalogue
 from seckill.compare.database import Database
 from seckill.compare.moments import Moments
@@ -81,15 +82,15 @@ class Engine(Strategy):
             await OperatorDesk(engine.ledger, engine.gate).announce(draft, LANE)
 
     async def open(self, role: Role) -> None:
-        self._engine = await self._stack.enter_async_context(open_engine(self._settings))
+        if role == "consumer" and self.moments.armed:
+            # The same moment as for the others: orders are taken from the stream, and nothing is written.
+            arm("worker.transport.read.after=kill", NAMES)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would announce its death
+        self._engine = await self._stack.enter_async_context(open_engine(self._settings, role="worker"))
         self._sale = max(await self._engine.ledger.sales(), key=lambda sale: sale.id)
         if role == "shop":
             self._api = Api(self._settings, self._engine)
             await self._stack.enter_async_context(self._api.running())
-        elif role == "consumer" and self.moments.armed:
-            # The same moment as for the others: orders are taken from the stream, and nothing is written.
-            arm("worker.read.after=kill")
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would announce its death
 
     async def buy(self, buyer: int) -> int | None:
         """As a good client does: an unclear answer is asked for again with the same key."""
