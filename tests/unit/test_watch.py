@@ -1,9 +1,10 @@
 """A watch never goes back and never repeats itself, in whatever order the news arrive (I18)."""
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seckill.buyer_orders import OrderView, Watch
@@ -30,6 +31,7 @@ def test_what_an_order_may_still_become() -> None:
     assert states_after(OrderState.PAID) == set()
 
 
+@settings(deadline=None)
 @given(
     early=st.lists(st.sampled_from(OrderState)),
     first=st.sampled_from(OrderState),
@@ -72,3 +74,16 @@ async def test_a_watch_that_ends_still_tells_what_it_has() -> None:
     assert await watch.change()
     assert not await watch.change()
     assert watch.order.state is OrderState.UNPAID
+
+
+async def test_an_order_in_the_place_of_one_that_is_over_is_news_once() -> None:
+    over = order(OrderState.EXPIRED)
+    watch = Watch()
+    watch.begin(over)
+    watch.offer(over)
+    assert not watch._awake.is_set()
+    watch.offer(replace(over, replaced_by=OrderNumber.from_int(2)))
+    assert await watch.change()
+    assert watch.order.replaced_by == OrderNumber.from_int(2)
+    watch.offer(over)  # read before, arrived after
+    assert not watch._awake.is_set()

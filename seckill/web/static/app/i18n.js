@@ -81,6 +81,29 @@ export function zone(ms) {
 export const dateTime = (ms) =>
   new Intl.DateTimeFormat(locale(), { year: "numeric", ...DATE, ...CLOCK, fractionalSecondDigits: 3 }).format(ms);
 
+/** 10:00, by the clock of that zone. */
+export const clock = (ms, timeZone) => {
+  try {
+    return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone }).format(ms);
+  } catch {
+    return ""; // a zone that this browser does not know
+  }
+};
+
+/** Tue, 17 Nov, 10:00: for days to come. */
+export const dayAndTime = (ms) =>
+  new Intl.DateTimeFormat(locale(), { weekday: "short", ...DATE, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(ms);
+
+/** Nobody counts seconds until tomorrow. */
+export function roughDuration(ms) {
+  const [days, hours] = parts(ms);
+  return days > 0 ? t("days_and_hours", { days, hours: Number(hours) }) : shortDuration(ms);
+}
+
+/** 0 is Sunday. */
+export const weekday = (day) =>
+  new Intl.DateTimeFormat(locale(), { weekday: "long", timeZone: "UTC" }).format(Date.UTC(2023, 0, 1 + day));
+
 const two = (number) => String(number).padStart(2, "0");
 
 /** [days, "hh", "mm", "ss"] until then: a second that has begun counts, so that 00:00:00 means now. */
