@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call } from "./api.js";
-import { money, readable, shortDuration, stock, t, time } from "./i18n.js";
+import { money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
@@ -163,7 +163,7 @@ function OrderRow({ order, title, now }) {
   return html`<a class="order-row" href=${`/orders/${order.order_id}`}>
     <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
-    <span class="order-number">${readable(order.order_id)} · ${time(Date.parse(order.created_at), now)}</span>
+    <span class="order-number">${readable(order.order_id)} · ${shortTime(Date.parse(order.created_at), now)}</span>
     <span class="order-state">
       <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
       ${left > 0 && html`<span class="left">${shortDuration(left)}</span>`}

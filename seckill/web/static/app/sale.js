@@ -260,6 +260,8 @@ function Offer({ phase, ...offers }) {
   const { sale, state, now, me, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
+  // Who may have one and has one is led there: to press again would only be refused again.
+  const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 ? phase.problem.order_ids[0] : null;
   return html`<div class="panel">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
       ${state === "open" && phase.kind !== "refused" && html`<${UntilEnd} leftMs=${ends - now} />`}
@@ -268,7 +270,7 @@ function Offer({ phase, ...offers }) {
       </div>
       ${state === "open" && me && sale.limit_per_buyer > 1 && html`<${Quantity} most=${sale.limit_per_buyer} value=${quantity} onChange=${setQuantity} />`}
     </div>
-    <${BuyButton} ...${offers} />`;
+    ${has === null ? html`<${BuyButton} ...${offers} />` : html`<div class="action"><a class="button primary" href=${`/orders/${has}`}>${t("see_order")}</a></div>`}`;
 }
 
 /** Seconds matter on the last day only. */

@@ -80,6 +80,7 @@ export const STRINGS = {
   refused_sold_out: ["You did not get one, and nothing was charged. Units that others do not pay for come back; you can try again here.", "这次没有抢到，不会扣款。别人未付款的会重新放出，可以在这里再试。"],
   refused_limit_reached_title: ["You have yours already", "你已经买过了"],
   refused_limit_reached: ["You have as many as one person may have. Here is what you have:", "已达到每人限购数量。你的订单："],
+  see_order: ["See your order", "查看我的订单"],
   refused_not_started_title: ["Too early", "还没开始"],
   refused_not_started: ["The sale starts at {time}. The button comes to life by itself.", "{time} 开始，到点按钮自动可用。"],
   refused_ended_title: ["Over", "已结束"],
@@ -196,13 +197,12 @@ export const STRINGS = {
   times_in_zone: ["In your time, {zone}:", "以你的时区（{zone}）计："],
   no_next_rounds: ["There are no more.", "没有后续场次。"],
   every_day: ["Every day at {time} ({timezone}).", "每天 {time}（{timezone}）。"],
-  every_week: ["{days} at {time} ({timezone}).", "{days} {time}（{timezone}）。"],
+  every_week: ["{days} at {time} ({timezone}).", "每逢{days} {time}（{timezone}）。"],
   every_month: ["On day {day} of each month at {time} ({timezone}).", "每月 {day} 日 {time}（{timezone}）。"],
   every_hour: ["Every hour, {minute} minutes past.", "每小时的第 {minute} 分钟。"],
   every_minutes: ["Every {minutes} minutes.", "每 {minutes} 分钟。"],
   by_cron: ["By cron: {repeat} ({timezone}).", "按 cron：{repeat}（{timezone}）。"],
   day_to_day: [" to ", "至"],
-  and_day: [" and ", "、"],
   in_time: ["in {time}", "{time} 后"],
 
   // The live view

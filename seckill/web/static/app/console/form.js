@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { t } from "../i18n.js";
+import { count, t } from "../i18n.js";
 import { html, useNow } from "../ui.js";
 import { Preview, useWindows } from "./repetition.js";
 import { ask, told } from "./session.js";
@@ -52,16 +52,16 @@ function check(values, isNew) {
   const ends = Date.parse(values.ends_at);
   if (values.title.trim() === "") wrong.title = t("wrong_title_empty");
   if ([...values.title].length > TITLE_MAX) wrong.title = t("wrong_title_long", { most: TITLE_MAX });
-  if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: LIMIT_MAX });
+  if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: count(LIMIT_MAX) });
   if (Number.isNaN(begins)) wrong.begins_at = t("wrong_time");
   if (Number.isNaN(ends)) wrong.ends_at = t("wrong_time");
   else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
   else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
   if (!isNew) return wrong;
-  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: UNITS_MAX });
+  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
   if (!/^([0-9]{1,9}([.][0-9]{1,2})?)?$/.test(values.price.trim())) wrong.price = t("wrong_price");
   if (!/^[A-Z]{3}$/.test(values.currency)) wrong.currency = t("wrong_currency");
-  if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: 43_200 });
+  if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
   if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
   return wrong;
 }
@@ -186,7 +186,7 @@ export function AddUnits({ sale, onDone, onClose }) {
   const [problem, setProblem] = useState("");
   const submit = async (event) => {
     event.preventDefault();
-    if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: UNITS_MAX }));
+    if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: count(UNITS_MAX) }));
     try {
       onDone(await ask("PATCH", `/v1/sales/${sale.id}`, { add_units: Number(units) }));
     } catch (error) {

@@ -1,7 +1,7 @@
 // A sale that comes again, in words and in times.
 
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
-import { clock, dayAndTime, roughDuration, t, weekday, zone } from "../i18n.js";
+import { clock, dayAndTime, enumerated, roughDuration, t, weekday, zone } from "../i18n.js";
 import { html } from "../ui.js";
 import { ask } from "./session.js";
 
@@ -19,7 +19,7 @@ export function inWords(repeat, timezone, firstMs) {
   if (!fixed.test(minute) || !fixed.test(hour)) {
     const every = /^\*\/([0-9]+)$/.exec(minute);
     if (day !== "*" || days !== "*" || hour !== "*") return t("by_cron", { repeat, timezone });
-    if (every) return t("every_minutes", { minutes: every[1] });
+    if (every && 60 % every[1] === 0) return t("every_minutes", { minutes: every[1] });
     return fixed.test(minute) ? t("every_hour", { minute: two(minute) }) : t("by_cron", { repeat, timezone });
   }
   const time = `${two(hour)}:${two(minute)}`;
@@ -33,7 +33,7 @@ function daysInWords(text) {
   const number = (name) => DAYS[name] ?? (/^[0-6]$/.test(name) ? Number(name) : null);
   const parts = text.split(",").map((part) => part.split("-").map(number));
   if (parts.some((part) => part.length > 2 || part.includes(null))) return null;
-  return parts.map((part) => part.map(weekday).join(t("day_to_day"))).join(t("and_day"));
+  return enumerated(parts.map((part) => part.map(weekday).join(t("day_to_day"))));
 }
 
 function Times({ times, now }) {

@@ -11,11 +11,12 @@ import { Nodes } from "./nodes.js";
 import { NextRounds } from "./repetition.js";
 import { ask, told } from "./session.js";
 
+const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
 const ORDERS_EVERY_MS = 2_000;
 
 export function SaleView({ sale, live, samples, verdict, onChanged }) {
   const now = useNow(250);
-  const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, 1_000);
+  const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, CUSTODY_EVERY_MS);
   const [found] = usePolled(`/v1/admin/orders?sale_id=${sale.id}&limit=10`, ORDERS_EVERY_MS);
   const figures = live?.sales.find((one) => one.sale_id === sale.id);
   return html`<div class="view">
