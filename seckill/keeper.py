@@ -9,13 +9,13 @@ import structlog
 from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.broker_ports import Delays, Due
 from seckill.catalogue import Catalogue
-from seckill.domain import Round
+from seckill.domain import Counted, Round
 from seckill.errors import GateUnavailable
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.moving import Moving
 from seckill.payments import Payments
-from seckill.ports import Counted, Gate, Ledger, Pulse, Transport
+from seckill.ports import Gate, Ledger, Pulse, Transport
 from seckill.rebuilding import Rebuilder
 from seckill.repetition import Repetition
 from seckill.retirement import Retirement
@@ -24,7 +24,7 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
 log = structlog.get_logger()
 
-NOTHING = Counted(0, 0)
+NOTHING = Counted(written=0, admitted=0, released=0)
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5

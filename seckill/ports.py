@@ -9,6 +9,7 @@ from seckill.domain import (
     Admission,
     Answer,
     Claim,
+    Counted,
     Holding,
     Order,
     OrderState,
@@ -273,15 +274,6 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Units that the gate has admitted and taken back, as far as the ledger knows. A gate that counts less has gone
-    back in time."""
-
-    admitted: int
-    released: int
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """`states`: every order of the batch with its state, new and repeated alike."""
 
@@ -320,11 +312,7 @@ class Ledger(Protocol):
 
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
 
-    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        """Units that workers have ever written, by round."""
-
-    async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]:
-        """What the gate must have counted by now, by round."""
+    async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]: ...
 
     async def recount(self, round_id: int) -> bool:
         """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused

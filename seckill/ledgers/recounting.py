@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from sqlalchemy import and_, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import OrderState
-from seckill.ledgers.database import AnySelect
+from seckill.domain import Counted, OrderState
+from seckill.ledgers.database import AnyRow, AnySelect
 from seckill.ledgers.endings import RELEASE
 from seckill.ledgers.tables import orders, outbox, rounds
 
@@ -34,9 +34,14 @@ def select_counted(round_ids: Sequence[int]) -> AnySelect:
     )
     return select(
         rounds.c.id,
+        rounds.c.written,
         (rounds.c.written + given_up).label("admitted"),
         (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
     ).where(rounds.c.id.in_(round_ids))
+
+
+def to_counted(row: AnyRow) -> Counted:
+    return Counted(written=row.written, admitted=int(row.admitted), released=int(row.released))
 
 
 async def recount(connection: AsyncConnection, round_id: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import and_, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
+from seckill.domain import Admission, Counted, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
 from seckill.ledgers import catalogue, endings, letters, recounting, retiring
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.edge import edge, reading, writing
@@ -22,7 +22,7 @@ from seckill.ledgers.tasks import to_the_end
 from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
 from seckill.payment_ports import Capture
-from seckill.ports import Changed, Counted, Delivery, OutboxItem, Recorded, Tally
+from seckill.ports import Changed, Delivery, OutboxItem, Recorded, Tally
 
 PING_WITHIN_S = 2.0
 
@@ -97,16 +97,10 @@ class SqlLedger:
             )
 
     @to_the_end
-    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        wanted = select(rounds.c.id, rounds.c.written).where(rounds.c.id.in_(round_ids))
-        async with self._reading() as connection:
-            return {row.id: row.written for row in await connection.execute(wanted)}
-
-    @to_the_end
     async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]:
         async with self._reading() as connection:
             found = await connection.execute(recounting.select_counted(round_ids))
-            return {row.id: Counted(int(row.admitted), int(row.released)) for row in found}
+            return {row.id: recounting.to_counted(row) for row in found}
 
     @to_the_end
     async def recount(self, round_id: int) -> bool:
