@@ -49,7 +49,7 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
         for round_id, counted in one.report.refused.items():
             refused.setdefault(round_id, Counter()).update(counted)
     # Read before the gate's pulse is looked at, so that more can never seem written than was accepted.
-    written = await ctx.engine.ledger.written([round_.id for round_ in rounds])
+    by_round = await ctx.engine.ledger.counted([round_.id for round_ in rounds])
     waiting = await ctx.engine.board.waiting({lane for round_ in rounds for lane in round_.every_lane})
     now_ms = ctx.catalogue.now_ms()
     found = []
@@ -65,7 +65,7 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
                     round=str(round_.id),
                     available=None if pulse is None else pulse.available,
                     accepted_units=None if pulse is None else pulse.admitted,
-                    persisted_units=written.get(round_.id, 0),
+                    persisted_units=by_round[round_.id].written,
                     refused=dict(refused.get(str(round_.id), {})),
                     backlog=sum(lane.entries for lane in lanes),
                     lag_ms=0 if oldest_ms is None else max(0, now_ms - oldest_ms),
