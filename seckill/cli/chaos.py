@@ -57,7 +57,7 @@ def chaos(
     database
         `sqlite`, `postgres`, or the address of a PostgreSQL on this machine, for a database of the run's own.
     redis
-        `valkey`, or the address of an empty Valkey or Redis on this machine.
+        `valkey`, `cluster`, or the address of an empty Valkey or Redis on this machine.
     broker
         `none`, `rabbitmq`, or the address of a RabbitMQ on this machine.
     faults
