@@ -24,12 +24,13 @@ DIED_WITHIN_S = 3.0
 DRILL_WITHIN_S = 60.0
 # A server whose last write found no room is on its way out.
 ENDS_WITHIN_S = 0.3
-# What the one link says when it matters, and what the server then answers.
+# What a link, or a link to a database of that kind, says when it matters, and what the server then answers.
 ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "api→gate": (b"EVALSHA", b""),
     "worker→gate": (b"XACK", b""),
     "keeper→gate": (b"EVALSHA", b""),
-    "ledger": (b"COMMIT;\0", b"COMMIT"),
+    "postgresql": (b"COMMIT;\0", b"COMMIT"),
+    "mysql": (b"\x03COMMIT", b""),
 }
 # By how much the clock of a process is off. Tokens must stay valid for those who check them.
 STEPS_S = {"api": 1200, "worker": -86_400, "keeper": 3600}
@@ -203,8 +204,8 @@ class Injector:
         if fault.kind == "cut":
             return f"{cut} connections cut" if (cut := proxy.cut()) else ""
         if fault.kind == "lost-answer":
-            server = fault.target.partition("→")[2]
-            proxy.lose_answer(*ANSWERS.get(fault.target, ANSWERS.get(server, (b"", b""))))
+            scheme = self._place.servers[fault.target.partition("→")[2]].url.partition(":")[0]
+            proxy.lose_answer(*(ANSWERS.get(fault.target) or ANSWERS[scheme]))
             give_up_at_s = self._clock() + fault.lasts_s
             while proxy.hits == hits and self._clock() < give_up_at_s:  # noqa: ASYNC110 (a counter)
                 await asyncio.sleep(POLL_S)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from seckill.chaos.servers.cluster import ClusterServer
+from seckill.chaos.servers.mariadb import MariaDBServer
 from seckill.chaos.servers.postgres import PostgresServer
 from seckill.chaos.servers.rabbitmq import RabbitServer
 from seckill.chaos.servers.server import Can as Can
@@ -19,5 +20,9 @@ GATES: Mapping[str, Callable[[Path], Server]] = {
     "valkey": lambda folder: ValkeyServer(folder, LANES),
     "cluster": ClusterServer,
 }
-LEDGERS: Mapping[str, Callable[[Path], Server]] = {"sqlite": SqliteFile, "postgres": PostgresServer}
+LEDGERS: Mapping[str, Callable[[Path], Server]] = {
+    "sqlite": SqliteFile,
+    "postgres": PostgresServer,
+    "mariadb": MariaDBServer,
+}
 BROKERS: Mapping[str, Callable[[Path], Server]] = {"rabbitmq": RabbitServer}
