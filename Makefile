@@ -25,6 +25,15 @@ test: .venv/test ## The whole test suite, on real servers
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
+.PHONY: mutants
+mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each
+	@scripts/get-servers .venv/servers
+	$(BIN)/python -m tests.mutants $(ONLY)
+
+.PHONY: simulate
+simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
+	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))
+
 .PHONY: check
 check: .venv/test ## Style and types
 	$(BIN)/ruff check .

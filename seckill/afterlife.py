@@ -62,13 +62,13 @@ class Afterlife:
                 self._refused.add(ref.id)
                 continue
             self._refused.discard(ref.id)
-            if Released.NOT_YET not in reply.results:
+            if any(result is not Released.NOT_YET for result in reply.results):
                 await self._tell_nodes(ref, reply.version)
             for item, result in zip(group, reply.results, strict=True):
                 UNITS_RELEASED.labels(result.value).inc()
                 if result is Released.UNKNOWN:
                     log.error("the gate knows no such order, nothing was given back", order=int(item.number))
-                if result is not Released.NOT_YET:  # then for all of the round: it is not there
+                if result is not Released.NOT_YET:  # else for all of its lane: it is not there
                     done.append(item)
         return done
 

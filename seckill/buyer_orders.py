@@ -83,7 +83,8 @@ class BuyerOrders:
         self._ledger = ledger
         self._gate = gate
         self._catalogue = catalogue
-        self._watches: dict[OrderNumber, set[Watch]] = {}
+        # With whose they are: a gate that went back in time may have given one number to two buyers.
+        self._watches: dict[OrderNumber, dict[Watch, str]] = {}
         self._closing = False
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
@@ -141,8 +142,8 @@ class BuyerOrders:
     async def watch(self, user: str, number: OrderNumber) -> AsyncIterator[Watch | None]:
         """None for an order that does not exist, and the same for somebody else's."""
         watch = Watch()
-        watches = self._watches.setdefault(number, set())
-        watches.add(watch)  # before looking, or a change in between would be missed
+        watches = self._watches.setdefault(number, {})
+        watches[watch] = user  # before looking, or a change in between would be missed
         try:
             order = await self.find(user, number)
             if order is None:
@@ -153,7 +154,7 @@ class BuyerOrders:
                 watch.end()
             yield watch
         finally:
-            watches.discard(watch)
+            del watches[watch]
             if not watches:
                 del self._watches[number]
 
@@ -178,8 +179,9 @@ class BuyerOrders:
         for start in range(0, len(numbers), LOOK_UP_MAX):
             orders = await self._ledger.orders(numbers[start : start + LOOK_UP_MAX])
             for order in orders:
-                for watch in self._watches.get(order.number, ()):
-                    watch.offer(recorded(order))
+                for watch, user in self._watches.get(order.number, {}).items():
+                    if user == order.user:
+                        watch.offer(recorded(order))
             found += len(orders)
         return found
 

@@ -181,14 +181,18 @@ class Catalogue:
         return [
             round_.ref
             for round_ in self._rounds()
-            if lane in (None, round_.lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
+            if (lane is None or lane in round_.every_lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
         ]
 
-    def lanes(self) -> set[int]:
-        return {round_.lane for round_ in self._rounds()}
+    def rounds_in(self, lane: int) -> list[Round]:
+        return [round_ for round_ in self._rounds() if lane in round_.every_lane]
 
-    def quietest_lane(self, lanes: int) -> int:
-        """Where the fewest rounds are on or to come, so that load spreads."""
+    def lanes(self) -> set[int]:
+        return {lane for round_ in self._rounds() for lane in round_.every_lane}
+
+    def quietest_lane(self, lanes: int, width: int = 1) -> int:
+        """Where so many lanes side by side have the fewest rounds that are on or to come, so that load spreads."""
         now_ms = self.now_ms()
-        rounds = Counter(round_.lane for round_ in self._rounds() if now_ms < round_.ends_ms)
-        return min(range(lanes), key=lambda lane: (rounds[lane], lane))
+        rounds = Counter(lane for round_ in self._rounds() if now_ms < round_.ends_ms for lane in round_.every_lane)
+        first_lanes = range(max(lanes - width, 0) + 1)
+        return min(first_lanes, key=lambda first: (sum(rounds[lane] for lane in range(first, first + width)), first))

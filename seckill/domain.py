@@ -10,6 +10,7 @@ import msgspec
 from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.recurrence import Recurrence
+from seckill.shares import place_of
 
 # One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
 QUANTITY_MAX = 1000
@@ -78,10 +79,19 @@ def states_after(state: OrderState) -> frozenset[OrderState]:
 # What is made anew for every claim is a Struct: it is as unchangeable as a frozen dataclass, is made in a tenth of the
 # time, and the garbage collector need not look at it.
 class RoundRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Enough to find a round's keys."""
+    """Enough to find a round's keys. It has a share in each of its lanes, which follow each other from the first."""
 
     id: int
     lane: int
+    lanes: int = 1
+
+    @property
+    def every_lane(self) -> range:
+        return range(self.lane, self.lane + self.lanes)
+
+    def lane_of(self, user: str) -> int:
+        """Where a buyer's claims are decided, always."""
+        return self.lane if self.lanes == 1 else self.lane + place_of(user, self.lanes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +113,15 @@ class Round:
     synced_revision: int  # the revision that the gate is known to have
     opened_ms: int | None  # when the gate got its stock; set once, before anybody can be admitted
     retired_ms: int | None = None  # since when the gate need not have it any more: all its orders have come to rest
+    lanes: int = 1
 
     @property
     def ref(self) -> RoundRef:
-        return RoundRef(id=self.id, lane=self.lane)
+        return RoundRef(id=self.id, lane=self.lane, lanes=self.lanes)
+
+    @property
+    def every_lane(self) -> range:
+        return self.ref.every_lane
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +137,7 @@ class SaleDraft:
     ends_ms: int
     pay_within_s: int
     recurrence: Recurrence | None = None  # then `begins_ms` and `ends_ms` are of the first round
+    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ STEPS = frozenset(
         "keeper.epoch.after",
         "keeper.fill.before",
         "keeper.retire.after",
+        "lanes.give.after",
+        "lanes.take.after",
         "ledger.add_round.inside",
         "ledger.capture.inside",
         "ledger.end.inside",

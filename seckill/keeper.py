@@ -1,6 +1,7 @@
 """The keeper: the clockwork beside the sale."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
@@ -12,6 +13,7 @@ from seckill.domain import Round
 from seckill.errors import GateUnavailable
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
+from seckill.moving import Moving
 from seckill.payments import Payments
 from seckill.ports import Gate, Ledger, Pulse, Transport
 from seckill.rebuilding import Rebuilder
@@ -32,6 +34,8 @@ HEED_S = 0.5
 RELAY_EVERY_S = 0.2
 LATE_EVERY_S = 0.2
 REFUND_EVERY_S = 1.0
+# Buyers wait for a lane that is on another server than before.
+LANES_EVERY_S = 0.5
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # A consumer that holds nothing and was silent for so long belongs to a worker that is gone.
@@ -39,17 +43,27 @@ CONSUMER_IDLE_S = 3600.0
 
 
 class Keeper:
-    def __init__(self, gate: Gate, transport: Transport, ledger: Ledger, catalogue: Catalogue, lanes: int = 1) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        transport: Transport,
+        ledger: Ledger,
+        catalogue: Catalogue,
+        lanes: int = 1,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._gate = gate
         self._transport = transport
         self._ledger = ledger
         self._catalogue = catalogue
-        self._rebuilder = Rebuilder(gate, transport, ledger)
+        self._rebuilder = Rebuilder(gate, transport, ledger, monotonic)
+        self._moving = Moving(gate, ledger, catalogue)
         self._repetition = Repetition(ledger, catalogue, lanes)
         self._retirement = Retirement(gate, transport, ledger)
         self._lanes: set[int] = set()
         self._lost: set[int] = set()
         self._refused: set[int] = set()
+        self._not_there: set[int] = set()  # rounds whose opening is noted, and which could not be given their rules
 
     async def go_on(self) -> int:
         """Makes the next rounds of repeating sales. Returns how many."""
@@ -69,11 +83,15 @@ class Keeper:
         done = 0
         for round_ in await self._ledger.rounds_to_sync():
             try:
-                done += await bring_to_gate(round_, self._gate, self._ledger) is Sync.DONE
+                synced = await bring_to_gate(round_, self._gate, self._ledger)
             except GateUnavailable as error:
                 self._tell_once(round_, error)
             else:
                 self._refused.discard(round_.id)
+                if synced is Sync.DONE:
+                    done += 1
+                else:
+                    self._not_there.add(round_.id)
         return done
 
     def _tell_once(self, round_: Round, error: GateUnavailable) -> None:
@@ -107,7 +125,7 @@ class Keeper:
     async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
         """By the ledger's newest word: what we know by heart may be older than the gate's."""
         sale = await self._ledger.sale(known.sale_id, known.id)
-        if sale is None or _is_new(sale.round) or sale.round.retired_ms is not None:
+        if sale is None or self._is_new(sale.round) or sale.round.retired_ms is not None:
             return None
         self._catalogue.put(sale)
         pulse = pulses.get(sale.round.id)
@@ -125,7 +143,7 @@ class Keeper:
         return [
             round_
             for round_, pulse in zip(waiting, pulses, strict=True)
-            if not _is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
+            if not self._is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
         ]
 
     async def rebuild_losses(self) -> int:
@@ -137,6 +155,14 @@ class Keeper:
             except GateUnavailable as error:
                 self._tell_once(round_, error)
         return rebuilt
+
+    async def look_after_lanes(self) -> int:
+        """Opens lanes that are on another server than before, as soon as what is there has been compared with the
+        ledger, and rebuilds what is incomplete. Returns how many were opened."""
+        opened = await self._moving.step()
+        for round_ in await self._moving.lost():
+            await self._rebuilder.step(round_)
+        return opened
 
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()
@@ -150,10 +176,12 @@ class Keeper:
     async def retire_consumers(self) -> int:
         return await self._transport.retire_consumers(CONSUMER_IDLE_S)
 
-
-def _is_new(round_: Round) -> bool:
-    """Not opened yet is not lost."""
-    return round_.epoch == FIRST_EPOCH and round_.synced_revision == 0
+    def _is_new(self, round_: Round) -> bool:
+        """Not opened yet is not lost. But one that was lost while it was being opened has no rules in the gate, and
+        never gets any, unless it is rebuilt."""
+        if round_.epoch > FIRST_EPOCH or round_.synced_revision > 0:
+            return False
+        return round_.opened_ms is None or round_.id not in self._not_there
 
 
 async def run_keeper(
@@ -190,6 +218,7 @@ async def run_keeper(
         if delays is not None:
             loops.create_task(repeat("reminders", heed, stop))
         loops.create_task(repeat("keeper", step, stop, every_s=EVERY_S))
+        loops.create_task(repeat("lanes", keeper.look_after_lanes, stop, every_s=LANES_EVERY_S))
         loops.create_task(repeat("expiry", expire, stop, every_s=EXPIRE_EVERY_S))
         loops.create_task(repeat("retries", failures.retry_due, stop, every_s=RETRY_EVERY_S))
         loops.create_task(repeat("retirement", keeper.retire_rounds, stop, every_s=RETIRE_EVERY_S))

@@ -7,7 +7,7 @@ There is no thread and no chance in it.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -40,6 +40,9 @@ class HeldRound:
     revision: int = 0
     admitted: int = 0
     released: int = 0
+    dealt: int
+    sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
+    got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
     rebuild: str | None = None  # the token of the rebuild that is under way
     begun_s: int = 0  # and when it began
 

@@ -1,7 +1,7 @@
 """What the use cases need from the outside, with the promises that every backend keeps."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -41,7 +41,11 @@ class GateReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateView:
-    """One consistent reading of a round in the gate."""
+    """One consistent reading of a round in the gate, or of one of its shares.
+
+    Of a round: `total` is what the ledger has dealt, and `available` includes what is on its way between lanes. Of a
+    share: `total` = `dealt` − all it has sent + all it has got.
+    """
 
     now_ms: int
     total: int
@@ -57,6 +61,9 @@ class GateView:
     revision: int
     buyers: int
     backlog: int
+    dealt: int
+    sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
+    got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +129,9 @@ class Gate(Protocol):
     """Atomic admission. Time is the gate's own."""
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
-        """Decides all claims in order, in one atomic step. Deduction, buyer's record and queue entry come together
-        or not at all. Raises GateUnavailable if nothing was changed, GateUnclear if that is not known. Never repeats
-        the call by itself."""
+        """Decides all claims, which must be of buyers of one lane, in order, in one atomic step. Deduction, buyer's
+        record and queue entry come together or not at all. Raises GateUnavailable if nothing was changed, GateUnclear
+        if that is not known. Never repeats the call by itself."""
 
     async def open_round(self, round_: Round) -> Opening:
         """Creates the round with its full stock if it was never created. Nobody is admitted before `update_round`."""
@@ -157,6 +164,9 @@ class Gate(Protocol):
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]: ...
 
+    async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
+        """What each of these buyers has in the round, in their order."""
+
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
 
@@ -164,8 +174,15 @@ class Gate(Protocol):
         """This gate serves that ledger from now on. Raises StartError if it serves another: round 1 of one would be
         taken for round 1 of the other."""
 
-    async def check(self, durability: str) -> None:
-        """Raises StartError with one sentence if the server cannot keep the promises."""
+    async def check(self, durability: str) -> list[str]:
+        """Raises StartError with one sentence if the server cannot keep the promises. Returns advice."""
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, str]:
+        """Lanes that are on another server than the one that was vouched for, with that server's name. Nobody is
+        admitted there: it may have taken over without the newest orders. Lanes that cannot be reached are left out."""
+
+    async def vouch(self, lane: int, server: str) -> None:
+        """What this server has of the lane has been compared with the ledger."""
 
     async def ping(self) -> None: ...
 
@@ -296,7 +313,8 @@ class Ledger(Protocol):
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
 
     async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        """Units that workers have ever written, by round."""
+        """Units that the gate must have admitted, by round: those that workers have ever written, and those of this
+        epoch that could not be written and were given up."""
 
     async def recount(self, round_id: int) -> bool:
         """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused

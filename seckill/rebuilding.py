@@ -53,7 +53,7 @@ class Rebuilder:
 
     async def _must_wait(self, round_: Round) -> bool:
         noticed_s = self._noticed_s.setdefault(round_.id, self._monotonic())
-        return bool(await self._transport.backlog([round_.lane])) and self._monotonic() - noticed_s < DRAIN_S_MAX
+        return bool(await self._transport.backlog(round_.every_lane)) and self._monotonic() - noticed_s < DRAIN_S_MAX
 
     async def _rebuild(self, round_: Round) -> bool:
         token = secrets.token_hex(8)

@@ -34,6 +34,9 @@ POLL_S = 0.2
 # The gate is wrong and the ledger is right: a rebuild brings the gate to what the ledger says.
 _REBUILD = {
     ("stock", "sum"),
+    ("stock", "units"),
+    ("stock", "gift"),
+    ("buyers", "lane"),
     ("buyers", "admitted"),
     ("buyers", "released"),
     ("buyers", "unreadable"),
@@ -279,7 +282,7 @@ class Repair:
             self._engine.transport,
             self._engine.ledger,
             Stop(),
-            lanes=[round_.lane],
+            lanes=round_.every_lane,
             claim_idle_s=self._claim_idle_s,
             retry_delay_s=self._retry_delay_s,
         )

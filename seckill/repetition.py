@@ -47,7 +47,7 @@ class Repetition:
             if begins_ms is None:
                 break
             ends_ms = begins_ms + recurrence.window_ms
-            lane = self._catalogue.quietest_lane(self._lanes)
+            lane = self._catalogue.quietest_lane(self._lanes, sale.round.lanes)
             added = await self._ledger.add_round(sale.round, begins_ms, ends_ms, lane)
             if added is None:  # somebody else was quicker; the catalogue will know soon
                 break

@@ -44,7 +44,7 @@ class Retirement:
         """Whatever the gate admitted is in the ledger, and whatever the ledger ended is back in the gate."""
         view = await self._gate.inspect(round_.ref)
         if view is None:  # lost, and no release waits for it: then it only matters that nothing is on its way
-            return not await self._transport.backlog([round_.lane])
+            return not await self._transport.backlog(round_.every_lane)
         tally = await self._ledger.tally(round_.id)
         if tally is None or view.ends_ms != round_.ends_ms:
             return False

@@ -29,7 +29,8 @@ class Settings:
         default="",
         metadata=_about(
             kinds.url("redis", "rediss", "unix", "memory"),
-            "Where Valkey or Redis is; when empty, `seckill up` starts one of its own; `memory://` keeps nothing.",
+            "Where Valkey or Redis is, also `redis+cluster://…` or `redis+sentinel://…/name`; when empty, `seckill up` "
+            "starts one of its own; `memory://` keeps nothing.",
         ),
     )
     database_url: str = field(
@@ -155,6 +156,15 @@ class Settings:
             "`strict`: an order is on disk before its answer; `fast`: within a second after it.",
         ),
     )
+    replica_acks: int | None = field(
+        default=None,
+        metadata=_about(
+            kinds.whole(0, 9),
+            "Replicas that must have an order before its answer; when empty: 1 with `strict` on a cluster or behind "
+            "Sentinel, otherwise 0.",
+            "replicas",
+        ),
+    )
     gate_timeout_s: float = field(
         default=1.0,
         metadata=_about(
@@ -208,6 +218,14 @@ class Settings:
     def in_memory(self) -> bool:
         """Gate and streams live in one process, and nothing of them is kept."""
         return self.redis_url.startswith("memory:")
+
+    @property
+    def replicas_to_wait_for(self) -> int:
+        if self.replica_acks is not None:
+            return self.replica_acks
+        # There a replica takes over by itself, and whatever it does not have is lost.
+        taken_over = self.redis_url.partition(":")[0].endswith(("+cluster", "+sentinel"))
+        return int(taken_over and self.durability == "strict")
 
     def __repr__(self) -> str:
         # URLs carry passwords, so the generated one would tell them.

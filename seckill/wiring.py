@@ -26,6 +26,8 @@ from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
 from seckill.settings import Settings
+from seckill.share_ports import ShareGate
+from seckill.sharing import SharedGate
 from seckill.transports.amqp import Link, check_broker
 from seckill.transports.courier import RabbitCourier
 from seckill.transports.delays import RabbitDelays
@@ -66,10 +68,15 @@ def new_memory() -> MemoryStore:
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
-def _open_gate(settings: Settings, store: MemoryStore | None) -> Gate:
+def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate:
     if store is not None:
         return MemoryGate(store, backlog_max=settings.backlog_max)
-    return RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
+    return RedisGate(
+        settings.redis_url,
+        timeout_s=settings.gate_timeout_s,
+        backlog_max=settings.backlog_max,
+        replica_acks=settings.replicas_to_wait_for,
+    )
 
 
 @asynccontextmanager
@@ -81,7 +88,7 @@ async def open_engine(
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
-        gate = _open_gate(settings, store)
+        gate = SharedGate(open_gate(settings, store))
         stack.push_async_callback(gate.close)
         ledger = open_ledger(settings.database_url)
         stack.push_async_callback(ledger.close)
@@ -89,7 +96,8 @@ async def open_engine(
         stack.push_async_callback(board.close)
         history = SqlHistory(ledger.database)
         stack.push_async_callback(history.close)
-        await gate.check(settings.durability)
+        for advice in await gate.check(settings.durability):
+            log.warning("the gate could be safer", advice=advice)
         if await pending(settings.database_url):
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()

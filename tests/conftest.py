@@ -5,6 +5,7 @@ import pytest
 pytest_plugins = [
     "tests.fixtures.valkey",
     "tests.fixtures.backends",
+    "tests.fixtures.cluster",
     "tests.fixtures.postgres",
     "tests.fixtures.cutting",
     "tests.fixtures.rabbitmq",

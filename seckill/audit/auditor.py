@@ -19,6 +19,7 @@ from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.progress import judge_progress
 from seckill.audit.report import INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.shares import Shares, read_rounds
 from seckill.audit.telling import Teller
 from seckill.errors import GateUnavailable, LedgerUnavailable, SeckillError, StartError
 from seckill.numbers import PublicIds
@@ -137,16 +138,16 @@ class Auditor:
         if self._key is None:
             self._key = await self._ledger.id_key()
         rounds = await (self._ledger.all_rounds() if self._every_round else self._ledger.recent_rounds())
-        gates: Sequence[GateRound | Absent]
+        gates: Sequence[tuple[GateRound | Absent, Shares | None]]
         try:
             await self._check_binding()
-            gates = await self._gate.rounds(rounds)
+            gates = await read_rounds(self._gate, rounds)
         except GateUnavailable as error:
-            gates = [Absent(str(error))] * len(rounds)
+            gates = [(Absent(str(error)), None)] * len(rounds)
         after = await self._ledger.rounds([round_.id for round_ in rounds])
         return [
-            Reading(before=round_, gate=gate, after=after[round_.id])
-            for round_, gate in zip(rounds, gates, strict=True)
+            Reading(before=round_, gate=gate, after=after[round_.id], shares=shares)
+            for round_, (gate, shares) in zip(rounds, gates, strict=True)
             if round_.id in after
         ]
 

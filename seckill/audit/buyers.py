@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from seckill.audit.gate import Entry, GateReader, GateRound, Held, read_record
 from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
 from seckill.audit.report import Finding, Notes
+from seckill.audit.shares import all_records, lane_of
 
 
 @dataclass(slots=True)
@@ -24,20 +25,20 @@ class Census:
 
 async def take_census(round_: LedgerRound, ledger: LedgerReader, gate: GateReader, notes: Notes) -> Census:
     census = Census()
-    seen: set[int] = set()  # a scan may bring a buyer twice; the hash is enough to know and takes little room
-    async for portion in gate.all_records(round_):
-        fresh = {user: record for user, record in portion.items() if hash(user) not in seen}
-        seen.update(map(hash, fresh))
+    async for lane, portion in all_records(gate, round_):
         held: dict[str, list[Held]] = {}
-        for user, record in fresh.items():
-            orders = read_record(round_.lane, record)
+        for user, record in portion.items():
+            if lane != lane_of(round_, user):
+                says = f"has a record in lane {lane}, but belongs to lane {lane_of(round_, user)}"
+                notes.add(_finding(round_, "buyers", "lane", says, user=user))
+            orders = read_record(lane, record)
             if orders is None:
                 notes.add(_finding(round_, "buyers", "unreadable", "has a record that cannot be read", user=user))
                 continue
             held[user] = orders
             _count(round_, user, orders, census, notes)
         await _compare(round_, ledger, held, census, notes)
-        notes.count("buyers", len(fresh))
+        notes.count("buyers", len(portion))
     return census
 
 
@@ -82,7 +83,8 @@ def check_sums(before: GateRound, census: Census, after: GateRound, round_: Ledg
 
 def check_entry(round_: LedgerRound, entry: Entry, record: str, notes: Notes) -> None:
     """The record was read after the entry, and both were made in one step."""
-    held = {order.number: order for order in read_record(round_.lane, record) or ()} if record else {}
+    lane = lane_of(round_, entry.user)
+    held = {order.number: order for order in read_record(lane, record) or ()} if record else {}
     order = held.get(entry.number or 0)
     if order is not None and (order.quantity, order.slot, order.request_id) == (
         entry.quantity,

@@ -9,6 +9,7 @@ from seckill.audit.gate import Entry, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.orders import audit_orders
 from seckill.audit.report import OF_GATE, Finding, Notes, Unsure
+from seckill.audit.shares import lanes_of, read_rounds, records_of
 
 # What the comparison says about a round is worth nothing if the gate was rebuilt meanwhile.
 _WITH_GATE = (*OF_GATE, "limit", "orders", "releases")
@@ -42,9 +43,9 @@ async def compare_orders(
 
 async def _census(reading: Reading, ledger: LedgerReader, gate: GateReader, notes: Notes) -> Census:
     round_ = reading.after
-    [before] = await gate.rounds([round_])
+    [(before, _)] = await read_rounds(gate, [round_])
     census = await take_census(round_, ledger, gate, notes)
-    [after] = await gate.rounds([round_])
+    [(after, _)] = await read_rounds(gate, [round_])
     newest = (await ledger.rounds([round_.id])).get(round_.id, round_)
     if isinstance(before, GateRound) and isinstance(after, GateRound):
         check_sums(before, census, after, newest, notes)
@@ -56,7 +57,7 @@ async def _check_queues(
 ) -> None:
     rounds = {reading.id: reading.after for reading in readings}
     queued: set[int] = set()
-    for lane in sorted({round_.lane for round_ in rounds.values()}):
+    for lane in lanes_of(list(rounds.values())):
         async for portion in gate.entries(lane):
             notes.count("entries", len(portion))
             queued |= {entry.number for entry in portion if entry.number is not None}
@@ -77,7 +78,7 @@ async def _check_entries(
             by_round.setdefault(entry.round_id, []).append(entry)
     for round_id, entries in by_round.items():
         round_ = rounds[round_id]
-        records = await gate.records(round_, [entry.user for entry in entries])
+        records = await records_of(gate, round_, [entry.user for entry in entries])
         for entry in entries:
             check_entry(round_, entry, records.get(entry.user, ""), notes)
 

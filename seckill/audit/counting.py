@@ -15,6 +15,7 @@ from functools import partial
 from seckill.audit.gate import Absent, GateRound
 from seckill.audit.ledger import LedgerRound
 from seckill.audit.report import OF_GATE, Finding, Notes, Units, Unsure
+from seckill.audit.shares import Shares, judge_shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Reading:
     before: LedgerRound
     gate: GateRound | Absent
     after: LedgerRound
+    shares: Shares | None = None  # of a round that has several
 
     @property
     def id(self) -> int:
@@ -71,6 +73,8 @@ def judge(reading: Reading, notes: Notes) -> None:
         return
     assert isinstance(reading.gate, GateRound)
     _judge_gate(reading, reading.gate, notes)
+    if reading.shares is not None:
+        judge_shares(reading.shares, reading.before, reading.after, notes)
 
 
 def units_of(reading: Reading) -> Units | None:

@@ -9,14 +9,11 @@ from typing import Any
 
 import msgspec
 from redis import exceptions
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
-from seckill.errors import GateUnavailable, StartError
+from seckill.audit.gate_client import open_client
+from seckill.errors import GateUnavailable
 from seckill.gates import keys
 
-TIMEOUT_S = 5.0
 # Neither the server nor this process is held up for longer than a portion takes.
 PORTION = 1000
 
@@ -26,13 +23,15 @@ _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
 _FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
 # seconds:counter:quantity:slot:request_id:live
 _HELD = re.compile(r"(\d+):(\d+):(\d+):(\d+):([^: ]*):([01])")
+_SENT, _GOT = "sent:", "got:"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRound:
-    """A round's counters, all of one instant."""
+    """A round's counters, or those of its share in a lane, all of one instant."""
 
+    lane: int
     now_ms: int
     buyers: int
     backlog: int
@@ -47,6 +46,9 @@ class GateRound:
     revision: int
     opened_ms: int
     begins_ms: int
+    dealt: int  # units, by the ledger; others may have come from other lanes or gone there
+    sent: dict[int, int]  # lane → units ever sent there
+    got: dict[int, int]  # lane → units ever got from there
 
     @property
     def preparing(self) -> bool:
@@ -130,16 +132,7 @@ def read_entry(entry_id: str, text: str) -> Entry:
 
 class GateReader:
     def __init__(self, url: str) -> None:
-        try:
-            self._client = Redis.from_url(
-                url,
-                retry=Retry(NoBackoff(), 0),
-                retry_on_error=[],
-                socket_connect_timeout=TIMEOUT_S,
-                socket_timeout=TIMEOUT_S,
-            )
-        except ValueError as error:
-            raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): use redis://host:port/0.") from error
+        self._client = open_client(url)
         self._sha = ""
 
     async def ledger(self) -> str | None:
@@ -223,21 +216,38 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
     unread = [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
+    moved = {name: value for name, value in values.items() if name.startswith((_SENT, _GOT)) or name == "dealt"}
+    unread += [name for name, value in moved.items() if not _NUMBER.fullmatch(value)]
     if unread:
         return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate")
     return GateRound(
+        lane=ref.lane,
         now_ms=now_ms,
         buyers=buyers,
         backlog=backlog,
         oldest_entry_ms=int(oldest.split(b"-")[0]) if oldest else None,
         status=values.get("status", ""),
+        dealt=int(values.get("dealt", values["total"])),
+        sent=_by_lane(_SENT, moved),
+        got=_by_lane(_GOT, moved),
         **{name: int(values[name]) for name in _FIELDS},
     )
+
+
+def _by_lane(prefix: str, moved: dict[str, str]) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): int(units) for name, units in moved.items() if name.startswith(prefix)}
 
 
 @asynccontextmanager
 async def _translated() -> AsyncIterator[None]:
     try:
         yield
-    except (exceptions.RedisError, TimeoutError, OSError) as error:
+    # RuntimeError: what uvloop says of a connection that the other side has reset.
+    except (
+        exceptions.RedisError,
+        exceptions.RedisClusterException,
+        TimeoutError,
+        OSError,
+        RuntimeError,
+    ) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

@@ -52,7 +52,8 @@ class LedgerRound:
     now_ms: int
     id: int
     sale_id: int
-    lane: int
+    lane: int  # the first of its lanes
+    lanes: int
     total: int
     sold: int
     written: int
@@ -163,7 +164,7 @@ class LedgerReader:
                 *[rounds.c[name] for name in ("id", "sale_id", "lane", "total", "sold", "written", "status", "epoch")],
                 *[
                     rounds.c[name]
-                    for name in ("revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
+                    for name in ("lanes", "revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
                 ],
                 rounds.c.limit_per_buyer.label("limit"),
                 sales.c.pay_within_s,
@@ -326,6 +327,7 @@ def _to_rounds(found: Sequence[AnyRow]) -> list[LedgerRound]:
                     "id",
                     "sale_id",
                     "lane",
+                    "lanes",
                     "total",
                     "sold",
                     "written",

@@ -13,6 +13,7 @@ from seckill.audit.gate import GateReader, Held, read_record
 from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
 from seckill.audit.money import wrong_money
 from seckill.audit.report import Finding, Notes
+from seckill.audit.shares import lane_of, records_of
 
 OVER = ("cancelled", "expired", "failed", "refunded")
 STEPS = {
@@ -39,9 +40,9 @@ async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateRead
     after = ("", 0)
     while (portion := await ledger.portion(round_.id, after)).rows:
         users = list({row.user_id for row in portion.rows})
-        records = {} if gate is None else await gate.records(round_, users)
+        records = {} if gate is None else await records_of(gate, round_, users)
         held = {
-            user: {order.number: order for order in read_record(round_.lane, record) or ()}
+            user: {order.number: order for order in read_record(lane_of(round_, user), record) or ()}
             for user, record in records.items()
         }
         paid: dict[int, list[AnyRow]] = {}
@@ -67,8 +68,9 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
         notes.add(add("orders", "state", f"has the state {row.state}, which does not exist"))
     if row.active_slot != (row.slot if live else None):
         notes.add(add("orders", "slot", f"is {row.state} and has the active slot {row.active_slot}"))
-    if (row.id >> 24) & 0xFF != round_.lane:
-        notes.add(add("orders", "lane", f"has a number of lane {(row.id >> 24) & 0xFF}, its round is in {round_.lane}"))
+    if (row.id >> 24) & 0xFF != lane_of(round_, row.user_id):
+        says = f"has a number of lane {(row.id >> 24) & 0xFF}, its buyer is in lane {lane_of(round_, row.user_id)}"
+        notes.add(add("orders", "lane", says))
     if (wrong := _wrong_step(row.state, subject.events)) is not None:
         notes.add(add("history", "path", wrong))
     if live and subject.releases:

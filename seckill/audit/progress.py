@@ -31,14 +31,16 @@ async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, note
         notes.add(Finding(invariant="progress", kind="outbox", says=says, round_id=row.round_id, number=row.order_id))
     stuck: set[int] = set()
     for reading in readings:
-        gate, lane = reading.gate, reading.before.lane
+        gate = reading.gate
         if isinstance(gate, Absent):
             if not reading.gone_in_order():
                 notes.unsure.append(Unsure(("progress",), gate.reason, reading.id))
             continue
-        if gate.oldest_entry_ms is None or lane in stuck:
-            continue
-        if gate.now_ms - gate.oldest_entry_ms > STUCK_MS:
-            stuck.add(lane)
-            says = f"lane {lane} has {gate.backlog} entries, the oldest for more than a minute: is a worker running?"
-            notes.add(Finding(invariant="progress", kind="entries", says=says, round_id=reading.id))
+        for share in [gate] if reading.shares is None else reading.shares.first:
+            if share.oldest_entry_ms is None or share.lane in stuck:
+                continue
+            if share.now_ms - share.oldest_entry_ms > STUCK_MS:
+                stuck.add(share.lane)
+                many = f"lane {share.lane} has {share.backlog} entries"
+                says = f"{many}, the oldest for more than a minute: is a worker running?"
+                notes.add(Finding(invariant="progress", kind="entries", says=says, round_id=reading.id))

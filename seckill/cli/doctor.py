@@ -16,7 +16,6 @@ from seckill.cli.printing import console, table
 from seckill.cli.running import run
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
-from seckill.gates.redis import RedisGate
 from seckill.keeper import Keeper
 from seckill.ledgers import open_ledger
 from seckill.ledgers.migrating import pending
@@ -26,7 +25,7 @@ from seckill.settings import TABLE, Settings, shown
 from seckill.transports.amqp import check_broker
 from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
-from seckill.wiring import fingerprint, open_broker, open_engine
+from seckill.wiring import fingerprint, open_broker, open_engine, open_gate
 
 Check = Callable[[Settings], Awaitable[str]]
 
@@ -89,12 +88,15 @@ def _absent_gate(settings: Settings) -> str | None:
 async def _gate(settings: Settings) -> str:
     if absent := _absent_gate(settings):
         return absent
-    gate = RedisGate(settings.redis_url, timeout_s=settings.gate_timeout_s, backlog_max=settings.backlog_max)
+    gate = open_gate(settings)
     try:
-        await gate.check(settings.durability)
+        advice = await gate.check(settings.durability)
     finally:
         await gate.close()
-    return f"answers, version and persistence are right for {settings.durability}"
+    answers = f"answers, version and persistence are right for {settings.durability}"
+    if settings.replicas_to_wait_for:
+        answers += f", orders are on {settings.replicas_to_wait_for} replica(s) before they are answered"
+    return " ".join([f"{answers}." if advice else answers, *advice])
 
 
 async def _ledger(settings: Settings) -> str:

@@ -54,6 +54,7 @@ def create(
     repeat: str | None = None,
     timezone: str = "UTC",
     pay_within: OptionalWhole = None,
+    lanes: Whole = 1,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -77,6 +78,8 @@ def create(
         Whose clock it goes by, such as Asia/Shanghai.
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
+    lanes
+        Over how many lanes of the gate it is spread: more than 1 for a sale that one server cannot carry.
     """
     zone = _zone(timezone)
     begins_at = _aware(begins, zone) or datetime.now(UTC)
@@ -94,6 +97,8 @@ def create(
         body |= {"repeat": repeat, "timezone": timezone}
     if pay_within is not None:
         body["pay_within_s"] = pay_within
+    if lanes != 1:
+        body["lanes"] = lanes
     _print_one(call("POST", "/v1/sales", body, url=url), as_json)
 
 

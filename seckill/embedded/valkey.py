@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -34,15 +35,24 @@ EARLIER_GONE_WITHIN_S = 5.0
 class EmbeddedValkey:
     """`start` it from the main thread (see `tether.py`), wait for `ready`, and `stop` it in the end.
 
-    A server that has ended can be started again. `program`: another one than `find_server` finds.
+    A server that has ended can be started again. `program`: another one than `find_server` finds. `options`: what the
+    server is told beyond the usual, or instead of it.
     """
 
-    def __init__(self, data_dir: Path, *, durability: Durability, program: Path | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        durability: Durability,
+        program: Path | None = None,
+        options: Mapping[str, str] = {},
+    ) -> None:
         self._data_dir = data_dir.resolve()
         self._home = self._data_dir / "valkey"
         self._socket = socket_path(self._data_dir, "valkey.sock")
         self._durability = durability
         self._program = program
+        self._more = dict(options)
         # Popen, not asyncio's subprocess: that one kills its child when the event loop is closed.
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
@@ -60,8 +70,12 @@ class EmbeddedValkey:
         """On macOS the pid of its supervisor, which passes on SIGTERM."""
         return self._started().pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     async def start(self) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self.is_running:
             raise RuntimeError("the server is running already")
         server = self._program or find_server()
         await asyncio.to_thread(check_version, server)
@@ -167,7 +181,7 @@ class EmbeddedValkey:
             "aof-load-truncated": "yes",
             "save": "",
             "maxmemory-policy": "noeviction",
-        }
+        } | self._more
         return [part for name, value in options.items() for part in (f"--{name}", value)]
 
     def _last_words(self) -> str:

@@ -1,16 +1,18 @@
 """The board on the gate's server, which every process reaches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from redis import exceptions
 
 from seckill.errors import GateUnavailable
 from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.gates.clients import Server
+from seckill.gates.connections import open_servers
 from seckill.insight import Report, Seen, Waiting
 
 ANSWER_WITHIN_S = 2.0
@@ -24,26 +26,37 @@ class RedisBoard:
     """Implements `seckill.insight.Board`."""
 
     def __init__(self, url: str) -> None:
-        self._client = connect(url)
+        self._servers = open_servers(url)
 
     async def post(self, report: Report) -> None:
+        written = msgspec.json.encode(report)
+
+        async def post(server: Server) -> None:
+            await server.client.eval(_POST, 2, keys.NODES_SEEN, keys.NODES, report.node, written, STAYS_MS)
+
         async with _bounded():
-            await self._client.eval(
-                _POST, 2, keys.NODES_SEEN, keys.NODES, report.node, msgspec.json.encode(report), STAYS_MS
-            )
+            await self._servers.follow(keys.NODES, post)
 
     async def remove(self, node: str) -> None:
-        async with _bounded(), self._client.pipeline(transaction=True) as pipeline:
-            pipeline.zrem(keys.NODES_SEEN, node)
-            pipeline.hdel(keys.NODES, node)
-            await pipeline.execute()
+        async def remove(server: Server) -> None:
+            async with server.client.pipeline(transaction=True) as pipeline:
+                pipeline.zrem(keys.NODES_SEEN, node)
+                pipeline.hdel(keys.NODES, node)
+                await pipeline.execute()
+
+        async with _bounded():
+            await self._servers.follow(keys.NODES, remove)
 
     async def reports(self) -> tuple[int, list[Seen]]:
-        async with _bounded(), self._client.pipeline(transaction=True) as pipeline:
-            pipeline.time()
-            pipeline.zrange(keys.NODES_SEEN, 0, -1, withscores=True)
-            pipeline.hgetall(keys.NODES)
-            (seconds, micros), seen, reports = await pipeline.execute()
+        async def read(server: Server) -> list[Any]:
+            async with server.client.pipeline(transaction=True) as pipeline:
+                pipeline.zrange(keys.NODES_SEEN, 0, -1, withscores=True)
+                pipeline.hgetall(keys.NODES)
+                pipeline.time()
+                return await pipeline.execute()
+
+        async with _bounded():
+            seen, reports, (seconds, micros) = await self._servers.follow(keys.NODES, read)
         at_ms = {node: int(score) for node, score in seen}
         found = []
         for node, report in reports.items():
@@ -56,11 +69,11 @@ class RedisBoard:
 
     async def waiting(self, lanes: Collection[int]) -> dict[int, Waiting]:
         wanted = sorted(lanes)
-        async with _bounded(), self._client.pipeline(transaction=False) as pipeline:
-            for lane in wanted:
-                pipeline.xlen(keys.orders(lane))
-                pipeline.xrange(keys.orders(lane), count=1)
-            replies = await pipeline.execute()
+        commands: list[tuple[str, Sequence[object]]] = []
+        for key in map(keys.orders, wanted):
+            commands += [(key, ("XLEN", key)), (key, ("XRANGE", key, "-", "+", "COUNT", 1))]
+        async with _bounded():
+            replies = await self._servers.read_all(commands)
         found = {}
         for lane, entries, first in zip(wanted, replies[::2], replies[1::2], strict=True):
             # An entry's id begins with the time at which it was added.
@@ -68,7 +81,7 @@ class RedisBoard:
         return found
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._servers.close()
 
 
 @asynccontextmanager

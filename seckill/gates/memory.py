@@ -1,7 +1,7 @@
 """The gate in this process, on the pure rule of admission: the reference for the others. It keeps nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +14,7 @@ from seckill.errors import GateUnavailable, GateUnclear, StartError
 from seckill.memory_store import PREPARING, HeldRound, MemoryStore, Travel, at_once, one_call
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
+from seckill.share_ports import NOTHING_CARRIED, Carried
 
 BUYERS_PORTION = 1000
 DAYS_KEPT = 40
@@ -71,7 +72,7 @@ class MemoryGate:
         days = self._store.contents.days.get(lane, {})
         self._store.contents.days[lane] = {day: n for day, n in days.items() if day >= oldest} | {today: counter}
 
-    async def open_round(self, round_: Round) -> Opening:
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
         async with self._reached():
             held = self._round(round_.ref)
             if held is not None:
@@ -79,7 +80,7 @@ class MemoryGate:
                 return Opening(found, held.opened_ms or 0)
             if self._store.contents.buyers.get(round_.ref):
                 return Opening(Found.REMNANT, 0)
-            opened_ms = self._store.now_ms()
+            opened_ms = opened_ms or self._store.now_ms()
             self._put(round_.ref, _new(round_, version=1, available=round_.total, opened_ms=opened_ms))
             return Opening(Found.NOTHING, opened_ms)
 
@@ -95,7 +96,7 @@ class MemoryGate:
                 return Update.OTHER_OPENING
             if round_.revision <= held.revision:
                 return Update.CURRENT
-            added = round_.total - held.total
+            added = round_.total - held.dealt
             if added < 0:
                 raise GateUnavailable("The gate refuses: units can be added to a round, not taken away.")
             changed = replace(
@@ -105,7 +106,8 @@ class MemoryGate:
                 limit_per_buyer=round_.limit_per_buyer,
                 begins_ms=round_.begins_ms,
                 ends_ms=round_.ends_ms,
-                total=round_.total,
+                dealt=round_.total,
+                total=held.total + added,
                 available=held.available + added,
                 version=held.version + 1,
             )
@@ -164,7 +166,15 @@ class MemoryGate:
             self._store.contents.buyers.setdefault(ref, {}).update(records)
             return True
 
-    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None:
         while True:
             async with self._reached():
                 held = self._rebuilding(ref, token)
@@ -173,16 +183,20 @@ class MemoryGate:
                 now_ms = self._store.now_ms()
                 left_ms = (held.begun_s + 1) * 1000 - now_ms
                 if left_ms <= 0:
+                    total = held.total + carried.units
                     finished = replace(
                         held,
                         admitted=admitted,
                         released=released,
-                        available=held.total - admitted + released,
-                        opened_ms=now_ms,
+                        total=total,
+                        available=total - admitted + released,
+                        sent=carried.sent,
+                        got=carried.got,
+                        opened_ms=opened_ms or now_ms,
                         rebuild=None,
                     )
                     self._put(ref, finished)
-                    return now_ms
+                    return finished.opened_ms
             # In the second of the beginning, its order numbers may have been given out before the loss.
             await asyncio.sleep(left_ms / 1000)
 
@@ -190,6 +204,35 @@ class MemoryGate:
         """None if somebody else has begun since, or if it is finished."""
         held = self._round(ref)
         return held if held is not None and held.rebuild == token else None
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        async with self._reached():
+            held = self._open(ref, epoch)
+            if held is None:
+                return None
+            known = held.sent.get(to, 0)
+            giving = min(units, held.available)
+            if known != sent or giving <= 0:
+                return known
+            rest = replace(held, total=held.total - giving, available=held.available - giving)
+            self._put(ref, replace(rest, sent={**held.sent, to: sent + giving}))
+            return sent + giving
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        async with self._reached():
+            held = self._open(ref, epoch)
+            if held is None:
+                return None
+            coming = sent - held.got.get(origin, 0)
+            if coming <= 0:
+                return 0
+            more = replace(held, total=held.total + coming, available=held.available + coming)
+            self._put(ref, replace(more, got={**held.got, origin: sent}))
+            return coming
+
+    def _open(self, ref: RoundRef, epoch: int) -> HeldRound | None:
+        held = self._round(ref)
+        return held if held is not None and held.epoch == epoch and held.status != PREPARING else None
 
     async def forget(self, ref: RoundRef) -> None:
         async with self._reached():
@@ -216,6 +259,9 @@ class MemoryGate:
                 revision=held.revision,
                 buyers=len(self._store.contents.buyers.get(ref, {})),
                 backlog=self._store.backlog(ref.lane),
+                dealt=held.dealt,
+                sent=held.sent,
+                got=held.got,
             )
 
     async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
@@ -225,6 +271,10 @@ class MemoryGate:
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
         async with self._reached():
             return [self._store.contents.buyers.get(ref, {}).get(user, ()) for ref in refs]
+
+    async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
+        async with self._reached():
+            return [self._store.contents.buyers.get(ref, {}).get(user, ()) for user in users]
 
     async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         async with self._reached():
@@ -239,8 +289,15 @@ class MemoryGate:
             if self._store.contents.ledger != ledger:
                 raise StartError("This memory holds the rounds of another database: use one for each database.")
 
-    async def check(self, durability: str) -> None:
+    async def check(self, durability: str) -> list[str]:
         """Whoever chooses it is told that it keeps nothing; there is no server that could be set up wrongly."""
+        return []
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, str]:
+        return {}
+
+    async def vouch(self, lane: int, server: str) -> None:
+        """There is one memory, and nothing takes its place."""
 
     async def ping(self) -> None:
         async with self._reached():
@@ -259,6 +316,7 @@ class MemoryGate:
 def _new(round_: Round, *, version: int, available: int, opened_ms: int | None) -> HeldRound:
     return HeldRound(
         epoch=round_.epoch,
+        dealt=round_.total,
         total=round_.total,
         available=available,
         limit_per_buyer=round_.limit_per_buyer,

@@ -1,14 +1,87 @@
 """Can this Valkey/Redis server keep the gate's promises?"""
 
+import asyncio
 from collections.abc import Mapping
+from typing import Any
+
+from redis import exceptions
 
 from seckill.errors import StartError
+from seckill.gates.clients import Server, Servers
+from seckill.gates.cluster import SLOTS, ClusterServers
+from seckill.gates.connections import Line
 
 VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted entries, script flags
+# What scripts, streams and announcements cannot do without. Servers may have renamed or forbidden any of them.
+COMMANDS = (
+    *("EVAL", "EVALSHA", "SCRIPT", "HSET", "HMGET", "HSCAN", "SET", "UNLINK", "TIME", "MULTI"),
+    *("XADD", "XLEN", "XRANGE", "XGROUP", "XREADGROUP", "XAUTOCLAIM", "XACK", "XDEL", "ZADD", "PUBLISH", "SUBSCRIBE"),
+)
 
 
-def check_server(info: bytes | str, appendfsync: object, durability: str) -> None:
-    facts = parse_info(info)
+async def check_servers(servers: Servers, durability: str, replica_acks: int, timeout_s: float) -> list[str]:
+    """Raises StartError if a server cannot do. Returns what should rather be changed, a sentence each."""
+    advice: list[str] = []
+    try:
+        async with asyncio.timeout(timeout_s):
+            primaries = await servers.primaries()
+        for server in primaries:
+            async with asyncio.timeout(timeout_s):
+                facts, configured = await _look_at(server)
+            check_server(
+                facts, configured.get("appendfsync"), durability, clustered=isinstance(servers, ClusterServers)
+            )
+            advice += check_replicas(facts, configured.get("min-replicas-to-write"), replica_acks)
+        if isinstance(servers, ClusterServers) and servers.uncovered:
+            raise StartError(
+                f"The cluster has nobody for {servers.uncovered} of its {SLOTS} slots, so some sales cannot be held: "
+                "give every slot a primary (`valkey-cli --cluster fix`)."
+            )
+    except (exceptions.RedisError, OSError, TimeoutError) as error:
+        remedy = "start it, or mend SECKILL_REDIS_URL"
+        if "cluster support disabled" in str(error):
+            remedy = "it is no cluster, so write SECKILL_REDIS_URL as redis://host:port/0"
+        raise StartError(
+            f"Valkey/Redis at {servers.where} cannot be used ({error or type(error).__name__}): {remedy}."
+        ) from error
+    return list(dict.fromkeys(advice))  # once for all primaries
+
+
+async def _look_at(server: Server) -> tuple[dict[str, str], dict[str, str]]:
+    """What it says of itself, and how it is configured as far as it shows that: managed servers hide it."""
+    pool = server.client.connection_pool
+    connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+    try:
+        line = Line(connection, server)
+        names = ("appendfsync", "min-replicas-to-write")
+        info, known, *settings = await line.send(
+            [("INFO", "everything"), ("COMMAND", "INFO", *COMMANDS), *(("CONFIG", "GET", name) for name in names)]
+        )
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+    finally:
+        await pool.release(connection)
+    if isinstance(info, Exception):
+        raise info
+    _check_commands(known)
+    configured = {name: value for name, reply in zip(names, settings, strict=True) if (value := setting(reply))}
+    return parse_info(info), configured
+
+
+def _check_commands(known: Any) -> None:
+    if isinstance(known, Exception):  # not shown; the first call will tell
+        return
+    missing = [name for name, command in zip(COMMANDS, known, strict=True) if command is None]
+    if missing:
+        raise StartError(
+            f"The Redis server does not have {', '.join(missing)}, which seckill needs: do not rename or disable them."
+        )
+
+
+def check_server(
+    facts: Mapping[str, str], appendfsync: str | None, durability: str, *, clustered: bool = False
+) -> None:
     version = facts.get("redis_version", "0")
     if int(version.split(".")[0]) < VERSION_MIN:
         raise StartError(f"The Redis server is version {version}; seckill needs Redis 7 or Valkey, please upgrade it.")
@@ -20,8 +93,35 @@ def check_server(info: bytes | str, appendfsync: object, durability: str) -> Non
         )
     if facts.get("role", "master") != "master":
         raise StartError("The Redis server is a read-only replica: point SECKILL_REDIS_URL at the primary.")
+    if facts.get("cluster_enabled") == "1" and not clustered:
+        raise StartError(
+            "The Redis server is a node of a cluster: write SECKILL_REDIS_URL as redis+cluster://host:port,host:port."
+        )
     if durability == "strict":
-        _check_strict(facts, fsync_setting(appendfsync))
+        _check_strict(facts, appendfsync)
+
+
+def check_replicas(facts: Mapping[str, str], min_replicas: str | None, acks: int) -> list[str]:
+    replicas = int(facts.get("connected_slaves", "0"))
+    if replicas < acks:
+        raise StartError(
+            f"A primary has {replicas} replicas, and {acks} must have every order before its answer: "
+            "start or add replicas, or set SECKILL_REPLICA_ACKS=0 and accept that a failover may lose orders."
+        )
+    if not replicas:
+        return []
+    advice = []
+    if not acks:
+        advice.append(
+            "There are replicas that nobody waits for, so a failover may lose orders that were answered: "
+            "set SECKILL_REPLICA_ACKS=1."
+        )
+    if min_replicas == "0":
+        advice.append(
+            "A primary goes on writing when it is cut off from its replicas, and what it takes then is lost: "
+            "set min-replicas-to-write to 1 (and min-replicas-max-lag to a few seconds)."
+        )
+    return advice
 
 
 def _check_strict(facts: Mapping[str, str], fsync: str | None) -> None:
@@ -42,7 +142,7 @@ def parse_info(info: bytes | str) -> dict[str, str]:
     return {name: value for name, _, value in lines}
 
 
-def fsync_setting(reply: object) -> str | None:
+def setting(reply: object) -> str | None:
     """CONFIG GET answers a map in RESP3 and a flat list in RESP2."""
     if isinstance(reply, dict):
         reply = [item for pair in reply.items() for item in pair]

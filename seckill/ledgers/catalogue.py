@@ -1,5 +1,6 @@
 """Sales and their rounds."""
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import BigInteger, func, insert, literal, select, update
@@ -20,6 +21,7 @@ _OF_ROUND = (
     "sale_id",
     "ordinal",
     "lane",
+    "lanes",
     "total",
     "limit_per_buyer",
     "scheduled_ms",
@@ -33,6 +35,7 @@ _OF_ROUND = (
 )
 
 
+@cache  # asked for several times a second
 def select_sales(rounds_max: int = 1) -> AnySelect:
     """Every sale with each of its newest rounds, in their order; the sale that changed last comes last."""
     others = rounds.alias("others")
@@ -91,6 +94,7 @@ async def create_sale(connection: AsyncConnection, database: Database, draft: Sa
             pay_within_s=draft.pay_within_s,
             units=draft.units,
             limit_per_buyer=draft.limit_per_buyer,
+            lanes=draft.lanes,
             begins_ms=draft.begins_ms if again is None else again.begins_ms,
             window_ms=draft.ends_ms - draft.begins_ms if again is None else again.window_ms,
             repeat=None if again is None else again.repeat,
@@ -109,11 +113,12 @@ async def create_sale(connection: AsyncConnection, database: Database, draft: Sa
 async def insert_round(
     connection: AsyncConnection, sale_id: int, ordinal: int, begins_ms: int, ends_ms: int, lane: int
 ) -> None:
-    """With the full stock and the limit that the sale has now."""
+    """With the full stock, the limit and the lanes that the sale has now."""
     facts = select(
         sales.c.id,
         literal(ordinal).label("ordinal"),
         literal(lane).label("lane"),
+        sales.c.lanes,
         sales.c.units.label("total"),
         sales.c.limit_per_buyer,
         literal(begins_ms, BigInteger).label("scheduled_ms"),

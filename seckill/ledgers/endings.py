@@ -184,7 +184,7 @@ def to_order(row: AnyRow) -> Order:
 def select_outbox(count: int) -> AnySelect:
     """Oldest first, with what a relay needs to know of each order."""
     return (
-        select(outbox, orders.c.user_id, rounds.c.lane, rounds.c.retired_ms)
+        select(outbox, orders.c.user_id, rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)
         .join(orders, orders.c.id == outbox.c.order_id)
         .join(rounds, rounds.c.id == outbox.c.round_id)
         .where(outbox.c.done_ms.is_(None))
@@ -201,7 +201,7 @@ def to_item(row: AnyRow) -> OutboxItem:
         id=row.id,
         release=Release(number, row.user_id, row.epoch) if comes_back else None,
         number=number,
-        ref=RoundRef(id=row.round_id, lane=row.lane),
+        ref=RoundRef(id=row.round_id, lane=row.lane, lanes=row.lanes),
         state=OrderState(row.payload),
     )
 

@@ -1,5 +1,6 @@
 """Bringing a database to the shape of `tables.py`."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -38,13 +39,12 @@ async def pending(url: str) -> bool:
             present = await connection.run_sync(_present)
     finally:
         await database.close()
-    script = ScriptDirectory.from_config(_config())
-    return _is_known(script, present) and present != script.get_current_head()
+    return _is_known(present) and present != _revisions()[0]
 
 
 def _upgrade(connection: Connection) -> None:
     config = _config()
-    if not _is_known(ScriptDirectory.from_config(config), _present(connection)):
+    if not _is_known(_present(connection)):
         raise StartError("The database was set up by a newer version of seckill: install that version or a later one.")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
@@ -54,8 +54,14 @@ def _present(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _is_known(script: ScriptDirectory, revision: str | None) -> bool:
-    return revision is None or any(known.revision == revision for known in script.walk_revisions())
+def _is_known(revision: str | None) -> bool:
+    return revision is None or revision in _revisions()
+
+
+@cache
+def _revisions() -> tuple[str, ...]:
+    """All that this version knows, the newest first. Reading them means loading a file for each."""
+    return tuple(known.revision for known in ScriptDirectory.from_config(_config()).walk_revisions())
 
 
 def _config() -> Config:

@@ -137,6 +137,7 @@ class SqlPayments:
                 payments.c.id.label("payment_id"),
                 payments.c.provider,
                 rounds.c.lane,
+                rounds.c.lanes,
                 ((rounds.c.status == RoundStatus.CLOSED) | (rounds.c.ends_ms + OVER_FOR_MS <= now_ms)).label("over"),
                 outbox.c.epoch.label("release_epoch"),
             )
@@ -294,7 +295,7 @@ def _to_late(row: AnyRow) -> LatePayment:
         id=row.payment_id,
         provider=row.provider,
         order=to_order(row),
-        ref=RoundRef(id=row.round_id, lane=row.lane),
+        ref=RoundRef(id=row.round_id, lane=row.lane, lanes=row.lanes),
         round_over=bool(row.over),
         release_epoch=row.release_epoch,
     )

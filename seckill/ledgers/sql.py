@@ -98,9 +98,9 @@ class SqlLedger:
 
     @to_the_end
     async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        wanted = select(rounds.c.id, rounds.c.written).where(rounds.c.id.in_(round_ids))
+        wanted = recounting.select_written(round_ids)
         async with self._reading() as connection:
-            return {row.id: row.written for row in await connection.execute(wanted)}
+            return {row.id: int(row.units) for row in await connection.execute(wanted)}
 
     @to_the_end
     async def recount(self, round_id: int) -> bool:
@@ -165,7 +165,10 @@ class SqlLedger:
     @to_the_end
     async def lanes_in_use(self) -> set[int]:
         async with self._reading() as connection:
-            return set(await connection.scalars(select(rounds.c.lane).where(rounds.c.retired_ms.is_(None)).distinct()))
+            found = await connection.execute(
+                select(rounds.c.lane, rounds.c.lanes).where(rounds.c.retired_ms.is_(None)).distinct()
+            )
+            return {lane for row in found for lane in range(row.lane, row.lane + row.lanes)}
 
     @to_the_end
     async def record(self, admissions: Sequence[Admission]) -> Recorded:

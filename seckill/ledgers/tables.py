@@ -59,6 +59,7 @@ sales = Table(
     Column("timezone", String(64), nullable=False, server_default="UTC"),
     Column("created_ms", BigInteger, nullable=False),
     Column("changed", BigInteger, nullable=False),  # the catalogue's version at the last change
+    Column("lanes", Integer, nullable=False, server_default=text("1")),  # of every round of it
     CheckConstraint("price_cents >= 0", name="price"),
     Index(None, "changed"),
     sqlite_autoincrement=True,
@@ -70,7 +71,7 @@ rounds = Table(
     Column("id", Key, primary_key=True),
     Column("sale_id", Key, ForeignKey("sales.id"), nullable=False),
     Column("ordinal", Integer, nullable=False),
-    Column("lane", Integer, nullable=False),
+    Column("lane", Integer, nullable=False),  # the first of its lanes
     Column("total", BigInteger, nullable=False),
     Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units of live orders
     # Units that workers have ever written. A gate that has admitted fewer has gone back in time.
@@ -92,6 +93,7 @@ rounds = Table(
     Column("synced_revision", Integer, nullable=False, server_default=text("0")),
     Column("opened_ms", BigInteger),
     Column("retired_ms", BigInteger),
+    Column("lanes", Integer, nullable=False, server_default=text("1")),
     CheckConstraint("sold >= 0 AND sold <= total", name="sold"),
     CheckConstraint("total > 0", name="total"),
     CheckConstraint("limit_per_buyer > 0", name="limit"),

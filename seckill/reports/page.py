@@ -32,6 +32,10 @@ rect { shape-rendering: crispEdges; }
 .paid { fill: var(--paid); } .returning { fill: var(--returning); } .dead { fill: var(--dead); }
 .missing { fill: transparent; stroke: var(--faint); stroke-dasharray: 3 3; }
 .mark { stroke: var(--ink); stroke-width: 2; }
+.line { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; } .line.paid { stroke: var(--paid); }
+.line.queued { stroke: var(--queued); } .base { stroke: var(--line); } .band { fill: var(--dead); opacity: 0.12; }
+.panel { margin: 16px 0 4px; color: var(--faint); font-size: 14px; }
+.axis { display: flex; justify-content: space-between; margin: 4px 0 0; color: var(--faint); font-size: 12px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 14px; white-space: nowrap; }
 th, td { padding: 6px 10px; text-align: right; border-bottom: 1px solid var(--line); }

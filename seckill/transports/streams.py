@@ -4,26 +4,34 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from importlib.resources import files
 from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
+import structlog
 from redis import exceptions
+from redis.asyncio import Redis
 
 from seckill.entries import read_entry
 from seckill.errors import TransportUnavailable
 from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.gates.clients import LANES_MAX
+from seckill.gates.connections import open_servers
 from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Settled
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 
 # A read may wait this much longer than it asked the server to, before the server counts as gone.
 GRACE_S = 5.0
+# Lanes whose server failed are left alone for so long. Those on other servers are read meanwhile.
+REST_S = 0.5
 _RETIRE = (files("seckill.transports") / "lua" / "retire_consumer.lua").read_text()
 
 
@@ -33,108 +41,190 @@ def parse(lane: int, entry_id: bytes, fields: Mapping[bytes, bytes] | None) -> D
 
 class StreamTransport:
     def __init__(self, url: str, group: str = keys.WORKERS_GROUP) -> None:
-        self._client = connect(url)
+        self._servers = open_servers(url, connections_max=LANES_MAX)
         self._group = group
         # Nobody else ever has this name, so what is pending under it is either ours or a dead worker's.
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._lanes: list[int] = []
+        # Readings under way, by the lanes that they read. One that has not ended when another brings something goes on,
+        # and what it brings is given out next time: a reading that is broken off loses what it was about to bring.
+        self._readings: dict[tuple[int, ...], asyncio.Task[list[Delivery]]] = {}
+        self._rests_until_s: dict[tuple[int, ...], float] = {}
+
+    async def _on(self, key: str, call: Callable[[Redis], Awaitable[T]], within_s: float = GRACE_S) -> T:
+        """One call to the server that has the key."""
+        with translated():
+            async with asyncio.timeout(within_s):
+                return await self._servers.follow(key, lambda server: call(server.client))
+
+    async def _send(self, key: str, *command: Any) -> Any:
+        return await self._on(key, lambda client: client.execute_command(*command))  # type: ignore[no-untyped-call]
 
     async def prepare(self, lanes: Sequence[int]) -> None:
         for lane in lanes:
-            with translated():
-                try:
-                    # From 0, never from $: what was admitted before the first worker came must not be passed over.
-                    await self._client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
-                except exceptions.ResponseError as error:
-                    if not str(error).startswith("BUSYGROUP"):
-                        raise
+            await self._make_group(lane)
         self._lanes = list(lanes)
 
-    async def read(self, count: int, wait_s: float) -> list[Delivery]:
-        streams: dict[Any, Any] = {keys.orders(lane): ">" for lane in self._lanes}
-        with translated():
-            async with asyncio.timeout(wait_s + GRACE_S):
-                try:
-                    reply = await self._client.xreadgroup(
-                        self._group,
-                        self.consumer,
-                        streams,
-                        count=count,
-                        block=max(1, int(wait_s * 1000)),
-                    )
-                except exceptions.ResponseError as error:
-                    if not _group_is_gone(error):
-                        raise
-                    await self.prepare(self._lanes)  # lost with its stream or destroyed: make it again, from 0
-                    return []
-        return self._deliveries(reply)
+    async def _make_group(self, lane: int) -> None:
+        async def make(client: Redis) -> None:
+            try:
+                # From 0, never from $: what was admitted before the first worker came must not be passed over.
+                await client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
+            except exceptions.ResponseError as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
 
-    def _deliveries(self, reply: Any) -> list[Delivery]:
-        lanes = {keys.orders(lane).encode(): lane for lane in self._lanes}
+        await self._on(keys.orders(lane), make)
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        for lanes in self._read_together():
+            if lanes not in self._readings and not self._rests(lanes):
+                self._readings[lanes] = asyncio.create_task(self._read(lanes, count, wait_s))
+        found: list[Delivery] = []
+        failure: TransportUnavailable | None = None
+        if self._lanes and not self._readings:
+            raise TransportUnavailable("No lane can be read at this moment.")
+        while self._readings and not found:
+            await asyncio.wait(self._readings.values(), return_when=asyncio.FIRST_COMPLETED)
+            for lanes, reading in list(self._readings.items()):
+                if reading.done():
+                    del self._readings[lanes]
+                    try:
+                        found += reading.result()
+                        self._rests_until_s.pop(lanes, None)
+                    except TransportUnavailable as error:
+                        failure = error
+                        self._rest(lanes, error)
+        if failure is not None and not found and (self._servers.together or self._all_rest()):
+            raise failure
+        return found
+
+    def _read_together(self) -> list[tuple[int, ...]]:
+        """On a cluster one command reads one lane, also where several are on the same server."""
+        if self._servers.together:
+            return [tuple(self._lanes)] if self._lanes else []
+        return [(lane,) for lane in self._lanes]
+
+    def _rest(self, lanes: tuple[int, ...], error: TransportUnavailable) -> None:
+        if not self._servers.together and lanes not in self._rests_until_s:  # once for each outage
+            log.warning("a lane cannot be read", lane=lanes[0], reason=str(error))
+        self._rests_until_s[lanes] = time.monotonic() + REST_S
+
+    def _rests(self, lanes: tuple[int, ...]) -> bool:
+        return not self._servers.together and time.monotonic() < self._rests_until_s.get(lanes, 0.0)
+
+    def _all_rest(self) -> bool:
+        return all(map(self._rests, self._read_together()))
+
+    async def _read(self, lanes: Sequence[int], count: int, wait_s: float) -> list[Delivery]:
+        streams: dict[Any, Any] = {keys.orders(lane): ">" for lane in lanes}
+        block_ms = max(1, int(wait_s * 1000))
+
+        async def read(client: Redis) -> Any:
+            try:
+                return await client.xreadgroup(self._group, self.consumer, streams, count=count, block=block_ms)
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                for lane in lanes:  # lost with its stream or destroyed: make it again, from 0
+                    await self._make_group(lane)
+                return None
+
+        return self._deliveries(lanes, await self._on(keys.orders(lanes[0]), read, wait_s + GRACE_S))
+
+    def _deliveries(self, read: Sequence[int], reply: Any) -> list[Delivery]:
+        lanes = {keys.orders(lane).encode(): lane for lane in read}
         # RESP3 answers a map of lists of portions, RESP2 a list of pairs.
         pairs = [(key, list(chain(*portions))) for key, portions in reply.items()] if isinstance(reply, dict) else reply
         return [parse(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
         taken: list[Delivery] = []
-        for lane in self._lanes:
-            if len(taken) >= count:
-                break
-            with translated():
-                async with asyncio.timeout(GRACE_S):
-                    try:
-                        _, entries, _deleted = await self._client.xautoclaim(
-                            keys.orders(lane),
-                            self._group,
-                            self.consumer,
-                            min_idle_time=int(idle_s * 1000),
-                            count=count - len(taken),
-                        )
-                    except exceptions.ResponseError as error:
-                        if not _group_is_gone(error):
-                            raise
-                        await self.prepare(self._lanes)
-                        return taken
-            taken += [parse(lane, entry_id, fields) for entry_id, fields in entries]
+        for lane in self._lanes if self._servers.together else await self._lanes_with_abandoned(idle_s):
+            if len(taken) < count:
+                taken += await self._take_over(lane, idle_s, count - len(taken))
         return taken
+
+    async def _lanes_with_abandoned(self, idle_s: float) -> list[int]:
+        """Asked side by side, so that a server which is silent holds up nobody else's lanes."""
+        lanes = [lane for lane in self._lanes if not self._rests((lane,))]
+        looks = await asyncio.gather(*(self._has_abandoned(lane, idle_s) for lane in lanes), return_exceptions=True)
+        for lane, look in zip(lanes, looks, strict=True):
+            if isinstance(look, TransportUnavailable):
+                self._rest((lane,), look)
+            elif isinstance(look, BaseException):
+                raise look
+        return [lane for lane, look in zip(lanes, looks, strict=True) if look is True]
+
+    async def _has_abandoned(self, lane: int, idle_s: float) -> bool:
+        async def look(client: Redis) -> bool:
+            try:
+                idle_ms = int(idle_s * 1000)
+                return bool(await client.xpending_range(keys.orders(lane), self._group, "-", "+", 1, idle=idle_ms))
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                await self._make_group(lane)
+                return False
+
+        return await self._on(keys.orders(lane), look)
+
+    async def _take_over(self, lane: int, idle_s: float, count: int) -> list[Delivery]:
+        async def claim(client: Redis) -> Any:
+            try:
+                idle_ms = int(idle_s * 1000)
+                _, entries, _deleted = await client.xautoclaim(
+                    keys.orders(lane), self._group, self.consumer, min_idle_time=idle_ms, count=count
+                )
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                await self._make_group(lane)
+                return []
+            return entries
+
+        entries = await self._on(keys.orders(lane), claim)
+        return [parse(lane, entry_id, fields) for entry_id, fields in entries]
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
         by_lane: dict[int, list[str]] = {}
         for delivery in deliveries:
             by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
         acknowledged = deleted = 0
+        failure: TransportUnavailable | None = None
         for lane, ids in by_lane.items():
-            with translated():
-                async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=True) as pipeline:
-                    pipeline.xack(keys.orders(lane), self._group, *ids)
-                    pipeline.xdel(keys.orders(lane), *ids)
-                    counts = await pipeline.execute()
+            try:
+                counts = await self._settle(lane, ids)
+            except TransportUnavailable as error:
+                if self._servers.together:
+                    raise
+                failure = error  # the other lanes are settled all the same
+                continue
             acknowledged += counts[0]
             deleted += counts[1]
+        if failure is not None:
+            raise failure
         return Settled(acknowledged, deleted)
+
+    async def _settle(self, lane: int, ids: Sequence[str]) -> list[int]:
+        async def settle(client: Redis) -> list[int]:
+            async with client.pipeline(transaction=True) as pipeline:
+                pipeline.xack(keys.orders(lane), self._group, *ids)
+                pipeline.xdel(keys.orders(lane), *ids)
+                return await pipeline.execute()
+
+        return await self._on(keys.orders(lane), settle)
 
     async def backlog(self, lanes: Collection[int]) -> int:
         with translated():
-            async with asyncio.timeout(GRACE_S), self._client.pipeline(transaction=False) as pipeline:
-                for lane in lanes:
-                    pipeline.xlen(keys.orders(lane))
-                return sum(await pipeline.execute())
+            async with asyncio.timeout(GRACE_S):
+                return sum(await self._servers.read_all([(key, ("XLEN", key)) for key in map(keys.orders, lanes)]))
 
     async def retire_consumers(self, idle_s: float) -> int:
         retired = 0
         for lane in self._lanes:
-            with translated():
-                async with asyncio.timeout(GRACE_S):
-                    retired += int(
-                        await self._client.eval(
-                            _RETIRE,
-                            1,
-                            keys.orders(lane),
-                            self._group,
-                            int(idle_s * 1000),
-                            self.consumer,
-                        )
-                    )
+            key = keys.orders(lane)
+            retired += await self._send(key, "EVAL", _RETIRE, 1, key, self._group, int(idle_s * 1000), self.consumer)
         return retired
 
     async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
@@ -154,19 +244,26 @@ class StreamTransport:
                 yield announced
 
     async def _publish(self, channel: str, message: object) -> None:
-        with translated():
-            async with asyncio.timeout(GRACE_S):
-                await self._client.publish(channel, msgspec.json.encode(message))
+        # A cluster passes it on to all its nodes, wherever somebody listens.
+        await self._send(channel, "PUBLISH", channel, msgspec.json.encode(message))
 
     async def _published(self, channel: str, type_: type[T]) -> AsyncGenerator[T]:
         with translated():
-            async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
-                await pubsub.subscribe(channel)
-                async for message in pubsub.listen():
-                    yield msgspec.json.decode(message["data"], type=type_)
+            server = await self._servers.of(channel)
+            try:
+                async with server.client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                    await pubsub.subscribe(channel)
+                    async for message in pubsub.listen():
+                        yield msgspec.json.decode(message["data"], type=type_)
+            except (exceptions.RedisError, OSError) as error:
+                self._servers.heed(error)
+                raise
 
     async def close(self) -> None:
-        await self._client.aclose()
+        for reading in self._readings.values():
+            reading.cancel()
+        await asyncio.gather(*self._readings.values(), return_exceptions=True)
+        await self._servers.close()
 
 
 @contextmanager

@@ -48,13 +48,14 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
             refused.setdefault(round_id, Counter()).update(counted)
     # Read before the gate's pulse is looked at, so that more can never seem written than was accepted.
     written = await ctx.engine.ledger.written([round_.id for round_ in rounds])
-    waiting = await ctx.engine.board.waiting({round_.lane for round_ in rounds})
+    waiting = await ctx.engine.board.waiting({lane for round_ in rounds for lane in round_.every_lane})
     now_ms = ctx.catalogue.now_ms()
     found = []
     for round_ in rounds:
         sale = ctx.catalogue.sale_of_round(round_.id)
         pulse = ctx.catalogue.pulse(round_.id)
-        lane = waiting[round_.lane]
+        lanes = [waiting[lane] for lane in round_.every_lane]
+        oldest_ms = min((lane.oldest_ms for lane in lanes if lane.oldest_ms is not None), default=None)
         if sale is not None:
             found.append(
                 schemas.LiveSale(
@@ -64,8 +65,8 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
                     accepted_units=None if pulse is None else pulse.admitted,
                     persisted_units=written.get(round_.id, 0),
                     refused=dict(refused.get(str(round_.id), {})),
-                    backlog=lane.entries,
-                    lag_ms=0 if lane.oldest_ms is None else max(0, now_ms - lane.oldest_ms),
+                    backlog=sum(lane.entries for lane in lanes),
+                    lag_ms=0 if oldest_ms is None else max(0, now_ms - oldest_ms),
                 )
             )
     return found

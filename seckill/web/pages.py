@@ -145,7 +145,9 @@ def _asset(file: Traversable) -> Content:
 
 
 def _shell(name: str, facts: dict[str, str]) -> Content:
-    text = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
+    """What the page has of its own in its head, in the frame that all pages share."""
+    own = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
+    text = Template((STATIC / "frame.html").read_text(encoding="utf-8")).substitute(facts, own=own)
     return Content.of(text.encode(), "text/html; charset=utf-8")
 
 

@@ -43,6 +43,7 @@ def view(ctx: Context, sale: domain.Sale) -> Sale:
         begins_at=rfc3339(sale.round.begins_ms),
         ends_at=rfc3339(sale.round.ends_ms),
         pay_within_s=sale.pay_within_s,
+        lanes=sale.round.lanes,
         state=sale.state(now_ms, ctx.catalogue.sold_out(sale)),
         round=str(sale.round.id),
         repeat=None if sale.recurrence is None else sale.recurrence.repeat,
@@ -106,6 +107,8 @@ async def create_sale(request: Request) -> Response:
     new = decode(await read_body(request.receive), _new_sale)
     now_ms = ctx.catalogue.now_ms()
     _check_new(new, now_ms)
+    if new.lanes > ctx.settings.lanes:
+        raise invalid("lanes", f"must be at most {ctx.settings.lanes}, as SECKILL_LANES says")
     recurrence = None if new.repeat is None else await asyncio.to_thread(_recurrence, new, new.repeat)
     begins_ms, ends_ms = _first_window(new, recurrence, now_ms)
     draft = domain.SaleDraft(
@@ -118,8 +121,10 @@ async def create_sale(request: Request) -> Response:
         ends_ms=ends_ms,
         pay_within_s=new.pay_within_s or ctx.settings.pay_within_s,
         recurrence=recurrence,
+        lanes=new.lanes,
     )
-    sale = await ctx.operator_desk.announce(draft, ctx.catalogue.quietest_lane(ctx.settings.lanes))
+    lane = ctx.catalogue.quietest_lane(ctx.settings.lanes, new.lanes)
+    sale = await ctx.operator_desk.announce(draft, lane)
     ctx.catalogue.put(sale)
     content = view(ctx, sale)
     headers = {"Location": f"/v1/sales/{content.id}"}

@@ -59,6 +59,7 @@ class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     repeat: Annotated[str, Meta(min_length=1, max_length=REPEAT_LENGTH_MAX)] | None = None
     timezone: Annotated[str, Meta(max_length=ZONE_LENGTH_MAX)] = "UTC"
     pay_within_s: Annotated[int, Meta(ge=1, le=30 * 86400)] | None = None
+    lanes: Annotated[int, Meta(ge=1, le=256)] = 1  # up to SECKILL_LANES
 
 
 class SalePatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -79,6 +80,7 @@ class Sale(msgspec.Struct, kw_only=True):
     begins_at: str
     ends_at: str
     pay_within_s: int
+    lanes: int
     state: str
     round: str
     repeat: str | None

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,7 +17,6 @@ from seckill.catalogue import Catalogue
 from seckill.failures import Failures
 from seckill.fulfilment import Worker
 from seckill.keeper import Keeper, run_keeper
-from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
 from seckill.payments import Payments
 from seckill.settings import Secret, Settings
@@ -89,10 +87,10 @@ class Node:
 
 
 @pytest.fixture
-def settings(redis_url: str, tmp_path: Path) -> Settings:
+def settings(redis_url: str, sqlite_database: str) -> Settings:
     return Settings(
         redis_url=redis_url,
-        database_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+        database_url=sqlite_database,
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
@@ -104,7 +102,6 @@ def settings(redis_url: str, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
-    await migrate(settings.database_url)
     async with open_engine(settings) as engine:
         yield engine
 

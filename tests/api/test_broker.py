@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import aiormq
@@ -21,7 +20,6 @@ from seckill.fulfilment import Worker, run_worker
 from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.keeper import Keeper, run_keeper
-from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
 from seckill.payments import Payments
 from seckill.relaying import Relay, run_relay
@@ -36,11 +34,11 @@ NEVER_S = 3600.0
 
 
 @pytest.fixture
-def settings(redis_url: str, rabbit: RabbitServer, tmp_path: Path) -> Settings:
+def settings(redis_url: str, rabbit: RabbitServer, sqlite_database: str) -> Settings:
     return Settings(
         redis_url=redis_url,
         broker_url=rabbit.url(),
-        database_url=f"sqlite:///{tmp_path / 'ledger.db'}",
+        database_url=sqlite_database,
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
@@ -127,7 +125,6 @@ async def test_orders_reach_the_ledger(settings: Settings, node: Node, engine: E
 
 async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Settings) -> None:
     """Buyers are answered, and the orders wait in the streams. Whoever reads them there finds them all."""
-    await migrate(settings.database_url)
     async with open_engine(replace(settings, broker_url="amqp://127.0.0.1:1/")) as engine:
         node = await make_node(settings, engine)
         sale = await node.create(units=3)
@@ -208,7 +205,6 @@ async def test_the_delay_queue_wakes_the_expiry_sweep(
 
 async def test_the_setting_may_change_with_orders_in_flight(settings: Settings, redis_url: str) -> None:
     """Broker → streams → broker, with workers that never settle before the last one: exactly one row for each."""
-    await migrate(settings.database_url)
     orders: dict[str, str] = {}
     sale: dict[str, Any] = {}
     for step, url in enumerate([settings.broker_url, "", settings.broker_url]):

@@ -2,14 +2,19 @@
 
 from typing import Any
 
+import pytest
+
+from seckill.afterlife import Afterlife
 from seckill.catalogue import Catalogue
-from seckill.domain import Claim, RoundStatus, SaleChange
+from seckill.domain import Claim, Round, RoundStatus, SaleChange
+from seckill.errors import GateUnavailable
+from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.keeper import Keeper
 from seckill.outcomes import Outcome
 from seckill.rounds import Sync, bring_to_gate
 from seckill.wiring import Engine
-from tests.api.conftest import Node
+from tests.api.conftest import Node, buyer
 from tests.ledgers.making import draft
 
 
@@ -87,6 +92,83 @@ async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redi
     assert await keeper.sync_rounds() == 0
     (answer,) = (await engine.gate.admit(sale.round.ref, [Claim("bob", 1)])).answers
     assert answer.outcome is Outcome.NOT_READY
+
+
+async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engine, node: Node, redis_url: str) -> None:
+    """F51: the gate is empty, and whoever began the rebuild has died after giving the round its new epoch."""
+    sale = await node.create(units=1)
+    await node.buy(sale, "ann")
+    await node.work()
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    raised = await engine.ledger.next_epoch(int(sale["round"]), 1)
+    assert raised is not None
+    keeper = make_keeper(engine)
+    assert await keeper.sync_rounds() == 0
+    assert await engine.gate.inspect(raised.ref) is None, "it would have its one unit again"
+    assert await keeper.rebuild_losses() == 1
+    await node.refresh()
+    assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
+
+
+async def test_a_round_that_the_gate_refuses_holds_up_no_other(engine: Engine, redis_url: str) -> None:
+    """Somebody has put something else under its key."""
+    bad, good = [await engine.ledger.create_sale(draft(), lane=0) for _ in range(2)]
+    client = connect(redis_url)
+    await client.set(keys.round_(bad.round.ref), "?")
+    keeper = make_keeper(engine)
+    assert await keeper.sync_rounds() == 1
+    view = await engine.gate.inspect(good.round.ref)
+    assert view is not None
+    assert view.status == "open"
+    await client.delete(keys.round_(bad.round.ref))
+    await client.aclose()
+    assert await keeper.sync_rounds() == 1
+
+
+async def test_a_round_that_takes_nothing_back_holds_up_no_other(engine: Engine, node: Node, redis_url: str) -> None:
+    bad, good = [await node.create(units=1) for _ in range(2)]
+    orders = [(await node.buy(sale, "ann")).json()["order_id"] for sale in (bad, good)]
+    await node.work()
+    for order_id in orders:
+        assert (await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))).status_code == 200
+    first, second = sorted(await engine.ledger.sales(), key=lambda sale: sale.id)
+    client: Any = connect(redis_url)
+    await client.rename(keys.round_(first.round.ref), "aside")
+    await client.set(keys.round_(first.round.ref), "?")
+    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+    assert await afterlife.relay() == 1
+    view = await engine.gate.inspect(second.round.ref)
+    assert view is not None
+    assert view.available == 1
+    await client.rename("aside", keys.round_(first.round.ref))
+    await client.aclose()
+    assert await afterlife.relay() == 1, "the other, as soon as it can"
+
+
+async def test_a_round_that_cannot_be_rebuilt_holds_up_no_other(
+    engine: Engine, node: Node, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = [await node.create(units=1) for _ in range(2)]
+    for sale in (bad, good):
+        await node.buy(sale, "ann")
+    await node.work()
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    fence = engine.gate.fence
+
+    async def refuse(round_: Round) -> None:
+        if round_.id == int(bad["round"]):
+            raise GateUnavailable("The gate refuses this one.")
+        await fence(round_)
+
+    monkeypatch.setattr(engine.gate, "fence", refuse)
+    keeper = make_keeper(engine)
+    assert await keeper.rebuild_losses() == 1
+    assert (await node.buy(good, "ann")).json()["code"] == "limit_reached", "it is back, and knows its buyer"
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(bad["round"])]
 
 
 async def test_the_backlog_is_measured_and_consumers_are_kept(engine: Engine, node: Node) -> None:

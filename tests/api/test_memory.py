@@ -8,7 +8,6 @@ import pytest
 from seckill.afterlife import Afterlife
 from seckill.catalogue import Catalogue
 from seckill.keeper import Keeper
-from seckill.ledgers.migrating import migrate
 from seckill.memory_store import Contents, MemoryStore
 from seckill.settings import Settings
 from seckill.wiring import Engine, new_memory, open_engine
@@ -27,7 +26,6 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def engine(settings: Settings, store: MemoryStore) -> AsyncIterator[Engine]:
-    await migrate(settings.database_url)
     async with open_engine(settings, store) as engine:
         yield engine
 

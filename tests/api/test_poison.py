@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from seckill.alarms import Alarm
 from seckill.domain import Claim, RoundRef
+from seckill.failures import Failures
 from seckill.fulfilment import run_worker
 from seckill.gates import keys
 from seckill.gates.redis import connect
@@ -100,3 +102,34 @@ async def check_the_end(served: Served, engine: Engine, sale: dict[str, Any], re
     assert (view.admitted, view.released, view.available) == (GOOD + 2, 2, UNITS - GOOD), "each unit is back, once"
     for user in ("bob", "carol"):
         assert (await node.buy(sale, user)).status_code == 202, "they may try again"
+
+
+async def test_impossible_numbers_stop_nobody(
+    served: Served, engine: Engine, settings: Settings, ledger: SqlLedger, redis_url: str
+) -> None:
+    """No database can hold them: they become dead letters, and what came after them is written."""
+    node = served.node
+    sale = await node.create(units=UNITS)
+    (known,) = await ledger.sales()
+    stream_key = keys.orders(known.round.lane)
+    assert (await node.buy(sale, "ann")).status_code == 202
+    client: Any = connect(redis_url)
+    ((_, fields),) = await client.xrange(stream_key)
+    changes = {b'"round":%d' % known.round.id: 2**63, b'"quantity":1': 2**70}
+    changes[next(part for part in fields[b"order"].split(b",") if part.startswith(b'"seconds"'))] = 2**40
+    for good, value in changes.items():
+        name = good.partition(b":")[0]
+        for version in (b'"v":1', b'"v":2'):  # the second is salvaged when it is given up, if it can be
+            bad = fields[b"order"].replace(good, b"%b:%d" % (name, value)).replace(b'"v":1', version)
+            assert bad.count(b"%d" % value) == 1
+            await client.xadd(stream_key, {"order": bad})
+    await client.aclose()
+    assert (await node.buy(sale, "bob")).status_code == 202
+    await node.work()
+    assert Counter(row.state for row in await order_rows(ledger)) == {"unpaid": 2}
+    failures = Failures(ledger, Alarm(""), (0, 0, 0))
+    async with asyncio.timeout(60):
+        while await failures.retry_due():
+            pass
+    assert len(await ledger.letters(LetterState.DEAD, 10)) == 2 * len(changes)
+    assert await ledger.outbox(1) == [], "nothing is given back that nobody can name"

@@ -13,6 +13,7 @@ from seckill.gates.redis import connect
 from seckill.keeper import Keeper
 from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer
+from tests.ledgers.making import draft
 
 
 @pytest.fixture
@@ -61,6 +62,25 @@ async def test_an_empty_gate_is_rebuilt_and_sells_on(node: Node, keeper: Keeper,
     assert (found["available"], found["unpaid"], found["returning"], found["queued"]) == (0, 5, 0, 0)
 
 
+@pytest.mark.parametrize("created_again", [False, True])
+async def test_a_round_that_was_lost_while_it_was_being_opened_is_rebuilt(
+    engine: Engine, keeper: Keeper, redis_url: str, created_again: bool
+) -> None:
+    """The ledger has noted its opening, and whoever did that died before the gate got the rules."""
+    round_ = (await engine.ledger.create_sale(draft(units=3), lane=0)).round
+    opening = await engine.gate.open_round(round_)
+    await engine.ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
+    assert await keeper.look_for_losses() == [], "somebody may be about to give it its rules"
+    await flush(redis_url)
+    if created_again:  # by somebody slow
+        await engine.gate.open_round(round_)
+    assert await keeper.sync_rounds() == 0
+    await rebuild(keeper)
+    view = await engine.gate.inspect(round_.ref)
+    assert view is not None
+    assert (view.status, view.available) == ("open", 3)
+
+
 async def test_releases_decided_before_and_after_the_rebuild_count_once(
     node: Node, keeper: Keeper, engine: Engine, redis_url: str
 ) -> None:
@@ -99,6 +119,33 @@ async def test_a_gate_that_went_back_in_time_is_noticed(
     await node.refresh()
     assert (await custody(node, sale))["available"] == 7
     assert (await node.buy(sale, "ann")).json()["code"] == "limit_reached"
+
+
+async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It admits others, and counts as many as before; the ledger has no room for them, and gives them up."""
+    sale = await node.create(units=2)
+    (found,) = await engine.ledger.sales()
+    client: Any = connect(redis_url)
+    old = await client.dump(keys.round_(found.round.ref))
+    assert [(await node.buy(sale, user)).status_code for user in ("ann", "bob")] == [202, 202]
+    await node.work()
+    await client.delete(keys.round_(found.round.ref), keys.buyers(found.round.ref))
+    await client.restore(keys.round_(found.round.ref), 0, old)
+    await client.aclose()
+    await node.refresh()
+    assert [(await node.buy(sale, user)).status_code for user in ("cid", "dan")] == [202, 202]
+    await node.work()
+    assert await keeper.look_for_losses() == [], "it counts as many as the ledger has"
+    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    while await failures.retry_due():
+        pass
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "eve")).json()["code"] == "sold_out"
+    assert await keeper.look_for_losses() == []
 
 
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:

@@ -3,159 +3,36 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from seckill.afterlife import Afterlife
-from seckill.catalogue import Catalogue
-from seckill.domain import AFTERGLOW_MS, Answer, Sale, SaleChange
+from seckill.domain import AFTERGLOW_MS, Answer, Sale
 from seckill.gates.redis import connect
-from seckill.keeper import Keeper
-from seckill.recurrence import Recurrence
-from seckill.rounds import Sync, bring_to_gate
 from seckill.settings import Settings
 from seckill.web.schemas import rfc3339
 from seckill.wiring import Engine
-from tests.api.conftest import OPERATOR, Node, buyer
-from tests.ledgers.making import HOUR_MS, draft
-
-DAY_MS = 24 * HOUR_MS
+from tests.api.conftest import Node, buyer
+from tests.api.repeating import (
+    DAY_MS,
+    add,
+    announce,
+    custody,
+    end_at,
+    ended_and_next,
+    look,
+    make_keeper,
+    now_ms,
+    shown,
+    stop_clock,
+)
+from tests.ledgers.making import HOUR_MS
 
 
 @pytest.fixture
 def settings(settings: Settings, ledger_url: str) -> Settings:
     """On each database in turn."""
     return replace(settings, database_url=ledger_url)
-
-
-def make_keeper(engine: Engine) -> Keeper:
-    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    return Keeper(engine.gate, engine.transport, engine.ledger, catalogue, lanes=4)
-
-
-async def announce(node: Node, begins_ms: int, ends_ms: int, **facts: Any) -> Sale:
-    """A daily sale whose first round has this window."""
-    recurrence = Recurrence(repeat="daily", timezone="UTC", begins_ms=begins_ms, window_ms=ends_ms - begins_ms)
-    wanted = draft(begins_ms=begins_ms, ends_ms=ends_ms, recurrence=recurrence, **facts)
-    sale = await node.engine.ledger.create_sale(wanted, lane=0)
-    await open_(node, sale)
-    return sale
-
-
-async def add(node: Node, after: Sale, begins_ms: int, ends_ms: int) -> Sale:
-    sale = await node.engine.ledger.add_round(after.round, begins_ms, ends_ms, lane=1)
-    assert sale is not None
-    await open_(node, sale)
-    return sale
-
-
-async def end_at(node: Node, sale: Sale, ends_ms: int) -> Sale:
-    changed = await node.engine.ledger.change_sale(sale.id, SaleChange(ends_ms=ends_ms), sale.round.id)
-    assert changed is not None
-    await open_(node, changed)
-    return changed
-
-
-async def open_(node: Node, sale: Sale) -> None:
-    assert await bring_to_gate(sale.round, node.engine.gate, node.engine.ledger) is Sync.DONE
-    await node.refresh()
-
-
-def shown(node: Node, sale: Sale) -> dict[str, Any]:
-    return {"id": node.engine.sale_ids.encode(sale.id)}
-
-
-async def now_ms(node: Node) -> int:
-    return (await node.engine.gate.pulses([]))[0]
-
-
-def stop_clock(node: Node, at_ms: int) -> None:
-    """The node believes that it is this time, and stays with it. The gate's own clock goes on."""
-    catalogue = node.api.context.catalogue
-    catalogue._monotonic = lambda: 0.0
-    catalogue._gate_ms = (at_ms, 0.0)
-
-
-async def look(node: Node, sale: Sale) -> dict[str, Any]:
-    found: dict[str, Any] = (await node.http.get(f"/v1/sales/{shown(node, sale)['id']}")).json()
-    return found
-
-
-async def custody(node: Node, sale: Sale, round_id: object) -> dict[str, Any]:
-    url = f"/v1/sales/{shown(node, sale)['id']}/custody?round={round_id}"
-    response = await node.http.get(url, headers=OPERATOR)
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    assert found["round"] == str(round_id)
-    where = ("available", "queued", "unpaid", "paid", "returning", "dead")
-    assert found["total"] == sum(found[place] for place in where)
-    return found
-
-
-async def test_operators_find_the_rounds_of_a_sale(node: Node) -> None:
-    now_ms = node.api.context.catalogue.now_ms()
-    first = await announce(node, now_ms - DAY_MS - HOUR_MS, now_ms - DAY_MS + HOUR_MS, units=5)
-    second = await add(node, first, now_ms - HOUR_MS, now_ms + HOUR_MS)
-    other = await announce(node, now_ms - HOUR_MS, now_ms + HOUR_MS)
-    await node.refresh()
-    url = f"/v1/sales/{shown(node, first)['id']}/rounds"
-    answer = await node.http.get(url, headers=OPERATOR)
-    assert answer.headers["cache-control"] == "no-store"
-    newest, oldest = answer.json()["rounds"]
-    assert (newest["round"], newest["state"]) == (str(second.round.id), "open")
-    assert oldest == {
-        "round": str(first.round.id),
-        "units": 5,
-        "limit_per_buyer": first.round.limit_per_buyer,
-        "begins_at": rfc3339(first.round.begins_ms),
-        "ends_at": rfc3339(first.round.ends_ms),
-        "state": "ended",
-    }
-    for query in (f"round={first.round.id}", f"before={second.round.id}"):
-        found = await node.http.get(f"{url}?{query}", headers=OPERATOR)
-        assert found.json()["rounds"] == [oldest], query
-    for text in (str(other.round.id), "x"):
-        refused = await node.http.get(f"{url}?round={text}", headers=OPERATOR)
-        assert (refused.status_code, refused.json()["detail"]) == (404, f"This sale has no round {text}.")
-    assert (await node.http.get(url)).status_code == 401
-    assert (await node.http.get(url, headers=buyer("ann"))).status_code == 403
-
-
-async def test_a_daily_sale_is_announced_and_shown(node: Node) -> None:
-    begins = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
-    sale = await node.create(
-        repeat="daily",
-        timezone="Asia/Shanghai",
-        begins_at=begins.isoformat(),
-        ends_at=(begins + timedelta(hours=1)).isoformat(),
-    )
-    assert (sale["repeat"], sale["timezone"], sale["state"]) == ("daily", "Asia/Shanghai", "open")
-    days = [(begins + timedelta(days=day)).timestamp() for day in range(1, 6)]
-    assert [datetime.fromisoformat(text).timestamp() for text in sale["next_rounds"]] == days
-    first = await node.http.get(f"/v1/sales/{sale['id']}")
-    again = await node.http.get(f"/v1/sales/{sale['id']}", headers={"If-None-Match": first.headers["etag"]})
-    assert again.status_code == 304
-    once = await node.create()
-    assert (once["repeat"], once["timezone"], once["next_rounds"]) == (None, "UTC", [])
-
-
-async def test_a_sale_that_repeats_since_long_begins_with_the_window_that_is_on(node: Node) -> None:
-    begins = datetime.now(UTC).replace(microsecond=0) - timedelta(days=100, minutes=10)
-    window = {"begins_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=1)).isoformat()}
-    sale = await node.create(repeat="daily", **window)
-    assert datetime.fromisoformat(sale["begins_at"]) == begins + timedelta(days=100)
-    assert sale["state"] == "open"
-    assert (await node.buy(sale, "ann")).status_code == 202
-
-
-async def test_cron_begins_at_its_first_time_after_the_announced_beginning(node: Node) -> None:
-    window = {"begins_at": "2036-02-01T10:07:00+08:00", "ends_at": "2036-02-01T10:37:00+08:00"}
-    sale = await node.create(repeat=" 0  12 * * MON ", timezone="Asia/Shanghai", **window)
-    assert (sale["repeat"], sale["state"]) == ("0 12 * * MON", "scheduled")
-    assert (sale["begins_at"], sale["ends_at"]) == ("2036-02-04T04:00:00.000Z", "2036-02-04T04:30:00.000Z")
-    assert sale["next_rounds"][:2] == ["2036-02-11T04:00:00.000Z", "2036-02-18T04:00:00.000Z"]
 
 
 async def test_five_hundred_in_flight_while_one_round_follows_the_other(node: Node) -> None:
@@ -224,18 +101,6 @@ async def check_expiry_into_the_own_round(node: Node, first: Sale, second: Sale)
     late = await node.buy(shown(node, first), "somebody-new")
     assert (late.status_code, late.json()["round"]) == (202, str(second.round.id)), "the old round sells nothing"
     assert (await custody(node, first, first.round.id))["available"] == 500
-
-
-async def ended_and_next(node: Node, gap_ms: int, ago_ms: int = 0, **facts: Any) -> tuple[Sale, Sale, dict[str, Any]]:
-    """ann has bought with the key k in a round that has ended since. The next begins `gap_ms` after that."""
-    started_ms = await now_ms(node)
-    first = await announce(node, started_ms - HOUR_MS, started_ms + HOUR_MS, **facts)
-    won: dict[str, Any] = (await node.buy(shown(node, first), "ann", key="k")).json()
-    assert won["round"] == str(first.round.id)
-    boundary_ms = await now_ms(node) - ago_ms
-    first = await end_at(node, first, boundary_ms)
-    second = await add(node, first, boundary_ms + gap_ms, boundary_ms + gap_ms + HOUR_MS)
-    return first, second, won
 
 
 async def test_the_same_buyer_in_the_next_round(node: Node) -> None:
@@ -328,62 +193,6 @@ async def test_the_short_way_is_for_claims_that_one_round_decides(node: Node) ->
     answer = await press
     assert press.sale.round.id == first.round.id
     assert node.api.claims.finish(press.sale, answer, took_s=0.0) is None
-
-
-async def test_the_keeper_makes_the_next_round_and_opens_it_before_its_time(node: Node, engine: Engine) -> None:
-    begins = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
-    window = {"begins_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=1)).isoformat()}
-    sale = await node.create(repeat="daily", units=7, **window)
-    keepers = [make_keeper(engine) for _ in range(3)]
-    made = await asyncio.gather(*[keeper.go_on() for keeper in keepers])
-    assert sum(made) == 1
-    assert await keepers[1].sync_rounds() == 1
-    (newest,) = await engine.ledger.sales()
-    assert newest.round.begins_ms == int((begins + timedelta(days=1)).timestamp() * 1000)
-    view = await engine.gate.inspect(newest.round.ref)
-    assert view is not None
-    assert (view.status, view.available, view.begins_ms) == ("open", 7, newest.round.begins_ms)
-    assert sum([await keeper.go_on() for keeper in keepers]) == 0
-    await node.refresh()
-    assert (await look(node, newest))["round"] == sale["round"], "the one that is on is still the one"
-
-
-async def test_an_operator_changes_the_round_that_is_on(node: Node, engine: Engine) -> None:
-    begins = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
-    window = {"begins_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=1)).isoformat()}
-    sale = await node.create(repeat="daily", units=1, **window)
-    keeper = make_keeper(engine)
-    await keeper.go_on()
-    url = f"/v1/sales/{sale['id']}"
-    patch = {"add_units": 2, "limit_per_buyer": 2, "title": "More"}
-    changed = (await node.http.patch(url, json=patch, headers=OPERATOR)).json()
-    assert (changed["units"], changed["limit_per_buyer"], changed["round"]) == (3, 2, sale["round"])
-    over = (begins + timedelta(days=2)).isoformat()
-    refused = await node.http.patch(url, json={"ends_at": over}, headers=OPERATOR)
-    assert (refused.status_code, refused.json()["code"]) == (409, "not_possible")
-    (newest,) = await engine.ledger.sales()
-    assert (newest.title, newest.round.total, newest.round.limit_per_buyer) == ("More", 1, 2)
-    closed = (await node.http.post(f"{url}/close", headers=OPERATOR)).json()
-    assert (closed["state"], closed["next_rounds"]) == ("ended", [])
-    await keeper.sync_rounds()
-    (newest,) = await engine.ledger.sales()
-    view = await engine.gate.inspect(newest.round.ref)
-    assert view is not None
-    assert view.status == "closed"
-    await node.refresh()
-    stop_clock(node, newest.round.begins_ms + 1)
-    assert (await look(node, newest))["state"] == "ended"
-
-
-async def test_custody_of_rounds(node: Node) -> None:
-    first, second, _ = await ended_and_next(node, 0, units=3)
-    assert (await custody(node, first, first.round.id))["queued"] == 1
-    assert (await custody(node, first, second.round.id))["available"] == 3
-    stranger = await node.create()
-    for text in (stranger["round"], "0", "-1", "x", "", "٣", "9" * 18, "9" * 19, "9" * 5000, f"{first.round.id} "):
-        url = f"/v1/sales/{shown(node, first)['id']}/custody"
-        response = await node.http.get(url, params={"round": text}, headers=OPERATOR)
-        assert response.status_code == 404, text
 
 
 async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, engine: Engine, redis_url: str) -> None:

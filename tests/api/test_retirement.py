@@ -155,6 +155,21 @@ async def test_control_the_ledger_alone_would_let_it_go_too_early(node: Node, en
     assert [round_.id for round_ in await engine.ledger.rounds_over(late_ms - RETIRE_AFTER_MS, 10)] == [sale.round.id]
 
 
+async def test_a_round_that_an_operator_changes_meanwhile_is_not_retired(node: Node, engine: Engine) -> None:
+    """Between the look at the round and its retirement: first its end is moved, then the gate does not know of it."""
+    sale = await ended(node, orders=0)
+    late_ms = sale.round.ends_ms + RETIRE_AFTER_MS + 1
+    assert [round_.id for round_ in await engine.ledger.rounds_over(late_ms - RETIRE_AFTER_MS, 10)] == [sale.round.id]
+    longer = await engine.ledger.change_sale(sale.id, SaleChange(ends_ms=late_ms + HOUR_MS))
+    assert longer is not None
+    await bring_to_gate(longer.round, engine.gate, engine.ledger)
+    assert await engine.ledger.retire(sale.round.id, late_ms) is False, "it is on again"
+    assert await engine.ledger.change_sale(sale.id, SaleChange(ends_ms=late_ms - 1)) is not None
+    assert await engine.ledger.retire(sale.round.id, late_ms) is False, "the gate has another end"
+    assert await make_keeper(engine).sync_rounds() == 1
+    assert await engine.ledger.retire(sale.round.id, late_ms) is True
+
+
 async def test_nothing_is_written_to_a_retired_round(node: Node, retirement: Retirement, engine: Engine) -> None:
     sale = await ended(node, orders=0)
     await retirement.step(sale.round.ends_ms + RETIRE_AFTER_MS + 1)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from seckill.web.app import Api
 from seckill.web.claiming import ClaimingProtocol
+from seckill.web.rates import Rates
 from tests.api.conftest import Node, Served, buyer
 
 
@@ -92,6 +94,25 @@ async def test_a_repeat_and_an_unknown_sale_go_the_long_way(served: Served, thro
         writer.write(request({"id": "7777777777777"}, "ann"))
         assert (await read(reader))[2]["code"] == "unknown_sale"
     assert len(through_the_framework) == 2
+
+
+async def test_a_repeat_is_counted_once_by_the_rate_limit(
+    served: Served, through_the_framework: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes the short way first and the long way then, and is still one press."""
+    seconds = SimpleNamespace(monotonic=lambda: 1.0)
+    monkeypatch.setattr("seckill.web.claim.time", seconds)
+    monkeypatch.setattr(served.node.api.claims, "_rates", Rates(claims_per_second=1))
+    sale = await served.node.create()
+    through_the_framework.clear()
+    async with connected(served) as (reader, writer):
+        statuses = []
+        for second in (1.0, 2.0, 2.0):
+            seconds.monotonic = lambda now=second: now
+            writer.write(request(sale, "ann", key="k"))
+            statuses.append((await read(reader))[0])
+    assert statuses == [202, 202, 429]
+    assert len(through_the_framework) == 1, "the second"
 
 
 async def test_pipelined_requests_are_answered_in_order(served: Served) -> None:

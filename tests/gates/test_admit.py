@@ -187,7 +187,7 @@ async def test_many_at_once_sell_exactly_the_stock(
 ) -> None:
     """F47, F49: strangers and one buyer fifty times over, many at once. Its control is in `test_lua.py`."""
     round_ = await opened(make_round(total=60, limit_per_buyer=limit))
-    claims = [Claim(f"u{i}", quantity) for i in range(200)] + [Claim("ann", quantity)] * repeats
+    claims = [Claim("ann", quantity)] * repeats + [Claim(f"u{i}", quantity) for i in range(200)]
     replies = await asyncio.gather(*(gate.admit(round_.ref, [claim]) for claim in claims))
     admitted = [
         claim for claim, reply in zip(claims, replies, strict=True) if reply.answers[0].outcome is Outcome.ADMITTED

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from seckill.chaos.proxy import Trouble
 from seckill.domain import Claim
 from seckill.errors import GateUnavailable, GateUnclear
 from seckill.outcomes import Outcome
 from seckill.ports import Found, Gate, Release, Released, Update
 from tests.fixtures.backends import Backend, MortalBackend
-from tests.fixtures.proxy import Trouble
 from tests.gates.conftest import OpenedRound, give_back, open_round, outcomes
 from tests.making import make_round
 

@@ -151,7 +151,9 @@ async def test_scripts_touch_only_the_keys_they_are_given(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
 ) -> None:
     """F6: a user who may touch one lane only can run them; a key built inside a script would be denied."""
-    await client.acl_setuser("lane3", enabled=True, passwords=["+pw"], commands=["+@all"], keys=["seckill:{3}:*"])
+    await client.acl_setuser(
+        "lane3", enabled=True, passwords=["+pw"], commands=["+@all"], keys=[f"seckill:{{{keys.tag(3)}}}:*"]
+    )
     try:
         round_ = await open_round(redis_gate, make_round())
         connection = await client.connection_pool.get_connection()

@@ -44,8 +44,18 @@ async def test_units_are_added_to_what_is_left(gate: Gate, opened: OpenedRound) 
     after = await gate.inspect(round_.ref)
     assert before is not None
     assert after is not None
+    assert (before.available, after.available) == (0, 1)
     assert after.version > before.version, "a node that saw 'sold out' must be able to tell that it is over"
     assert (await gate.admit(round_.ref, [Claim("bob", 1)])).answers[0].outcome is Outcome.ADMITTED
+
+
+async def test_rounds_of_one_lane_share_nothing(gate: Gate, opened: OpenedRound) -> None:
+    """F67, F68: neither units nor who has bought."""
+    first, second = [await opened(make_round(id=number, total=1)) for number in (1, 2)]
+    assert first.lane == second.lane
+    for round_ in (first, second):
+        answers = (await gate.admit(round_.ref, [Claim("ann", 1), Claim("ann", 1), Claim("bob", 1)])).answers
+        assert [a.outcome for a in answers] == [Outcome.ADMITTED, Outcome.LIMIT_REACHED, Outcome.SOLD_OUT]
 
 
 async def test_units_are_never_taken_away(gate: Gate, backend: Backend, opened: OpenedRound) -> None:

@@ -61,6 +61,23 @@ async def test_cancelled(ledger: SqlLedger) -> None:
     assert await ledger.outbox(10, [round_.id]) == []
 
 
+async def test_an_end_that_is_not_committed_leaves_no_release(
+    ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F53: it breaks off after everything was written and before the commit."""
+    _, order = await one_order(ledger)
+
+    def break_off(name: str) -> None:
+        assert name == "ledger.end.inside"
+        raise LedgerRefused("broken off")
+
+    monkeypatch.setattr("seckill.ledgers.endings.reached", break_off)
+    with pytest.raises(LedgerRefused, match="broken off"):
+        await ledger.cancel(order.number, "ann")
+    assert await ledger.order(order.number) == order
+    assert await ledger.outbox(10) == []
+
+
 async def test_the_slot_is_free_again(ledger: SqlLedger) -> None:
     """F66: cancel, then buy again."""
     round_, order = await one_order(ledger)

@@ -130,6 +130,22 @@ async def test_what_cannot_be_read_goes_the_same_way(ledger: SqlLedger) -> None:
         await failures.discard(letter.id)
 
 
+async def test_a_letter_that_not_even_a_failed_row_can_be_written_for(ledger: SqlLedger) -> None:
+    """PostgreSQL keeps no NUL in a text, so the tombstone is refused as well: it holds up no other letter."""
+    sale = await ledger.create_sale(draft(units=10), lane=0)
+    bad, good = admission(sale.round, 1, user="a\0b"), admission(sale.round, 2)
+    await ledger.set_aside(delivery(bad, "1-1"), "refused", 0)
+    failures = Failures(ledger, Alarm(""), ())  # no second try: it is given up at once
+    await ledger.set_aside(delivery(good, "2-2"), "refused", 0)
+    assert await failures.retry_due() == 2
+    (letter,) = await ledger.letters(LetterState.DEAD, 10)
+    assert (letter.entry_id, letter.next_ms) == ("1-1", None)
+    order = await ledger.order(good.number)
+    assert order is not None
+    assert order.state is OrderState.UNPAID
+    assert await failures.retry_due() == 0
+
+
 async def test_an_order_that_is_over_is_not_replayed(ledger: SqlLedger) -> None:
     _, bad = await clash(ledger)
     failures = Failures(ledger, Alarm(""), DELAYS_S)

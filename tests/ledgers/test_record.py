@@ -226,3 +226,4 @@ async def test_the_application_clock_decides_nothing(ledger: SqlLedger, monkeypa
     await ledger.record([admission(sale.round, 1)])
     [row] = await order_rows(ledger)
     assert abs(row.recorded_ms - sale.created_ms) < 60_000
+    assert row.expires_ms == row.recorded_ms + 1000 * sale.pay_within_s

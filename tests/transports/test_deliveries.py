@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from seckill.chaos.proxy import Trouble
 from seckill.domain import Admission
 from seckill.errors import TransportUnavailable
 from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Gate, Settled, Transport
 from tests.fixtures.backends import Backend, MortalBackend
-from tests.fixtures.proxy import Trouble
 from tests.transports.conftest import LANES, admit, open_rounds
 
 WAIT_S = 20.0  # for what certainly comes

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from seckill.domain import Admission
-from seckill.entries import read_entry, write_entry
+from seckill.entries import read_entry, salvage, write_entry
 from seckill.numbers import OrderNumber
 
 
@@ -42,3 +42,34 @@ def test_an_entry_that_cannot_be_read_says_why(payload: bytes) -> None:
     delivery = read_entry(3, "1-1", payload)
     assert delivery.admission is None
     assert delivery.problem
+
+
+IMPOSSIBLE = [
+    {"round": 2**63},
+    {"round": 0},
+    {"epoch": 2**31},
+    {"seconds": 2**40},
+    {"seconds": -1},
+    {"at_ms": 2**63},
+    {"counter": 2**24},
+    {"quantity": 2**70},
+    {"quantity": 0},
+    {"slot": 2**31},
+    {"user": "u" * 129},
+]
+
+
+@pytest.mark.parametrize("changes", IMPOSSIBLE, ids=str)
+def test_numbers_that_no_gate_can_have_written_get_no_further(changes: dict[str, object]) -> None:
+    """Neither as an order nor, when it is given up, as a failed one: a database may not be able to hold them."""
+    for version in (1, 2):
+        payload = entry(v=version, **changes)
+        assert read_entry(3, "1-1", payload).admission is None
+        assert salvage(3, payload) is None
+
+
+def test_an_entry_of_another_version_still_says_whose_it_is() -> None:
+    saved = salvage(3, entry(v=2, surprise=1))
+    assert saved is not None
+    assert (saved.number, saved.user) == (OrderNumber(1, 3, 1), "u")
+    assert salvage(4, entry(v=2)) is None, "of another lane"

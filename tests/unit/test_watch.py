@@ -1,14 +1,18 @@
 """A watch never goes back and never repeats itself, in whatever order the news arrive (I18)."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seckill.buyer_orders import OrderView, Watch
-from seckill.domain import OrderState, states_after
+from seckill.buyer_orders import BuyerOrders, OrderView, Watch
+from seckill.domain import Holding, Order, OrderState, RoundRef, states_after
 from seckill.numbers import OrderNumber
+from tests.making import make_round
 
 
 def order(state: OrderState) -> OrderView:
@@ -21,6 +25,23 @@ def order(state: OrderState) -> OrderView:
         price_cents=1,
         currency="CNY",
         created_ms=0,
+    )
+
+
+def make_order(number: OrderNumber, user: str) -> Order:
+    return Order(
+        number=number,
+        sale_id=1,
+        round_id=1,
+        user=user,
+        quantity=1,
+        state=OrderState.UNPAID,
+        price_cents=1,
+        currency="CNY",
+        created_ms=0,
+        expires_ms=1,
+        paid_ms=None,
+        closed_ms=None,
     )
 
 
@@ -72,3 +93,34 @@ async def test_a_watch_that_ends_still_tells_what_it_has() -> None:
     assert await watch.change()
     assert not await watch.change()
     assert watch.order.state is OrderState.UNPAID
+
+
+class Books:
+    """A ledger in which the number is another buyer's: a gate that went back in time has given it out twice."""
+
+    async def order(self, number: OrderNumber) -> Order | None:
+        return None
+
+    async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]:
+        return [make_order(number=number, user="bob") for number in numbers]
+
+
+class Held:
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        return [(Holding(OrderNumber.from_int(1), 1, 1, "", True),)]
+
+
+async def test_nobody_is_shown_the_order_of_another_with_the_same_number() -> None:
+    sale: Any = SimpleNamespace(id=1, round=make_round(id=1), price_cents=1, currency="CNY")
+    catalogue: Any = SimpleNamespace(
+        recent_rounds=lambda lane: [RoundRef(id=1, lane=0)], sale_of_round=lambda round_id: sale
+    )
+    books: Any = Books()
+    held: Any = Held()
+    orders = BuyerOrders(books, held, catalogue)
+    async with orders.watch("ann", OrderNumber.from_int(1)) as watch:
+        assert watch is not None
+        await orders.look_up_waiting()
+        orders.close()
+        assert not await watch.change()
+        assert watch.order.state is OrderState.QUEUED

@@ -3,6 +3,7 @@
 --
 -- KEYS  1 round (hash)   2 buyers (hash)
 -- ARGV  1 id   2 lane   3 epoch   4 total   5 limit   6 begins_ms   7 ends_ms
+--       8 opened_ms (of the share that was opened first; 0: now)
 -- Reply {found, opened_ms}: found is
 --   nothing (so it was created) | round | other_epoch | remnant (buyers without their round: part of the data is gone)
 
@@ -10,8 +11,9 @@ local round = redis.call('HMGET', KEYS[1], 'epoch', 'opened_ms')
 if round[1] then return {round[1] == ARGV[3] and 'round' or 'other_epoch', tonumber(round[2])} end
 if redis.call('EXISTS', KEYS[2]) == 1 then return {'remnant', 0} end
 local time = redis.call('TIME')
-local opened_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local opened_ms = tonumber(ARGV[8])
+if opened_ms == 0 then opened_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) end
 redis.call('HSET', KEYS[1], 'id', ARGV[1], 'lane', ARGV[2], 'epoch', ARGV[3], 'revision', 0, 'version', 1,
            'status', 'preparing', 'limit', ARGV[5], 'begins_ms', ARGV[6], 'ends_ms', ARGV[7],
-           'total', ARGV[4], 'available', ARGV[4], 'admitted', 0, 'released', 0, 'opened_ms', opened_ms)
+           'dealt', ARGV[4], 'total', ARGV[4], 'available', ARGV[4], 'admitted', 0, 'released', 0, 'opened_ms', opened_ms)
 return {'nothing', opened_ms}

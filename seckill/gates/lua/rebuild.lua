@@ -5,7 +5,9 @@
 -- ARGV  1 begin: 2 id   3 lane   4 epoch   5 total   6 limit   7 begins_ms   8 ends_ms   9 a token of the caller's
 --       1 fence: 2 epoch
 --       1 fill: 2 token, then two for each buyer: user, record
---       1 finish: 2 token   3 units ever admitted   4 units ever released
+--       1 finish: 2 token   3 units ever admitted   4 units ever released   5 opened_ms (of the share that was finished
+--                 first; 0: now)   6 units got from other lanes less those sent, then two for each: 'sent:L' or 'got:L',
+--                 units
 -- Reply {word, opened_ms}
 --       begin: done | current (the gate has the round in this epoch or a later one, open to buyers)
 --       fence: done | void (the gate does not have the round in this epoch)
@@ -21,7 +23,7 @@ if ARGV[1] == 'begin' then
   redis.call('HSET', KEYS[1], 'id', ARGV[2], 'lane', ARGV[3], 'epoch', ARGV[4], 'revision', 0,
              'version', tonumber(ARGV[4]) * 1000000000, -- never one that a node has seen before
              'status', 'preparing', 'limit', ARGV[6], 'begins_ms', ARGV[7], 'ends_ms', ARGV[8],
-             'total', ARGV[5], 'available', 0, 'admitted', 0, 'released', 0, 'rebuild', ARGV[9], 'begun_s', time[1])
+             'dealt', ARGV[5], 'total', ARGV[5], 'available', 0, 'admitted', 0, 'released', 0, 'rebuild', ARGV[9], 'begun_s', time[1])
   return {'done', 0}
 end
 
@@ -39,8 +41,10 @@ end
 
 if tonumber(time[1]) <= tonumber(round[5]) then return {'early', 0} end
 local admitted, released = tonumber(ARGV[3]), tonumber(ARGV[4])
-local opened_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-redis.call('HSET', KEYS[1], 'admitted', admitted, 'released', released,
-           'available', tonumber(round[4]) - admitted + released, 'opened_ms', opened_ms)
+local total = tonumber(round[4]) + tonumber(ARGV[6])
+local opened_ms = tonumber(ARGV[5])
+if opened_ms == 0 then opened_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) end
+redis.call('HSET', KEYS[1], 'admitted', admitted, 'released', released, 'total', total,
+           'available', total - admitted + released, 'opened_ms', opened_ms, unpack(ARGV, 7))
 redis.call('HDEL', KEYS[1], 'rebuild', 'begun_s')
 return {'done', opened_ms}

@@ -1,0 +1,36 @@
+"""Windows that chance has passed over are sought, so that a slow machine cannot make a run say nothing."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from seckill.chaos.arming import Window
+from seckill.chaos.crew import Crew
+from seckill.failpoints import VARIABLE
+
+POLL_S = 0.2
+LIKELIER = 10  # times
+# A process has to be started and to come to the place; in all it is tried for so long.
+EACH_S = 12.0
+INSIST_S_MAX = 120.0
+
+
+async def insist(crew: Crew, windows: Sequence[Window], required: Sequence[str], clock: Callable[[], float]) -> None:
+    """One missing window of each role at a time, on one process and then on the other."""
+    give_up_at_s = clock() + INSIST_S_MAX
+    turn = 0
+    while (missing := _missing(crew, windows, required)) and clock() < give_up_at_s:
+        turn += 1
+        sought = list({window.role: window for window in reversed(missing)}.values())
+        for window in sought:
+            members = crew.members(window.role)
+            member = members[turn % len(members)]
+            crew.prepare(member.name, {VARIABLE: str(window.likelier(LIKELIER))})
+            crew.kill(member.name)
+        until_s = clock() + EACH_S
+        while clock() < until_s and set(sought) & set(_missing(crew, windows, required)):  # noqa: ASYNC110 (a log)
+            await asyncio.sleep(POLL_S)
+
+
+def _missing(crew: Crew, windows: Sequence[Window], required: Sequence[str]) -> list[Window]:
+    fired = crew.fired()
+    return [window for window in windows if window.name in required and not fired[window.name]]

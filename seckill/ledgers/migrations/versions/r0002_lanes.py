@@ -1,0 +1,15 @@
+"""Sales over several lanes. Every sale and round so far has one.
+
+Revision ID: 0002
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    for table in ("sales", "rounds"):
+        op.add_column(table, sa.Column("lanes", sa.Integer, nullable=False, server_default=sa.text("1")))

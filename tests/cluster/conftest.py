@@ -1,0 +1,122 @@
+"""A shop on a cluster: one API node, two workers and a keeper, with buyers who do not give up."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seckill.audit import open_auditor
+from seckill.fulfilment import Worker, run_worker
+from seckill.ledgers.migrating import migrate
+from seckill.loops import Stop
+from seckill.settings import Secret, Settings
+from seckill.transports.streams import StreamTransport
+from seckill.wiring import Engine, open_engine
+from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, make_node
+
+# For a loaded machine; nothing here is slow by itself.
+PATIENCE_S = 60.0
+CLAIM_IDLE_S = 0.5
+
+
+def make_settings(url: str, folder: Path, **changes: Any) -> Settings:
+    facts: dict[str, Any] = {
+        "redis_url": url,
+        "database_url": f"sqlite:///{folder / 'ledger.db'}",
+        "jwt_secret": JWT_SECRET,
+        "admin_key": Secret(ADMIN_KEY),
+        "gate_timeout_s": 2,
+        "lanes": 4,
+        "claims_per_second": 0,
+    }
+    return Settings(**(facts | changes))
+
+
+@dataclass
+class Shop:
+    node: Node
+    engine: Engine
+    settings: Settings
+    sale: dict[str, Any] = field(default_factory=dict)
+    accepted: dict[str, str] = field(default_factory=dict)  # user → order id of the last 202
+    refusals: list[str] = field(default_factory=list)  # codes of all 503s on the way
+
+    async def lane(self) -> int:
+        (sale,) = await self.engine.ledger.sales()
+        return sale.round.lane
+
+    async def buy(self, user: str) -> int:
+        """Once, with the buyer's key."""
+        response = await self.node.buy(self.sale, user, key=f"key-of-{user}")
+        if response.status_code == 202:
+            order_id = response.json()["order_id"]
+            assert self.accepted.setdefault(user, order_id) == order_id, "the same key, and another order"
+        elif response.status_code == 503:
+            self.refusals.append(response.json()["code"])
+        return response.status_code
+
+    async def insist(self, user: str) -> int:
+        """Until there is an answer."""
+        async with asyncio.timeout(PATIENCE_S):
+            while (status := await self.buy(user)) == 503:
+                await asyncio.sleep(0.05)
+        return status
+
+    async def rows(self) -> dict[str, str]:
+        """User → order id, as the ledger has them."""
+        found = {}
+        (sale,) = await self.engine.ledger.sales()
+        after = ""
+        while portion := await self.engine.ledger.holdings(sale.round.id, after, 1000):
+            for user, held in portion.items():
+                (one,) = held
+                found[user] = self.engine.order_ids.encode(int(one.number))
+            *_, after = portion
+        return found
+
+    async def until_settled(self) -> None:
+        """Everything that was admitted is in the ledger, and nobody has anything left to do."""
+        async with asyncio.timeout(PATIENCE_S):
+            while await self.engine.transport.backlog([await self.lane()]):
+                await asyncio.sleep(0.05)
+
+    async def broken(self) -> dict[str, list[Any]]:
+        async with open_auditor(self.settings) as auditor:
+            report = await auditor.read(full=True)
+        assert not report.reasons(), report.reasons()
+        return {result.invariant.name: list(result.findings) for result in report.results if result.findings}
+
+
+@asynccontextmanager
+async def open_shop(settings: Settings, units: int) -> AsyncIterator[Shop]:
+    await migrate(settings.database_url)
+    async with open_engine(settings) as engine:
+        node = await make_node(settings, engine)
+        shop = Shop(node, engine, settings)
+        try:
+            shop.sale = await node.create(units=units)
+            await node.refresh()
+            yield shop
+        finally:
+            await node.http.aclose()
+
+
+@asynccontextmanager
+async def working(shop: Shop, workers: int = 2) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Each with a consumer of its own. To cancel one is to kill it: it settles nothing any more."""
+    stop = Stop()
+    transports = [StreamTransport(shop.settings.redis_url) for _ in range(workers)]
+    tasks = []
+    for transport in transports:
+        lanes = range(shop.settings.lanes)
+        worker = Worker(transport, shop.engine.ledger, stop, lanes=lanes, claim_idle_s=CLAIM_IDLE_S, retry_delay_s=60.0)
+        tasks.append(asyncio.create_task(run_worker(worker, stop)))
+    try:
+        yield tasks
+    finally:
+        stop.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for transport in transports:
+            await transport.close()

@@ -1,0 +1,116 @@
+"""A primary dies and its replica takes over, with all that it had or without the newest of it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from seckill.embedded.cluster import LocalCluster
+from seckill.embedded.replicated import until
+from seckill.gates import keys
+from seckill.gates.redis import RedisGate
+from tests.api.conftest import keeping
+from tests.cluster.conftest import PATIENCE_S, Shop, make_settings, open_shop, working
+
+
+async def lose_the_newest(shop: Shop, cluster: LocalCluster) -> None:
+    """Ten orders are on the replica, ten more are in the ledger only, and three nowhere."""
+    lane = await shop.lane()
+    primary = await cluster.primary_of(keys.orders(lane))
+    for i in range(10):
+        assert await shop.insist(f"early{i}") == 202
+    replica = await cluster.replica_of(primary)
+    await until("the replica has all", lambda: replica.has_all_of(primary))
+    await cluster.make_lag(primary)
+    for i in range(10):
+        assert await shop.insist(f"late{i}") == 202
+    await shop.node.work()
+    for i in range(3):
+        assert await shop.insist(f"lost{i}") == 202
+    await cluster.fail_over(primary)
+
+
+async def test_fast_loses_queued_orders_at_most_and_goes_on_from_the_ledger(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    settings = make_settings(cluster.url, tmp_path, durability="fast")
+    async with open_shop(settings, units=30) as shop:
+        await lose_the_newest(shop, cluster)
+        first = dict(shop.accepted)
+        async with asyncio.timeout(PATIENCE_S):  # as soon as it answers at all, it refuses
+            while await shop.buy("late0") != 503 or shop.refusals[-1] != "not_ready":
+                await asyncio.sleep(0.05)
+        assert await shop.buy("new") == 503
+        for i in range(3):
+            del shop.accepted[f"lost{i}"]  # the same key may give them another order
+        async with keeping(settings, shop.engine), working(shop):
+            for user in first:
+                assert await shop.insist(user) == 202
+            for i in range(20):
+                await shop.insist(f"more{i}")
+            await shop.until_settled()
+        assert len(shop.accepted) == 30
+        assert await shop.rows() == shop.accepted, "nothing doubled, nothing oversold, nothing else lost"
+        assert {user: first[user] for user in first if not user.startswith("lost")}.items() <= shop.accepted.items()
+        assert await shop.broken() == {}
+        (sale,) = await shop.engine.ledger.sales()
+        assert sale.round.epoch == 2, "it was rebuilt"
+
+
+async def test_without_the_keepers_word_a_replica_would_admit_a_buyer_twice(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: what the test before proves depends on the lane being closed."""
+
+    async def everybody_is_home(*_: object) -> None: ...
+
+    monkeypatch.setattr(RedisGate, "_must_be_home", everybody_is_home)
+    async with open_shop(make_settings(cluster.url, tmp_path, durability="fast"), units=30) as shop:
+        await lose_the_newest(shop, cluster)
+        before = shop.accepted.pop("late0")
+        assert await shop.insist("late0") == 202
+        assert shop.accepted["late0"] != before
+
+
+async def test_strict_loses_nothing(cluster: LocalCluster, tmp_path: Path) -> None:
+    settings = make_settings(cluster.url, tmp_path)
+    assert settings.replicas_to_wait_for == 1
+    async with open_shop(settings, units=200) as shop, keeping(settings, shop.engine), working(shop) as workers:
+        primary = await cluster.primary_of(keys.orders(await shop.lane()))
+        buyers = [asyncio.create_task(buy_in_turn(shop, f"b{i}-", 30)) for i in range(8)]
+        async with asyncio.timeout(PATIENCE_S):
+            while len(shop.accepted) < 60:
+                await asyncio.sleep(0.01)
+        workers[0].cancel()
+        await cluster.fail_over(primary)
+        assert len(shop.accepted) < 200, "buyers were there when it happened"
+        await asyncio.gather(*buyers)
+        await shop.until_settled()
+        assert shop.refusals, "the window was hit"
+        assert len(shop.accepted) == 200
+        assert await shop.rows() == shop.accepted
+        assert await shop.broken() == {}
+        (sale,) = await shop.engine.ledger.sales()
+        assert sale.round.epoch == 1, "nothing had to be rebuilt"
+
+
+async def buy_in_turn(shop: Shop, prefix: str, count: int) -> None:
+    for i in range(count):
+        assert await shop.insist(f"{prefix}{i}") in (202, 409)
+
+
+async def test_strict_never_answers_for_an_order_that_no_replica_has(cluster: LocalCluster, tmp_path: Path) -> None:
+    settings = make_settings(cluster.url, tmp_path, gate_timeout_s=1)
+    async with open_shop(settings, units=5) as shop:
+        assert await shop.buy("first") == 202
+        replica = await cluster.make_lag(await cluster.primary_of(keys.orders(await shop.lane())))
+        assert [await shop.buy("ann"), await shop.buy("ann")] == [503, 503]
+        assert shop.refusals == ["unknown", "unknown"], "also when she repeats: it is still on one server only"
+        view = await shop.engine.gate.inspect((await shop.engine.ledger.sales())[0].round.ref)
+        assert view is not None
+        assert view.admitted == 2, "the window was hit"
+        replica.resume()
+        assert await shop.insist("ann") == 202
+        await shop.node.work()
+        assert await shop.rows() == shop.accepted
+        assert await shop.broken() == {}

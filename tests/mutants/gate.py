@@ -1,0 +1,312 @@
+"""Flaws of the gate: its scripts, its keys, and what is made of their answers."""
+
+from tests.mutants.mutant import Mutant
+
+ADMIT = "gates/lua/admit.lua"
+RELEASE = "gates/lua/release.lua"
+OPEN = "gates/lua/open_round.lua"
+UPDATE = "gates/lua/update_round.lua"
+REBUILD = "gates/lua/rebuild.lua"
+
+MUTANTS = (
+    Mutant(
+        name="A round that is not there is sold out",
+        trap="F3",
+        path=ADMIT,
+        edits={"and 'not_ready' or 'invalid'": "and 'sold_out' or 'invalid'"},
+        caught_by="tests/gates/test_admit.py::test_a_round_that_is_not_there_is_not_ready_and_nothing_is_written[valkey]",
+    ),
+    Mutant(
+        name="A round that is only being prepared sells",
+        trap="F44",
+        path=ADMIT,
+        edits={"if not status or status == 'preparing' then": "if not status then"},
+        caught_by="tests/gates/test_admit.py::test_a_round_that_was_only_created_admits_nobody[valkey]",
+    ),
+    Mutant(
+        name="The script does not look when the sale begins",
+        trap="F5",
+        path=ADMIT,
+        edits={"  if now_ms < begins_ms then return 'not_started' end\n": ""},
+        caught_by="tests/gates/test_admit.py::test_the_window_is_the_servers[valkey]",
+    ),
+    Mutant(
+        name="The script does not look when the sale ends",
+        trap="F5",
+        path=ADMIT,
+        edits={"if now_ms >= ends_ms or status == 'closed'": "if status == 'closed'"},
+        caught_by="tests/gates/test_admit.py::test_the_window_is_the_servers[valkey]",
+    ),
+    Mutant(
+        name="A paused sale sells",
+        trap="F5",
+        path=ADMIT,
+        edits={"  if status == 'paused' then return 'paused' end\n": ""},
+        caught_by="tests/gates/test_admit.py::test_refusals_come_in_the_order_of_precedence[valkey]",
+    ),
+    Mutant(
+        name="Units are written off before the queue entry that may fail",
+        trap="F7",
+        path=ADMIT,
+        edits={
+            "local backlog = redis.call('XLEN', KEYS[3])": "local backlog = 0",
+            "  for _, w in ipairs(winners) do\n": "  redis.call('HSET', KEYS[1], 'available', available)\n"
+            "  for _, w in ipairs(winners) do\n",
+        },
+        caught_by="tests/gates/test_lua.py::test_a_key_of_the_wrong_type_leaves_everything_as_it_was[valkey-orders]",
+    ),
+    Mutant(
+        name="Stock is looked at before the buyer's own orders",
+        trap="F8",
+        path=ADMIT,
+        edits={
+            "local refused = not known and refusal(units, quantity)\n    if known then": "local refused = available < "
+            "quantity and 'sold_out' or not known and refusal(units, quantity)\n    if known and not refused then"
+        },
+        caught_by="tests/gates/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[valkey]",
+    ),
+    Mutant(
+        name="A repeated key is not recognised",
+        trap="F9",
+        path=ADMIT,
+        edits={"if request_id ~= '' and id == request_id then": "if false then"},
+        caught_by="tests/gates/test_faults.py::test_a_claim_whose_answer_is_lost_is_repeated_and_counts_once[valkey]",
+    ),
+    Mutant(
+        name="A key is forgotten as soon as its order is over",
+        trap="F9",
+        path=ADMIT,
+        edits={
+            "if request_id ~= '' and id == request_id then": "if alive == '1' and request_id ~= '' and id == request_id then"
+        },
+        caught_by="tests/gates/test_release.py::test_a_key_is_remembered_after_its_order_is_over[valkey]",
+    ),
+    Mutant(
+        name="A winner gets no queue entry",
+        trap="F10",
+        path=ADMIT,
+        edits={
+            "    redis.call('XADD', KEYS[3], '*',": "    if w.counter % 3 > 0 then redis.call('XADD', KEYS[3], '*',",
+            "cjson.encode(w.user), cjson.encode(w.request_id)))": "cjson.encode(w.user), cjson.encode(w.request_id))) end",
+        },
+        caught_by="tests/gates/test_admit.py::test_twenty_thousand_winners_have_as_many_numbers[valkey]",
+    ),
+    Mutant(
+        name="The stream is cut to a length, whoever has read it",
+        trap="F41",
+        path=ADMIT,
+        edits={"'XADD', KEYS[3], '*'": "'XADD', KEYS[3], 'MAXLEN', 2, '*'"},
+        caught_by="tests/transports/test_deliveries.py::test_what_was_admitted_before_the_first_worker_came_is_delivered[valkey]",
+    ),
+    Mutant(
+        name="The backlog has no bound",
+        trap="F12",
+        path=ADMIT,
+        edits={"if backlog >= backlog_max or counter": "if counter"},
+        caught_by="tests/gates/test_admit.py::test_the_backlog_cap_refuses_before_anything_is_deducted[valkey]",
+    ),
+    Mutant(
+        name="The counter of the day is not kept: two winners get one number",
+        trap="F22",
+        path=ADMIT,
+        edits={"  redis.call('HSET', KEYS[4], today, counter)\n": ""},
+        caught_by="tests/gates/test_admit.py::test_twenty_thousand_winners_have_as_many_numbers[valkey]",
+    ),
+    Mutant(
+        name="The counter of the day outgrows its 24 bits",
+        trap="F22",
+        path=ADMIT,
+        edits={" or counter >= COUNTER_MAX then": " then"},
+        caught_by="tests/gates/test_lua.py::test_the_days_counter_stops_at_its_24_bits[valkey]",
+    ),
+    Mutant(
+        name="Old days are kept for ever",
+        trap="F23",
+        path=ADMIT,
+        edits={"if day < oldest then": "if false then"},
+        caught_by="tests/gates/test_lua.py::test_days_are_kept_for_forty_days_and_named_by_the_utc_date[valkey]",
+    ),
+    Mutant(
+        name="Stock is not checked",
+        trap="F47",
+        path=ADMIT,
+        edits={"  if available < quantity then return 'sold_out' end\n": ""},
+        caught_by="tests/gates/test_admit.py::test_many_at_once_sell_exactly_the_stock[valkey-3-1-50]",
+    ),
+    Mutant(
+        name="The last unit is never sold",
+        trap="F48",
+        path=ADMIT,
+        edits={"if available < quantity then": "if available <= quantity then"},
+        caught_by="tests/gates/test_admit.py::test_the_last_unit_is_sold_and_not_one_more[valkey-1]",
+    ),
+    Mutant(
+        name="The limit per buyer is not checked",
+        trap="F49",
+        path=ADMIT,
+        edits={"if units + quantity > limit then": "if false then"},
+        caught_by="tests/gates/test_admit.py::test_many_at_once_sell_exactly_the_stock[valkey-3-2-50]",
+    ),
+    Mutant(
+        name="Within a batch, a buyer's earlier claims are not seen",
+        trap="F49",
+        path=ADMIT,
+        edits={"      record_of[user] = record_of[user] == '' and order or record_of[user] .. ' ' .. order\n": ""},
+        caught_by="tests/gates/test_admit.py::test_a_repeat_within_one_batch_gets_the_same_order[valkey]",
+    ),
+    Mutant(
+        name="The script takes any quantity",
+        trap="F60",
+        path=ADMIT,
+        edits={"  if quantity < 1 or quantity > QUANTITY_MAX then return nil end\n": ""},
+        caught_by="tests/gates/test_lua.py::test_the_script_itself_refuses_a_bad_quantity[valkey-0]",
+    ),
+    Mutant(
+        name="The script takes whatever Lua calls a number",
+        trap="F60",
+        path=ADMIT,
+        edits={"if #text > 4 or not string.find(text, '^%d+$') then": "if not tonumber(text) then"},
+        caught_by="tests/gates/test_lua.py::test_the_script_itself_refuses_a_bad_quantity[valkey-1.5]",
+    ),
+    Mutant(
+        name="The order number goes through a double",
+        trap="F74",
+        path="numbers.py",
+        edits={
+            "return (self.seconds << 32) | (self.lane << 24) | self.counter": "return int(self.seconds * 2.0**32 + "
+            "self.lane * 2.0**24 + self.counter)"
+        },
+        caught_by="tests/gates/test_admit.py::test_twenty_thousand_winners_have_as_many_numbers[valkey]",
+    ),
+    Mutant(
+        name="All rounds share one hash of buyers",
+        trap="F68",
+        path="gates/keys.py",
+        edits={'}}}:buyers:{ref.id}"': '}}}:buyers"'},
+        caught_by="tests/gates/test_rounds.py::test_rounds_of_one_lane_share_nothing[valkey]",
+    ),
+    Mutant(
+        name="All rounds share one stock",
+        trap="F67",
+        path="gates/keys.py",
+        edits={'}}}:round:{ref.id}"': '}}}:round"'},
+        caught_by="tests/gates/test_rounds.py::test_rounds_of_one_lane_share_nothing[valkey]",
+    ),
+    Mutant(
+        name="A release does not ask whether it was done before",
+        trap="F62",
+        path=RELEASE,
+        edits={"if string.sub(held, -1) == '1' then": "if true then"},
+        caught_by="tests/gates/test_release.py::test_a_hundred_calls_give_back_once[valkey]",
+    ),
+    Mutant(
+        name="A release of an order that nobody knows gives back a unit",
+        trap="F63",
+        path=RELEASE,
+        edits={
+            "  reply[i + 1] = result\n": "  if result == 'unknown' then units = units + 1 end\n  reply[i + 1] = result\n",
+            "  redis.call('HSET', KEYS[2], unpack(changed))\n": "  if #changed > 0 then redis.call('HSET', KEYS[2], unpack(changed)) end\n",
+        },
+        caught_by="tests/gates/test_release.py::test_what_was_never_taken_is_not_given_back[valkey]",
+    ),
+    Mutant(
+        name="Units come back before the gate knows of the round",
+        trap="F51",
+        path=RELEASE,
+        edits={"epoch < decided and 'not_yet' or 'unknown'": "'unknown'"},
+        caught_by="tests/gates/test_release.py::test_a_release_of_a_newer_epoch_waits[valkey]",
+    ),
+    Mutant(
+        name="Returned units are not counted",
+        trap="F50",
+        path=RELEASE,
+        edits={"  redis.call('HINCRBY', KEYS[1], 'released', units)\n": ""},
+        caught_by="tests/gates/test_release.py::test_a_released_unit_is_on_sale_again[valkey]",
+    ),
+    Mutant(
+        name="Returned units do not change the version that flags stand for",
+        trap="F46",
+        path=RELEASE,
+        edits={"redis.call('HINCRBY', KEYS[1], 'version', 1)": "round[3]"},
+        caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
+    ),
+    Mutant(
+        name="A second opening fills the stock again",
+        trap="F69",
+        path=OPEN,
+        edits={"if round[1] then return": "if false then return"},
+        caught_by="tests/gates/test_rounds.py::test_a_second_opening_changes_nothing[valkey]",
+    ),
+    Mutant(
+        name="A gate that has lost half a round is filled again",
+        trap="F3",
+        path=OPEN,
+        edits={"if redis.call('EXISTS', KEYS[2]) == 1 then": "if false then"},
+        caught_by="tests/gates/test_lua.py::test_buyers_without_their_round_are_not_sold_to_again[valkey]",
+    ),
+    Mutant(
+        name="A change by an operator sets the stock anew",
+        trap="F44",
+        path=UPDATE,
+        edits={
+            "redis.call('HINCRBY', KEYS[1], 'available', added)": "redis.call('HSET', KEYS[1], 'available', ARGV[7])"
+        },
+        caught_by="tests/gates/test_rounds.py::test_units_are_added_to_what_is_left[valkey]",
+    ),
+    Mutant(
+        name="A late change goes back to older rules",
+        trap="F69",
+        path=UPDATE,
+        edits={"if tonumber(ARGV[2]) <= tonumber(round[2]) then return 'current' end\n": ""},
+        caught_by="tests/gates/test_rounds.py::test_an_update_applies_once_and_never_backwards[valkey]",
+    ),
+    Mutant(
+        name="Somebody slow opens a gate that forgot, with full stock",
+        trap="F51",
+        path=UPDATE,
+        edits={"if round[4] ~= ARGV[8] then return 'other_opening' end\n": ""},
+        caught_by="tests/api/test_keeper.py::test_a_slow_opener_cannot_fill_a_gate_that_forgot",
+    ),
+    Mutant(
+        name="A rebuilt round has its full stock again",
+        trap="F51",
+        path=REBUILD,
+        edits={"tonumber(round[4]) - admitted + released": "tonumber(round[4])"},
+        caught_by="tests/gates/test_rebuild.py::test_a_rebuilt_round_has_the_ledgers_orders_and_nothing_else[valkey]",
+    ),
+    Mutant(
+        name="Two keepers mix what they read for a rebuild",
+        trap="F69",
+        path=REBUILD,
+        edits={"if round[2] ~= 'preparing' or round[3] ~= ARGV[2] then": "if round[2] ~= 'preparing' then"},
+        caught_by="tests/gates/test_rebuild.py::test_every_beginning_makes_the_earlier_ones_void[valkey]",
+    ),
+    Mutant(
+        name="A rebuilt gate gives out the numbers of the same second again",
+        trap="F22",
+        path=REBUILD,
+        edits={"if tonumber(time[1]) <= tonumber(round[5]) then": "if false then"},
+        caught_by="tests/gates/test_rebuild.py::test_numbers_of_the_second_of_the_loss_are_never_given_out_again[valkey]",
+    ),
+    Mutant(
+        name="A round that is fenced can be opened by an update",
+        trap="F51",
+        path=REBUILD,
+        edits={"'status', 'preparing', 'opened_ms', 0) -- no": "'status', 'preparing') -- no"},
+        caught_by="tests/gates/test_rebuild.py::test_a_fenced_round_admits_nobody_and_no_update_opens_it[valkey]",
+    ),
+    Mutant(
+        name="A server that may evict keys is good enough",
+        trap="F71",
+        path="gates/server.py",
+        edits={'if policy != "noeviction":': 'if policy == "":'},
+        caught_by="tests/e2e/test_up.py::test_a_redis_that_evicts_is_refused",
+    ),
+    Mutant(
+        name="The embedded server syncs its file once a second",
+        trap="F72",
+        path="embedded/valkey.py",
+        edits={'"always" if self._durability == "strict" else "everysec"': '"everysec"'},
+        caught_by="tests/embedded/test_valkey.py::test_it_runs_with_the_promised_options[strict-always]",
+    ),
+)

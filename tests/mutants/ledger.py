@@ -1,0 +1,244 @@
+"""Flaws of the ledger: its tables, how orders are written, and how they end."""
+
+from tests.mutants.mutant import Mutant
+
+TABLES = "ledgers/migrations/versions/r0001_first.py"
+RECORDING = "ledgers/recording.py"
+ENDINGS = "ledgers/endings.py"
+LETTERS = "ledgers/letters.py"
+
+MUTANTS = (
+    Mutant(
+        name="More may be sold than there is",
+        trap="F26",
+        path=TABLES,
+        edits={"sold >= 0 AND sold <= total": "sold >= 0"},
+        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-more sold than there is]",
+    ),
+    Mutant(
+        name="A buyer's slot is not unique",
+        trap="F27",
+        path=TABLES,
+        edits={
+            '        sa.UniqueConstraint("round_id", "user_id", "active_slot", name="uq_orders_round_id_user_id_active_slot"),\n': ""
+        },
+        caught_by="tests/ledgers/test_races.py::test_f27_50_orders_of_one_buyer_at_once_are_one[sqlite]",
+    ),
+    Mutant(
+        name="A release may be decided twice",
+        trap="F53",
+        path=TABLES,
+        edits={'        sa.UniqueConstraint("kind", "order_id", name="uq_outbox_kind_order_id"),\n': ""},
+        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-a release decided twice]",
+    ),
+    Mutant(
+        name="The id of a deleted round comes back",
+        trap="F67",
+        path=TABLES,
+        edits={'name="fk_rounds_sale_id"),\n        sqlite_autoincrement=True,\n': 'name="fk_rounds_sale_id"),\n'},
+        caught_by="tests/ledgers/test_constraints.py::test_the_id_of_a_round_never_comes_back[sqlite]",
+    ),
+    Mutant(
+        name="An occurrence of a sale may become two rounds",
+        trap="F69",
+        path=TABLES,
+        edits={'        sa.UniqueConstraint("sale_id", "scheduled_ms", name="uq_rounds_sale_id_scheduled_ms"),\n': ""},
+        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-two rounds for one occurrence of a sale]",
+    ),
+    Mutant(
+        name="A payment may be noted twice",
+        trap="S26",
+        path=TABLES,
+        edits={
+            '        sa.UniqueConstraint("provider", "provider_ref", name="uq_payments_provider_provider_ref"),\n': ""
+        },
+        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-one payment for two orders]",
+    ),
+    Mutant(
+        name="Units are counted without looking how many are left",
+        trap="F25",
+        path=RECORDING,
+        edits={
+            ".where(rounds.c.sold + units <= rounds.c.total, rounds.c.retired_ms.is_(None))": ".where(rounds.c.retired_ms.is_(None))"
+        },
+        caught_by="tests/ledgers/test_record.py::test_one_order_more_than_there_are_units[sqlite]",
+    ),
+    Mutant(
+        name="A row that was not changed is not noticed",
+        trap="F26",
+        path=RECORDING,
+        edits={"if taken.rowcount != 1:": "if taken.rowcount > 1:"},
+        caught_by="tests/ledgers/test_races.py::test_f25_f26_200_orders_for_100_units_sell_exactly_100[sqlite]",
+    ),
+    Mutant(
+        name="Orders of a void epoch are written",
+        trap="F51",
+        path=RECORDING,
+        edits={
+            ', rounds.c.epoch == bindparam("of_epoch"))': ', bindparam("of_epoch", type_=Integer) == bindparam("of_epoch"))'
+        },
+        caught_by="tests/api/test_rebuild.py::test_entries_of_the_old_epoch_do_no_harm",
+    ),
+    Mutant(
+        name="Orders are written to a round that is retired",
+        trap="F67",
+        path=RECORDING,
+        edits={" <= rounds.c.total, rounds.c.retired_ms.is_(None))": " <= rounds.c.total)"},
+        caught_by="tests/api/test_retirement.py::test_nothing_is_written_to_a_retired_round[sqlite]",
+    ),
+    Mutant(
+        name="An order that is there already is a failure",
+        trap="F65",
+        path=RECORDING,
+        edits={
+            "        if present:\n": '        if present:\n            raise LedgerRefused("It is there already.")\n'
+        },
+        caught_by="tests/ledgers/test_record.py::test_f16_one_entry_delivered_50_times_is_one_row[sqlite]",
+    ),
+    Mutant(
+        name="Whatever has the same number is the same order",
+        trap="F33",
+        path=RECORDING,
+        edits={
+            "            if _content(admission) != (\n": "            if row.id != row.id and _content(admission) != (\n"
+        },
+        caught_by="tests/ledgers/test_record.py::test_a_known_number_with_other_content_is_never_success[sqlite-user]",
+    ),
+    Mutant(
+        name="An order is written without its event",
+        trap="F32",
+        path=RECORDING,
+        edits={"            await connection.execute(self._insert_events, self._written.bind(written))\n": ""},
+        caught_by="tests/audit/test_sound.py::test_orders_in_every_state[sqlite]",
+    ),
+    Mutant(
+        name="The time to pay counts from the application's clock",
+        trap="F22",
+        path=RECORDING,
+        edits={
+            "from collections import Counter\n": "import time\nfrom collections import Counter\n",
+            "else_=now_ms + sales.c.pay_within_s": "else_=literal(int(time.time() * 1000), BigInteger) + sales.c.pay_within_s",
+        },
+        caught_by="tests/ledgers/test_record.py::test_the_application_clock_decides_nothing[sqlite]",
+    ),
+    Mutant(
+        name="An order ends whatever state it is in",
+        trap="F52",
+        path=ENDINGS,
+        edits={'"numbers"), orders.c.state == OrderState.UNPAID)': '"numbers"), orders.c.state != to)'},
+        caught_by="tests/ledgers/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
+    ),
+    Mutant(
+        name="An order ends and its release is not decided with it",
+        trap="F53",
+        path=ENDINGS,
+        edits={'        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': ""},
+        caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+    ),
+    Mutant(
+        name="The release is committed before the order's end",
+        trap="F53",
+        path=ENDINGS,
+        edits={
+            '        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': "        async with self._database.writers.begin() as first:\n"
+            '            await first.execute(self._insert_outbox, rows | {"kind": kind})\n'
+        },
+        caught_by="tests/ledgers/test_endings.py::test_an_end_that_is_not_committed_leaves_no_release[postgres]",
+    ),
+    Mutant(
+        name="An order that is over keeps its slot",
+        trap="F66",
+        path=ENDINGS,
+        edits={".values(active_slot=null(), closed_ms": ".values(closed_ms"},
+        caught_by="tests/ledgers/test_endings.py::test_the_slot_is_free_again[sqlite]",
+    ),
+    Mutant(
+        name="Units of orders that are over still count as sold",
+        trap="F15",
+        path=ENDINGS,
+        edits={"sold=rounds.c.sold - bindparam": "sold=rounds.c.sold - 0 * bindparam"},
+        caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+    ),
+    Mutant(
+        name="Orders expire by the application's clock",
+        trap="F54",
+        path=ENDINGS,
+        edits={
+            "from collections import Counter\n": "import time\nfrom collections import Counter\n",
+            "orders.c.expires_ms <= database.now_ms,": "orders.c.expires_ms <= int(time.time() * 1000) + 3_600_000,",
+        },
+        caught_by="tests/ledgers/test_endings.py::test_expired_by_the_databases_clock[sqlite]",
+    ),
+    Mutant(
+        name="An order is given up although somebody has written it",
+        trap="F64",
+        path=LETTERS,
+        edits={
+            "        if row is None:\n            return await _state_of(connection, admission)\n": "        if row is None:\n"
+            '            await connection.execute(_decided(), {"order": int(admission.number), '
+            '"of_round": admission.round_id, "at_ms": 1})\n'
+            "            return await _state_of(connection, admission)\n"
+        },
+        caught_by="tests/ledgers/test_letters.py::test_a_commit_that_was_quicker_is_not_failed[sqlite]",
+    ),
+    Mutant(
+        name="An order that was given up gives nothing back",
+        trap="F15",
+        path=LETTERS,
+        edits={
+            '        await connection.execute(_decided(), {"order": row.id, "of_round": row.round_id, "at_ms": row.recorded_ms})\n': ""
+        },
+        caught_by="tests/ledgers/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
+    ),
+    Mutant(
+        name="Two keepers count two tries of one letter",
+        trap="F36",
+        path=LETTERS,
+        edits={"            dead_letters.c.attempts == letter.attempts,\n": ""},
+        caught_by="tests/ledgers/test_letters.py::test_two_keepers_with_the_same_letter_count_one_try[sqlite]",
+    ),
+    Mutant(
+        name="Somebody else's order can be cancelled",
+        trap="S8",
+        path="ledgers/sql.py",
+        edits={"if row is not None and row.user_id == user else None": "if row is not None else None"},
+        caught_by="tests/ledgers/test_endings.py::test_somebody_elses_order_is_left_alone[sqlite]",
+    ),
+    Mutant(
+        name="Several keepers each add the next round",
+        trap="F69",
+        path="ledgers/catalogue.py",
+        edits={"if newest.round.id != after.id or over or begins_ms < newest.round.ends_ms:": "if over:"},
+        caught_by="tests/ledgers/test_repetition.py::test_three_keepers_over_midnight_while_the_clocks_change[sqlite]",
+    ),
+    Mutant(
+        name="A commit on SQLite is not on the disk",
+        trap="F72",
+        path="ledgers/writer_lock.py",
+        edits={"PRAGMA synchronous = FULL": "PRAGMA synchronous = OFF"},
+        caught_by="tests/ledgers/test_sqlite.py::test_settings_of_the_connections",
+    ),
+    Mutant(
+        name="A commit on PostgreSQL is not on the disk",
+        trap="F72",
+        path="ledgers/postgres.py",
+        edits={"WHERE current_setting('synchronous_commit') = 'off'": "WHERE false"},
+        caught_by="tests/ledgers/test_postgres.py::test_commits_are_on_the_disk_whatever_the_default[off-on]",
+    ),
+    Mutant(
+        name="A round is retired although its end was moved",
+        trap="ours",
+        path="ledgers/retiring.py",
+        edits={"        rounds.c.ends_ms < now_ms,\n": ""},
+        caught_by="tests/api/test_retirement.py::test_a_round_that_an_operator_changes_meanwhile_is_not_retired[sqlite]",
+    ),
+    Mutant(
+        name="A round is retired although the gate has older rules",
+        trap="ours",
+        path="ledgers/retiring.py",
+        edits={
+            "        rounds.c.ends_ms < now_ms,\n        rounds.c.synced_revision == rounds.c.revision,\n": "        rounds.c.ends_ms < now_ms,\n"
+        },
+        caught_by="tests/api/test_retirement.py::test_a_round_that_an_operator_changes_meanwhile_is_not_retired[sqlite]",
+    ),
+)

@@ -1,0 +1,121 @@
+"""Flaws of the pure rule and of the gate and streams in memory, which the simulation has to notice.
+
+Most are the same mistakes as those of the scripts in `gate.py`: what is looked for there by a test each is found here
+by nothing but people who buy, troubles, and the invariants.
+"""
+
+from tests.mutants.mutant import SIMULATION, Mutant
+
+RULE = "domain.py"
+GATE = "gates/memory.py"
+STREAMS = "transports/memory.py"
+
+MUTANTS = (
+    Mutant(
+        name="The rule knows no limit per buyer",
+        trap="F49",
+        path=RULE,
+        edits={"for holding in live) + quantity > state.limit_per_buyer:": "for holding in live) + quantity > 1000:"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The rule sells more than there is",
+        trap="F47",
+        path=RULE,
+        edits={"    if state.available < quantity:\n": "    if state.available < 0:\n"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The rule never sells the last unit",
+        trap="F48",
+        path=RULE,
+        edits={"    if state.available < quantity:\n": "    if state.available <= quantity:\n"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The rule does not recognise a repeat",
+        trap="F9",
+        path=RULE,
+        edits={
+            "            if holding.request_id == claim.request_id:\n": "            if holding.request_id == '':\n"
+        },
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The rule looks at the stock before the buyer's own orders",
+        trap="F8",
+        path=RULE,
+        edits={
+            "    if claim.request_id:\n        for holding in mine:\n": "    if claim.request_id and state.available >= claim.quantity:\n"
+            "        for holding in mine:\n"
+        },
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The rule takes a missing round for sold out",
+        trap="F3",
+        path=RULE,
+        edits={"        return state, Answer(Outcome.NOT_READY)\n": "        return state, Answer(Outcome.SOLD_OUT)\n"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory gives back again what came back",
+        trap="F62",
+        path=GATE,
+        edits={"        if not found.live:\n": "        if found.quantity < 0:\n"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory takes back what a rebuild has taken back",
+        trap="F51",
+        path=GATE,
+        edits={"held is None or held.status == PREPARING or held.epoch < release.epoch:": "held is None:"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory loses an entry of a batch",
+        trap="F10",
+        path=GATE,
+        edits={"self._store.add_entries(ref.lane, entries)": "self._store.add_entries(ref.lane, entries[:2])"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory gives a number twice",
+        trap="F22",
+        path=GATE,
+        edits={"            self._count(ref.lane, today, state.counter, now_ms)\n": ""},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory is rebuilt with its full stock",
+        trap="F51",
+        path=GATE,
+        edits={"available=held.total - admitted + released,": "available=held.total,"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="The gate in memory is filled again by a second opening",
+        trap="F69",
+        path=GATE,
+        edits={
+            "            if held is not None:\n                found": "            if held is not None and held.revision < 0:\n                found"
+        },
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="In memory, nobody takes over what a dead worker had",
+        trap="F39",
+        path=STREAMS,
+        edits={"if now_ms - held.since_ms >= idle_s * 1000]": "if now_ms < held.since_ms]"},
+        caught_by=SIMULATION,
+    ),
+    Mutant(
+        name="In memory, settled entries stay",
+        trap="F35",
+        path=STREAMS,
+        edits={
+            "queue.pending.pop(delivery.entry_id, None) is not None": "queue.pending.get(delivery.entry_id) is not None"
+        },
+        caught_by=SIMULATION,
+    ),
+)

@@ -1,0 +1,226 @@
+"""Flaws of the worker, the keeper and what lies between them and the gate."""
+
+from tests.mutants.mutant import Mutant
+
+WORKER = "fulfilment.py"
+STREAMS = "transports/streams.py"
+AFTERLIFE = "afterlife.py"
+KEEPER = "keeper.py"
+FAILURES = "failures.py"
+
+MUTANTS = (
+    Mutant(
+        name="Entries are acknowledged before they are written",
+        trap="F14",
+        path=WORKER,
+        edits={
+            "        await self._write(readable, result)\n": "        await self._transport.settle(deliveries)\n"
+            "        await self._write(readable, result)\n"
+        },
+        caught_by="tests/unit/test_fulfilment.py::test_a_database_that_is_away_is_waited_for",
+    ),
+    Mutant(
+        name="A database that is away is the order's fault",
+        trap="F14",
+        path=WORKER,
+        edits={
+            '                log.warning("the ledger is away, waiting", reason=str(error))\n': "                "
+            "raise LedgerRefused(str(error)) from error\n"
+        },
+        caught_by="tests/unit/test_fulfilment.py::test_a_database_that_is_away_is_waited_for",
+    ),
+    Mutant(
+        name="One bad order in a batch drops the others",
+        trap="F42",
+        path=WORKER,
+        edits={"            if len(batch) == 1:\n": "            if len(batch) > 0:\n"},
+        caught_by="tests/unit/test_fulfilment.py::test_one_bad_row_in_two_hundred_leaves_199",
+    ),
+    Mutant(
+        name="An entry that cannot be read is dropped",
+        trap="F43",
+        path=WORKER,
+        edits={
+            "                await self._set_aside(result, delivery, delivery.problem)\n": "                result.done.append(delivery)\n"
+        },
+        caught_by="tests/unit/test_fulfilment.py::test_an_entry_that_cannot_be_read_holds_up_nobody",
+    ),
+    Mutant(
+        name="The group begins with what comes after it",
+        trap="F37",
+        path=STREAMS,
+        edits={'id="0", mkstream=True': 'id="$", mkstream=True'},
+        caught_by="tests/transports/test_deliveries.py::test_what_was_admitted_before_the_first_worker_came_is_delivered[valkey]",
+    ),
+    Mutant(
+        name="A group that is gone is not made again",
+        trap="F37",
+        path=STREAMS,
+        edits={'startswith(("NOGROUP", "UNBLOCKED"))': 'startswith("UNBLOCKED")'},
+        caught_by="tests/transports/test_streams.py::test_a_lost_group_is_made_again_and_nothing_is_missed[valkey-group]",
+    ),
+    Mutant(
+        name="Entries are acknowledged to a group that does not exist",
+        trap="F35",
+        path=STREAMS,
+        edits={
+            "pipeline.xack(keys.orders(lane), self._group, *ids)": 'pipeline.xack(keys.orders(lane), "worker", *ids)'
+        },
+        caught_by="tests/transports/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
+    ),
+    Mutant(
+        name="Acknowledged entries stay in the stream",
+        trap="F41",
+        path=STREAMS,
+        edits={"pipeline.xdel(keys.orders(lane), *ids)": "pipeline.xlen(keys.orders(lane))"},
+        caught_by="tests/transports/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
+    ),
+    Mutant(
+        name="Nobody takes over what a dead worker had",
+        trap="F39",
+        path=STREAMS,
+        edits={"min_idle_time=int(idle_s * 1000)": "min_idle_time=10**12"},
+        caught_by="tests/transports/test_deliveries.py::test_entries_of_a_silent_consumer_are_taken_over[valkey]",
+    ),
+    Mutant(
+        name="All workers have the same name",
+        trap="F38",
+        path=STREAMS,
+        edits={'f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"': '"worker"'},
+        caught_by="tests/transports/test_streams.py::test_consumers_have_names_of_their_own_and_do_not_pile_up[valkey]",
+    ),
+    Mutant(
+        name="A consumer is deleted with what it holds",
+        trap="F40",
+        path="transports/lua/retire_consumer.lua",
+        edits={"if consumer.pending == 0 and consumer.idle": "if consumer.idle"},
+        caught_by="tests/transports/test_deliveries.py::test_consumers_that_hold_something_are_never_retired[valkey]",
+    ),
+    Mutant(
+        name="The relay believes that everything was confirmed",
+        trap="F61",
+        path="relaying.py",
+        edits={"await self._outbox.confirmed(confirmed)": "await self._outbox.confirmed(entries)"},
+        caught_by="tests/rabbitmq/test_faults.py::test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again",
+    ),
+    Mutant(
+        name="Releases count as done before the gate has them",
+        trap="F53",
+        path=AFTERLIFE,
+        edits={
+            "            done = await self._release([item": "            await self._ledger.outbox_done([item.id for item in items])\n"
+            "            done = await self._release([item"
+        },
+        caught_by="tests/api/test_endings.py::test_a_round_that_the_gate_lost_holds_up_no_other",
+    ),
+    Mutant(
+        name="Nodes are not told that units came back",
+        trap="F45",
+        path=AFTERLIFE,
+        edits={"                await self._tell_nodes(ref, reply.version)\n": "                pass\n"},
+        caught_by="tests/api/test_flags.py::test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate",
+    ),
+    Mutant(
+        name="Orders that nobody pays never expire",
+        trap="F54",
+        path=AFTERLIFE,
+        edits={"expired = await self._ledger.expire_due(BATCH_MAX)": "expired = await self._ledger.expire_due(0)"},
+        caught_by="tests/api/test_endings.py::test_expiry",
+    ),
+    Mutant(
+        name="A round that takes nothing back holds up the others",
+        trap="ours",
+        path=AFTERLIFE,
+        edits={"except GateUnavailable as error:  # of": "except ZeroDivisionError as error:  # of"},
+        caught_by="tests/api/test_keeper.py::test_a_round_that_takes_nothing_back_holds_up_no_other",
+    ),
+    Mutant(
+        name="A round that the gate refuses holds up the others",
+        trap="ours",
+        path=KEEPER,
+        edits={
+            "            except GateUnavailable as error:\n                self._tell_once(round_, error)\n            else:": "            "
+            "except ZeroDivisionError:\n                pass\n            else:"
+        },
+        caught_by="tests/api/test_keeper.py::test_a_round_that_the_gate_refuses_holds_up_no_other",
+    ),
+    Mutant(
+        name="A round that cannot be rebuilt holds up the others",
+        trap="ours",
+        path=KEEPER,
+        edits={
+            "            except GateUnavailable as error:\n                self._tell_once(round_, error)\n        return rebuilt": "            "
+            "except ZeroDivisionError:\n                pass\n        return rebuilt"
+        },
+        caught_by="tests/api/test_keeper.py::test_a_round_that_cannot_be_rebuilt_holds_up_no_other",
+    ),
+    Mutant(
+        name="A gate that went back in time is not noticed",
+        trap="F51",
+        path=KEEPER,
+        edits={"if pulse is not None and (pulse.admitted < written.get(round_.id, 0) or": "if pulse is not None and ("},
+        caught_by="tests/api/test_rebuild.py::test_a_gate_that_went_back_in_time_is_noticed",
+    ),
+    Mutant(
+        name="A round that the gate has lost is filled anew instead of rebuilt",
+        trap="F51",
+        path="rounds.py",
+        edits={"    if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:\n": "    if False:\n"},
+        caught_by="tests/api/test_keeper.py::test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled",
+    ),
+    Mutant(
+        name="A rebuild forgets that orders have come back",
+        trap="F51",
+        path="rebuilding.py",
+        edits={"for holding in held if not holding.live)": "for holding in held if holding.quantity < 0)"},
+        caught_by="tests/api/test_rebuild.py::test_an_empty_gate_is_rebuilt_and_sells_on",
+    ),
+    Mutant(
+        name="A rebuild reads on by its own order of names",
+        trap="F51",
+        path="rebuilding.py",
+        edits={"            *_, after = portion": "            after = max(portion)"},
+        caught_by="tests/unit/test_rebuilding.py::test_nobody_is_counted_twice_or_left_out",
+    ),
+    Mutant(
+        name="An order that cannot be written is never given up",
+        trap="F36",
+        path=FAILURES,
+        edits={
+            "            await self._bury(letter, reason)\n": "            await self._ledger.put_off(letter, reason, 3600)\n"
+        },
+        caught_by="tests/ledgers/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
+    ),
+    Mutant(
+        name="A letter that cannot be buried holds up the others",
+        trap="ours",
+        path=FAILURES,
+        edits={"except LedgerRefused:  # not even": "except ZeroDivisionError:  # not even"},
+        caught_by="tests/ledgers/test_letters.py::test_a_letter_that_not_even_a_failed_row_can_be_written_for[postgres]",
+    ),
+    Mutant(
+        name="Entries may name numbers that no database can hold",
+        trap="ours",
+        path="entries.py",
+        edits={
+            "round: Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "round: int",
+            "quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "quantity: int",
+            "seconds: Annotated[int, Meta(ge=0, le=_INT_MAX)]": "seconds: int",
+        },
+        caught_by="tests/api/test_poison.py::test_impossible_numbers_stop_nobody[sqlite]",
+    ),
+    Mutant(
+        name="An alarm that is answered with nonsense ends what raised it",
+        trap="ours",
+        path="alarms.py",
+        edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
+        caught_by="tests/unit/test_alarms.py::test_an_answer_that_is_not_http",
+    ),
+    Mutant(
+        name="An alarm that is answered byte by byte is waited for",
+        trap="ours",
+        path="alarms.py",
+        edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
+        caught_by="tests/unit/test_alarms.py::test_an_answer_that_never_ends",
+    ),
+)

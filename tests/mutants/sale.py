@@ -1,0 +1,140 @@
+"""Flaws of an API node: what it answers by itself, whose orders it shows, and what operators do."""
+
+from tests.mutants.mutant import Mutant
+
+DESK = "admission.py"
+
+MUTANTS = (
+    Mutant(
+        name="A sold-out flag holds whatever the version",
+        trap="F46",
+        path=DESK,
+        edits={
+            "pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user",
+            "            if pulse is None or pulse.version != flag.version:\n": "            if pulse is None:\n",
+        },
+        caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
+    ),
+    Mutant(
+        name="A flag is raised although its version is over",
+        trap="F46",
+        path=DESK,
+        edits={"            if self._is_over(ref.id, version):  # while": "            if False:  # while"},
+        caught_by="tests/api/test_flags.py::test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over",
+    ),
+    Mutant(
+        name="An old announcement withdraws a flag",
+        trap="F46",
+        path=DESK,
+        edits={"return version < self._announced.get(round_id, 0)": "return round_id in self._announced"},
+        caught_by="tests/api/test_flags.py::test_only_a_newer_version_withdraws_a_flag",
+    ),
+    Mutant(
+        name="A winner who repeats hears that it is sold out",
+        trap="F8",
+        path=DESK,
+        edits={"!= flag.version or claim.user in flag.winners:": "!= flag.version:"},
+        caught_by="tests/api/test_claims.py::test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_order[framework]",
+    ),
+    Mutant(
+        name="Losers cost a call to the gate each",
+        trap="F20",
+        path=DESK,
+        edits={"return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None": "return None"},
+        caught_by="tests/api/test_claims.py::test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_order[framework]",
+    ),
+    Mutant(
+        name="At the edge of two rounds a repeat buys twice",
+        trap="F67",
+        path=DESK,
+        edits={
+            "if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):": "if earlier is not None and self._is_at(0):"
+        },
+        caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_the_own_order[sqlite]",
+    ),
+    Mutant(
+        name="The node's clock decides at the edge of two rounds",
+        trap="F5",
+        path=DESK,
+        edits={"EDGE_MS = 1_000\n": "EDGE_MS = 0\n"},
+        caught_by="tests/api/test_repeating.py::test_a_node_that_is_ahead_of_the_gate_sends_nobody_away[sqlite]",
+    ),
+    Mutant(
+        name="A call whose fate is unclear is said to have done nothing",
+        trap="F9",
+        path="batching.py",
+        edits={"Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN": "Outcome.NOT_READY"},
+        caught_by="tests/unit/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
+    ),
+    Mutant(
+        name="Who gives up shifts the answers of the others",
+        trap="S27",
+        path="batching.py",
+        edits={
+            "        for (_, future), answer in zip(batch, answers, strict=True):\n": "        waiting = [future for _, future in batch if not future.done()]\n"
+            "        for future, answer in zip(waiting, answers, strict=False):\n"
+        },
+        caught_by="tests/unit/test_batching.py::test_whoever_gives_up_shifts_nobody_elses_answer",
+    ),
+    Mutant(
+        name="Made-up sale ids reach the database",
+        trap="F71",
+        path="catalogue.py",
+        edits={"if number is None or not 0 < number < SALE_NUMBER_MAX:": "if number is None:"},
+        caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
+    ),
+    Mutant(
+        name="Somebody else's order is shown",
+        trap="S8",
+        path="buyer_orders.py",
+        edits={"return recorded(order) if order.user == user else None": "return recorded(order)"},
+        caught_by="tests/api/test_orders.py::test_somebody_elses_order_is_as_unknown_as_none",
+    ),
+    Mutant(
+        name="A watch goes back to an older state",
+        trap="F57",
+        path="buyer_orders.py",
+        edits={"if known is None or order.state in states_after(known.state):": "if True:"},
+        caught_by="tests/unit/test_watch.py::test_a_watch_never_goes_back",
+    ),
+    Mutant(
+        name="Public ids are the numbers themselves",
+        trap="F21",
+        path="numbers.py",
+        edits={
+            "            left, right = right, left ^ _scramble(keyed, right)\n": "            pass\n",
+            "            left, right = right ^ _scramble(keyed, left), left\n": "            pass\n",
+        },
+        caught_by="tests/unit/test_numbers.py::test_neighbours_look_unrelated",
+    ),
+    Mutant(
+        name="A token may say by itself how it is signed",
+        trap="S2",
+        path="web/auth.py",
+        edits={"algorithms=[self._algorithm],": 'algorithms=["HS256", "HS384", "HS512", self._algorithm],'},
+        caught_by="tests/web/test_auth.py::test_another_algorithm_of_the_same_key_is_refused",
+    ),
+    Mutant(
+        name="A repeat counts twice for the rate limit",
+        trap="ours",
+        path="web/claiming.py",
+        edits={"            cycle.scope[COUNTED] = True\n": ""},
+        caught_by="tests/api/test_short_way.py::test_a_repeat_is_counted_once_by_the_rate_limit",
+    ),
+    Mutant(
+        name="Closing a sale leaves its next round open for a moment",
+        trap="ours",
+        path="operator_desk.py",
+        edits={
+            "rounds = [sale.round, *(each for each in later if each.ordinal > sale.round.ordinal)]": "rounds = [sale.round]"
+        },
+        caught_by="tests/api/test_repeating_operators.py::test_closing_a_sale_closes_the_next_round_in_the_same_moment[sqlite]",
+    ),
+    Mutant(
+        name="A currency may end with a line break",
+        trap="ours",
+        path="web/schemas.py",
+        edits={r'pattern=r"^[A-Z]{3}$(?!\n)"': r'pattern=r"^[A-Z]{3}$"'},
+        caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
+    ),
+)

@@ -1,0 +1,33 @@
+"""The list as it stands in docs/guarantees.md. `python -m tests.mutants.table` writes it there."""
+
+import re
+
+from tests.mutants import MUTANTS
+from tests.mutants.mutant import ROOT, without_parameters
+
+PAGE = ROOT / "docs" / "guarantees.md"
+_PLACE = re.compile(r"(<!-- mutants: made by .*?; begin -->\n)(.*?)(<!-- mutants: end -->)", re.DOTALL)
+
+
+def table() -> str:
+    rows = ["| no. | flaw | planted in | caught by |", "|---|---|---|---|"]
+    for mutant in MUTANTS:
+        tests = "<br>".join(map(_link, mutant.catchers))
+        rows.append(f"| {mutant.trap} | {mutant.name} | `{mutant.path}` | {tests} |")
+    return "\n".join(rows) + "\n"
+
+
+def _link(test: str) -> str:
+    path, _, name = without_parameters(test).partition("::")
+    return f"[{name}](../{path})"
+
+
+def written() -> str:
+    """What the page has."""
+    found = _PLACE.search(PAGE.read_text())
+    assert found, "the place of the table is gone"
+    return found[2]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(_PLACE.sub(lambda place: place[1] + table() + place[3], PAGE.read_text()))

@@ -1,0 +1,54 @@
+"""The list of flaws fits the code: each can be planted, and the test that must catch it is there. `make mutants` runs it."""
+
+from collections import Counter
+
+import pytest
+
+from tests.mutants import MUTANTS
+from tests.mutants.__main__ import objection_to
+from tests.mutants.mutant import ROOT, Mutant, Stale, defines
+
+
+def test_every_flaw_can_be_planted_and_has_its_catcher() -> None:
+    problems = []
+    for mutant in MUTANTS:
+        try:
+            if mutant.plant(ROOT) == (ROOT / mutant.file).read_text():
+                problems.append(f"{mutant.name}: changes nothing")
+        except Stale as error:
+            problems.append(f"{mutant.name}: {error}")
+        problems += [f"{mutant.name}: there is no {test}" for test in mutant.catchers if not defines(ROOT, test)]
+    assert problems == []
+    assert [name for name, count in Counter(mutant.name for mutant in MUTANTS).items() if count > 1] == []
+
+
+def test_a_list_that_does_not_fit_the_code_is_noticed() -> None:
+    flawed = Mutant(name="x", trap="F1", path="numbers.py", edits={"no such text": ""}, caught_by="tests/x.py::test_x")
+    with pytest.raises(Stale, match="0 times"):
+        flawed.plant(ROOT)
+    often = Mutant(name="x", trap="F1", path="numbers.py", edits={"return": ""}, caught_by="tests/x.py::test_x")
+    with pytest.raises(Stale, match="times, not once"):
+        often.plant(ROOT)
+    assert not defines(ROOT, "tests/mutants/test_list.py::test_that_is_not_there")
+    assert not defines(ROOT, "tests/no_such_file.py::test_x")
+
+
+@pytest.mark.parametrize(
+    ("code", "failures", "others", "objection"),
+    [
+        (1, ["AssertionError: assert 1 == 2"], [], ""),
+        (0, [], [], "nobody noticed"),
+        (0, [], ["skipped"], "could not be run"),  # a server that is not there catches nothing
+        (1, [], ["fixture failed"], "could not be run"),
+        (2, [], [], "could not be run"),  # a module that cannot be imported
+        (4, [], [], "could not be run"),  # no such test
+        (5, [], [], "could not be run"),
+        (None, [], [], "did not end"),
+        (1, ["NameError: name 'x' is not defined"], [], "no program"),
+        (1, ["GateUnavailable: The gate refuses: Error compiling script (new function)"], [], "no program"),
+    ],
+)
+def test_what_counts_as_caught(code: int | None, failures: list[str], others: list[str], objection: str) -> None:
+    told = objection_to(code, failures, others)
+    assert objection in told
+    assert bool(told) == bool(objection)

@@ -1,0 +1,218 @@
+"""The people of a run: they press, repeat when they hear nothing, pay, cancel, forget."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, TypeVar
+
+from seckill.domain import Claim, OrderState, RoundStatus, Sale, SaleChange
+from seckill.errors import SeckillError
+from seckill.numbers import OrderNumber
+from seckill.outcomes import Outcome
+from seckill.payment_ports import Capture
+from tests.simulation.checks import FOLLOWS
+from tests.simulation.processes import Killed
+from tests.simulation.roles import PROVIDER, ApiNode
+from tests.simulation.world import World
+
+T = TypeVar("T")
+
+# Not a decision: the same again may get one.
+UNDECIDED = {Outcome.NOT_READY, Outcome.UNKNOWN, Outcome.OVERLOADED, Outcome.NOT_STARTED, Outcome.PAUSED}
+PATIENCE_S = 1.5
+
+PAUSE = SaleChange(status=RoundStatus.PAUSED)
+RESUME = SaleChange(status=RoundStatus.OPEN)
+
+
+class Unheard(Exception):
+    """The answer did not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    public_id: str
+    sale: Sale
+
+
+class Person:
+    """Somebody at the other end of a bad line."""
+
+    def __init__(self, world: World, name: str, chance: Random) -> None:
+        self.world = world
+        self.name = name
+        self.chance = chance
+        self._seen: dict[OrderNumber, str] = {}
+        self._money = 0
+
+    async def ask(self, node: ApiNode, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Raises Unheard if the answer is lost or late. What was asked for may have been done."""
+        asking = asyncio.ensure_future(node.process.ask(work))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                answer = await asyncio.shield(asking)
+        except (Killed, TimeoutError, SeckillError):
+            # Who hangs up does not stop what was begun.
+            asking.add_done_callback(lambda done: done.cancelled() or done.exception())
+            raise Unheard from None
+        if self.world.storm and self.chance.random() < self.world.weather.cut_back:
+            raise Unheard
+        return answer
+
+    def node(self) -> ApiNode:
+        return self.chance.choice(self.world.nodes())
+
+    async def press(self, offer: Offer, quantity: int, key: str, tries: int) -> tuple[Outcome, OrderNumber | None]:
+        """With the same key until there is an answer. Without one, once."""
+        outcome = Outcome.UNKNOWN
+        for _ in range(tries if key else 1):
+            asked_s = self.world.now_s()
+            claim = Claim(self.name, quantity, key)
+            node = self.node()
+            short_way = self.chance.random() < 0.5
+            try:
+                found = await self.ask(node, partial(node.claim, offer.public_id, claim, short_way=short_way))
+            except Unheard:
+                found = None
+            if found is not None:
+                ref, answer = found
+                outcome = answer.outcome
+                self.world.counts[outcome] += 1
+                if outcome in (Outcome.ADMITTED, Outcome.REPEATED):
+                    number = answer.holdings[0].number
+                    self.world.checks.promised[int(number)] = ref
+                    return outcome, number
+                if outcome is Outcome.SOLD_OUT and not self.world.checks.may_say_sold_out(ref, quantity, asked_s):
+                    self.world.break_(f"F3: {self.name} is told that round {ref.id} is sold out")
+                if outcome not in UNDECIDED:
+                    return outcome, None
+            await asyncio.sleep(self.chance.uniform(0.05, 0.6))
+        return outcome, None
+
+    async def look(self, number: OrderNumber, wait_s: float) -> str | None:
+        """The state of the own order, None if it cannot be learnt now."""
+        node = self.node()
+        seen = self._seen.get(number, "queued")
+        try:
+            view = await self.ask(node, partial(node.look, self.name, number, seen, wait_s))
+        except Unheard:
+            return None
+        if view is None:
+            if seen != "queued":
+                self.world.break_(f"I18: {self.name} saw order {int(number)} as {seen}, and now it does not exist")
+            return None
+        self.see(number, view.state)
+        return view.state
+
+    def see(self, number: OrderNumber, state: str) -> None:
+        before = self._seen.get(number, "queued")
+        if state != before and not _may_follow(before, state):
+            self.world.break_(f"I18: {self.name} saw order {int(number)} go from {before} to {state}")
+        self._seen[number] = state
+
+    async def pay(self, number: OrderNumber, offer: Offer, quantity: int, tries: int) -> bool:
+        """The provider has the money, and says so until it is understood."""
+        self._money += 1
+        capture = Capture(
+            provider=PROVIDER,
+            ref=f"{self.name}-{self._money}",
+            amount_cents=offer.sale.price_cents * quantity,
+            currency=offer.sale.currency,
+        )
+        for _ in range(tries):
+            node = self.node()
+            try:
+                captured = await self.ask(node, partial(node.capture, number, capture))
+            except Unheard:
+                captured = None
+            if captured is not None and captured.order is not None:
+                self.world.counts[f"money {captured.fate}"] += 1
+                return captured.order.state is OrderState.PAID
+            await asyncio.sleep(self.chance.uniform(0.1, 0.5))
+        return False
+
+    async def press_pay(self, number: OrderNumber, offer: Offer, quantity: int) -> None:
+        """As with a provider that takes the buyer's word for it."""
+        capture = Capture(
+            provider=PROVIDER,
+            ref=f"*{int(number)}",
+            amount_cents=offer.sale.price_cents * quantity,
+            currency=offer.sale.currency,
+        )
+        node = self.node()
+        try:
+            changed = await self.ask(node, partial(node.pay, self.name, number, capture))
+        except Unheard:
+            return
+        if changed is not None:
+            self.see(number, changed.order.state)
+
+    async def cancel(self, number: OrderNumber) -> None:
+        node = self.node()
+        try:
+            changed = await self.ask(node, partial(node.cancel, self.name, number))
+        except Unheard:
+            return
+        if changed is not None:
+            self.see(number, changed.order.state)
+
+
+def _may_follow(before: str, state: str) -> bool:
+    return any(state == each or _may_follow(each, state) for each in FOLLOWS[before])
+
+
+async def shop(person: Person, offers: list[Offer]) -> None:
+    """One buyer while things go wrong."""
+    chance = person.chance
+    await asyncio.sleep(chance.uniform(0.0, 2.0))
+    for turn in range(chance.randint(1, 3)):
+        offer = chance.choice(offers)
+        quantity = chance.randint(1, offer.sale.round.limit_per_buyer)
+        key = f"{turn:x}" if chance.random() < 0.85 else ""
+        presses = [person.press(offer, quantity, key, 4) for _ in range(2 if chance.random() < 0.3 else 1)]
+        pressed = await asyncio.gather(*presses)
+        numbers = [number for _, number in pressed if number is not None]
+        if numbers:
+            await live_with(person, offer, quantity, chance.choice(numbers))
+        await asyncio.sleep(chance.uniform(0.0, 0.5))
+
+
+async def live_with(person: Person, offer: Offer, quantity: int, number: OrderNumber) -> None:
+    chance = person.chance
+    state = None
+    for _ in range(chance.randint(0, 3)):
+        state = await person.look(number, chance.uniform(0.1, 1.0))
+        if state not in (None, "queued"):
+            break
+    plan = chance.random()
+    if plan < 0.4 and offer.sale.price_cents:
+        if chance.random() < 0.3:
+            await asyncio.sleep(chance.uniform(0.5, 2.5))  # perhaps too late
+        if chance.random() < 0.2:
+            await person.press_pay(number, offer, quantity)
+        for _ in range(2 if chance.random() < 0.15 else 1):
+            await person.pay(number, offer, quantity, 5)
+    elif plan < 0.7:
+        await person.cancel(number)
+    for _ in range(chance.randint(0, 2)):
+        await person.look(number, chance.uniform(0.0, 0.5))
+
+
+async def operate(person: Person, offers: list[Offer]) -> None:
+    """An operator with nervous hands."""
+    chance = person.chance
+    for _ in range(chance.randint(0, 2)):
+        await asyncio.sleep(chance.uniform(0.3, 1.5))
+        change = chance.choice((SaleChange(add_units=chance.randint(1, 3)), PAUSE, RESUME))
+        await order_about(person, chance.choice(offers), change)
+
+
+async def order_about(person: Person, offer: Offer, change: SaleChange) -> bool:
+    node = person.node()
+    try:
+        await person.ask(node, partial(node.change, offer.sale, change))
+    except Unheard:
+        return False
+    return True

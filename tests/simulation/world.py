@@ -1,0 +1,224 @@
+"""One run: the stores, the processes, the weather, and everybody who looks."""
+
+import asyncio
+import contextvars
+import copy
+import hashlib
+import json
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from seckill.domain import Sale, SaleDraft
+from seckill.ledgers.sql import SqlLedger
+from seckill.memory_store import Contents, MemoryStore, Way
+from seckill.numbers import PublicIds
+from tests.simulation.checks import Broken, Checks
+from tests.simulation.database import DatabaseFile, SimulatedDatabase
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.processes import Process
+from tests.simulation.roles import KEY, LANES, ApiNode, Engine, KeeperRole, WorkerRole
+from tests.simulation.weather import STORM_S, Weather
+
+# A moment in 2030, so that nobody takes the machine's own time for it.
+BEGIN_MS = 1_900_000_000_000
+CALM_LAG_S = 0.002
+TRACE_KEPT = 4000
+ROLES: dict[str, type[Engine]] = {"a": ApiNode, "w": WorkerRole, "k": KeeperRole}
+
+
+class World:
+    def __init__(self, loop: VirtualLoop, chance: Random, weather: Weather, folder: Path) -> None:
+        self.loop = loop
+        self.chance = chance
+        self.weather = weather
+        self.storm = True
+        self.over = False
+        self.broken: asyncio.Future[None] = loop.create_future()
+        self.counts: Counter[str] = Counter()
+        self.trace: deque[str] = deque(maxlen=TRACE_KEPT)
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.refunded: dict[int, int] = {}
+        self.store = MemoryStore(self.now_ms)
+        self.file = DatabaseFile(folder, self)
+        self.ledger = SqlLedger(SimulatedDatabase())
+        self.checks = Checks(self.store, self.file.take(writes=False))
+        self.processes: list[Process] = []
+        self.roles: dict[str, Engine] = {}
+        self._payloads: list[tuple[int, bytes]] = []
+        self._outside = contextvars.copy_context()
+
+    # Time
+
+    def now_s(self) -> float:
+        return self.loop.time()
+
+    def now_ms(self) -> int:
+        return BEGIN_MS + int(self.loop.time() * 1000)
+
+    def db_now_ms(self) -> int:
+        return self.now_ms() + self.weather.clocks_differ_ms
+
+    def later(self, after_s: float, what: Callable[..., object], *args: Any) -> None:
+        """Not in the name of the process that happens to run."""
+        self.loop.call_later(after_s, what, *args, context=self._outside)
+
+    # Processes
+
+    def start(self, name: str) -> None:
+        if self.over:
+            return
+        self.counts["starts"] += 1
+        process = Process(f"{name}.{self.counts[name]}", self.file)
+        self.counts[name] += 1
+        self.processes.append(process)
+        kind = ROLES[name[0]]
+        role = process.start_in(lambda: kind(self, process))
+        self.roles[name] = role
+        process.start(role.run()).add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not self.over:
+            self.break_(f"a process has ended by itself: {task!r}")
+
+    def kill(self, process: Process) -> None:
+        self.note("kill", process.name)
+        self.counts["kills"] += 1
+        process.kill()
+        # The next one begins where this one ended: with nothing but the stores.
+        self.later(self.chance.uniform(0.05, 1.0), self.start, process.name.split(".")[0])
+
+    def halt(self, process: Process) -> None:
+        self.note("stop", process.name)
+        self.counts["stops"] += 1
+        process.stop()
+        self.later(self.chance.uniform(0.1, 2.5), self.go_on, process)
+
+    def go_on(self, process: Process) -> None:
+        if not process.is_dead:
+            self.note("go on", process.name)
+            self.loop.put_back(process.go_on())
+
+    def nodes(self) -> list[ApiNode]:
+        return [role for role in self.roles.values() if isinstance(role, ApiNode)]
+
+    # What happens on the way to a store
+
+    async def to_store(self, process: Process, what: str, way: Way) -> None:
+        if way is Way.BACK:
+            self._look_at_gate()
+        await self._cross(process, what, way, self.weather.gate_away)
+
+    async def to_database(self, process: Process, what: str, way: Way) -> None:
+        await self._cross(process, what[:60], way, self.weather.database_away)
+
+    async def _cross(self, process: Process, what: str, way: Way, away: Any) -> None:
+        if self.over:
+            raise ConnectionError("it is over")
+        self.note(process.name, what, way)
+        if not self.storm:
+            await asyncio.sleep(self.chance.random() * CALM_LAG_S)
+            return
+        weather = self.weather
+        drawn = self.chance.random()
+        if drawn < weather.kill:
+            self.kill(process)
+            await self.loop.create_future()
+        drawn -= weather.kill
+        if 0 <= drawn < weather.stop:
+            self.halt(process)
+        await asyncio.sleep(self._delay())
+        cut = weather.cut_there if way is Way.THERE else weather.cut_back
+        if (away is not None and away.covers(self.now_s())) or self.chance.random() < cut:
+            self.counts["cuts"] += 1
+            self.note("cut", process.name)
+            raise ConnectionError("cut")
+
+    def _delay(self) -> float:
+        stalls = self.chance.random() < self.weather.stall
+        return self.chance.random() * (self.weather.stall_s if stalls else self.weather.lag_s)
+
+    # The gate's own troubles
+
+    def arrange(self) -> None:
+        weather = self.weather
+        if weather.gate_empties_s is not None:
+            self.later(weather.gate_empties_s, self._lose, Contents)
+        if weather.gate_goes_back_s is not None:
+            then_s, now_s = weather.gate_goes_back_s
+            self.later(max(0.0, then_s), self._remember, now_s - then_s)
+        for _ in range(weather.doubles):
+            self.later(self.chance.uniform(0.5, STORM_S), self._deliver_again)
+        for _ in range(weather.poison):
+            self.later(self.chance.uniform(0.5, STORM_S), self._poison)
+
+    def _remember(self, for_s: float) -> None:
+        then = copy.deepcopy(self.store.contents)
+        self.later(for_s, self._lose, lambda: then)
+
+    def _lose(self, contents: Callable[[], Contents]) -> None:
+        self._look_at_gate()
+        with self.checks.losing(self.now_s()):
+            self.store.contents = contents()
+        self.counts["losses"] += 1
+        self.note("gate", f"forgets, wounded {sorted(ref.id for ref in self.checks.wounded)}")
+
+    def _deliver_again(self) -> None:
+        if self._payloads:
+            lane, payload = self.chance.choice(self._payloads)
+            self.store.add_entries(lane, [payload])
+            self.counts["doubles"] += 1
+
+    def _poison(self) -> None:
+        """Of a round that exists, for an order that does not; or not even that."""
+        lane = self.chance.randrange(LANES)
+        number = {"seconds": BEGIN_MS // 1000 - 1_577_836_800, "counter": (1 << 24) - 1 - self.counts["poison"]}
+        entry = {"v": 2, "round": 1, "epoch": 1, "lane": lane, "at_ms": BEGIN_MS, "quantity": 1, "slot": 1}
+        text = json.dumps(entry | number | {"user": "nobody", "request": ""})
+        self.store.add_entries(lane, [self.chance.choice((b"\xff{", text.encode()))])
+        self.counts["poison"] += 1
+
+    # Looking
+
+    def note(self, *what: str) -> None:
+        line = f"{self.loop.time():.6f} {' '.join(what)}"
+        self.digest.update(line.encode())
+        self.trace.append(line)
+
+    def _look_at_gate(self) -> None:
+        for number, lane in self.store.contents.lanes.items():
+            for entry_id in lane.new:
+                known = (number, lane.entries.get(entry_id, b""))
+                if known[1] and known not in self._payloads:
+                    self._payloads.append(known)
+        self.check(lambda: self.checks.after_gate(self.now_ms(), self.now_s()))
+
+    def committed(self, process: Process) -> None:
+        self.check(self.checks.after_commit)
+
+    def check(self, what: Callable[[], None]) -> None:
+        if not self.over and not self.broken.done():
+            try:
+                what()
+            except Broken as error:
+                self.break_(str(error))
+
+    def break_(self, what: str) -> None:
+        if not self.broken.done():
+            self.note("broken:", what)
+            self.broken.set_exception(Broken(what))
+
+    # Before it begins
+
+    async def announce(self, drafts: list[SaleDraft]) -> list[tuple[str, Sale]]:
+        operator = Process("operator", self.file)
+        self.processes.append(operator)
+        ids = PublicIds(KEY, "sale")
+        ledger = operator.start_in(lambda: ApiNode(self, operator)).ledger
+        made = [
+            await operator.ask(partial(ledger.create_sale, draft, lane % LANES)) for lane, draft in enumerate(drafts)
+        ]
+        return [(ids.encode(sale.id), sale) for sale in made]
