@@ -17,6 +17,7 @@ import jwt
 import msgspec
 import uvicorn
 import uvloop
+from redis.asyncio import BlockingConnectionPool, Redis
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -29,6 +30,8 @@ from seckill.web.guard import GuardedProtocol
 
 # Of the extra `bench`. Without it the plain service is made of what FastAPI is made of: faster, and our ratio smaller.
 HAS_FASTAPI = find_spec("fastapi") is not None
+
+CONNECTIONS = 64
 
 SERVERS = "BENCH_SERVERS"
 SECRET = "BENCH_SECRET"  # noqa: S105 (its name)
@@ -75,6 +78,12 @@ async def main(what: str, fd: int) -> None:
     if what == "plain":
         servers = msgspec.json.decode(os.environ[SERVERS], type=Servers)
         strategy = AsyncStream(servers, Moments())
+        # A pool as a careful shop would have it. With the library's own, the first rush opens hundreds of connections
+        # at once, many of which fail, and the figure would say nothing else.
+        pool = BlockingConnectionPool.from_url(
+            servers.redis_url, decode_responses=True, protocol=2, max_connections=CONNECTIONS, timeout=None
+        )
+        strategy.redis = Redis.from_pool(pool)
         await strategy.open("shop")
         config = uvicorn.Config(plain(strategy, os.environ[SECRET]), http="httptools", **options)
     else:
