@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+import msgspec
+
 from seckill.domain import (
     Admission,
     Answer,
@@ -188,8 +190,7 @@ class Gate(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One queue entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
 
     lane: int
