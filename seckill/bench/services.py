@@ -1,8 +1,9 @@
 """What the engine is measured against: `python -m seckill.bench.services ceiling|plain FD`.
 
-ceiling  the same HTTP server with a handler that does nothing but answer
-plain    the last step of the tutorials as a plain web service: one script call a request, one entry an order. Its
-         consumer is that of async-stream: one entry a time, one transaction an order
+ceiling  the engine's HTTP server, with its limits, and a handler that does nothing but answer
+plain    the last step of the tutorials as a plain FastAPI service, run as they run it: the token decoded with PyJWT,
+         one script call a request, one entry an order. Its consumer is that of async-stream: one entry a time, one
+         transaction an order
 """
 
 import os
@@ -12,9 +13,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import jwt
 import msgspec
 import uvicorn
 import uvloop
+from redis.asyncio import BlockingConnectionPool, Redis
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,16 +26,20 @@ from starlette.routing import Route
 from seckill.compare.moments import Moments
 from seckill.compare.strategies.async_stream import AsyncStream
 from seckill.compare.strategy import Servers
+from seckill.web.guard import GuardedProtocol
 
-# Without it the plain service is made of what FastAPI is made of: faster, so that our ratio is smaller.
-FastAPI: Any = import_module("fastapi").FastAPI if find_spec("fastapi") else None
+# Of the extra `bench`. Without it the plain service is made of what FastAPI is made of: faster, and our ratio smaller.
+HAS_FASTAPI = find_spec("fastapi") is not None
+
+CONNECTIONS = 64
 
 SERVERS = "BENCH_SERVERS"
+SECRET = "BENCH_SECRET"  # noqa: S105 (its name)
 ANSWER = b'{"order_id":"0000000000000","state":"queued","sale_id":"0000000000000","round":"1","quantity":1}'
 
 
 def framework() -> str:
-    return "Starlette (FastAPI is not installed)" if FastAPI is None else "FastAPI"
+    return "FastAPI" if HAS_FASTAPI else "Starlette (FastAPI is not installed)"
 
 
 async def ceiling(scope: Any, receive: Any, send: Any) -> None:
@@ -42,30 +49,45 @@ async def ceiling(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": ANSWER})
 
 
-def plain(strategy: AsyncStream) -> Any:
-    async def buy(buyer: int) -> dict[str, Any]:
-        order = await strategy.buy(buyer)
+def plain(strategy: AsyncStream, secret: str) -> Any:
+    async def buy(token: str) -> dict[str, Any]:
+        claims = jwt.decode(token, secret, algorithms=["HS256"])
+        order = await strategy.buy(int(claims["sub"].removeprefix("buyer-")))
         return {"success": order is not None, "order_id": str(order)}
 
-    if FastAPI is not None:
-        app = FastAPI()
-        app.post("/orders")(buy)
+    if HAS_FASTAPI:
+        fastapi, security = import_module("fastapi"), import_module("fastapi.security")
+
+        signed_in_with = fastapi.Depends(security.HTTPBearer())
+
+        async def press(signed_in: Any = signed_in_with) -> Any:
+            return await buy(signed_in.credentials)
+
+        app = fastapi.FastAPI()
+        app.post("/orders")(press)
         return app
 
     async def endpoint(request: Request) -> Response:
-        return JSONResponse(await buy(int(request.query_params["buyer"])))
+        return JSONResponse(await buy(request.headers["authorization"].removeprefix("Bearer ")))
 
     return Starlette(routes=[Route("/orders", endpoint, methods=["POST"])])
 
 
 async def main(what: str, fd: int) -> None:
-    app: Any = ceiling
+    options: dict[str, Any] = {"lifespan": "off", "log_config": None, "access_log": False}
     if what == "plain":
         servers = msgspec.json.decode(os.environ[SERVERS], type=Servers)
         strategy = AsyncStream(servers, Moments())
+        # A pool as a careful shop would have it. With the library's own, the first rush opens hundreds of connections
+        # at once, many of which fail, and the figure would say nothing else.
+        pool = BlockingConnectionPool.from_url(
+            servers.redis_url, decode_responses=True, protocol=2, max_connections=CONNECTIONS, timeout=None
+        )
+        strategy.redis = Redis.from_pool(pool)
         await strategy.open("shop")
-        app = plain(strategy)
-    config = uvicorn.Config(app, http="httptools", lifespan="off", log_config=None, access_log=False)
+        config = uvicorn.Config(plain(strategy, os.environ[SECRET]), http="httptools", **options)
+    else:
+        config = uvicorn.Config(ceiling, http=GuardedProtocol, server_header=False, **options)
     await uvicorn.Server(config).serve(sockets=[socket.socket(fileno=fd)])
 
 

@@ -148,6 +148,30 @@ async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
     assert await keeper.look_for_losses() == []
 
 
+async def test_a_gate_that_went_back_behind_a_release_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It counts as many admissions as before, but would keep a unit for ever that has come back."""
+    sale = await node.create(units=1)
+    (found,) = await engine.ledger.sales()
+    order = (await node.buy(sale, "ann")).json()
+    await node.work()
+    client: Any = connect(redis_url)
+    old = {key: await client.dump(key) for key in (keys.round_(found.round.ref), keys.buyers(found.round.ref))}
+    await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer("ann"))
+    assert await keeper.look_for_losses() == [], "decided, and not relayed yet"
+    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    assert await keeper.look_for_losses() == []
+    for key, value in old.items():
+        await client.restore(key, 0, value, replace=True)
+    await client.aclose()
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "bob")).status_code == 202
+    assert await keeper.look_for_losses() == []
+
+
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
     """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
     sale = await node.create(units=2)

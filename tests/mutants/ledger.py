@@ -1,6 +1,6 @@
 """Flaws of the ledger: its tables, how orders are written, and how they end."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import SIMULATION, Mutant
 
 TABLES = "ledgers/migrations/versions/r0001_first.py"
 RECORDING = "ledgers/recording.py"
@@ -69,6 +69,7 @@ MUTANTS = (
         path=RECORDING,
         edits={"if taken.rowcount != 1:": "if taken.rowcount > 1:"},
         caught_by="tests/ledgers/test_races.py::test_f25_f26_200_orders_for_100_units_sell_exactly_100[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="Orders of a void epoch are written",
@@ -127,6 +128,7 @@ MUTANTS = (
         path=ENDINGS,
         edits={'"numbers"), orders.c.state == OrderState.UNPAID)': '"numbers"), orders.c.state != to)'},
         caught_by="tests/ledgers/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="An order ends and its release is not decided with it",
@@ -134,6 +136,7 @@ MUTANTS = (
         path=ENDINGS,
         edits={'        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': ""},
         caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="The release is committed before the order's end",
@@ -158,6 +161,7 @@ MUTANTS = (
         path=ENDINGS,
         edits={"sold=rounds.c.sold - bindparam": "sold=rounds.c.sold - 0 * bindparam"},
         caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="Orders expire by the application's clock",

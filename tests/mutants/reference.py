@@ -100,7 +100,7 @@ MUTANTS = (
         edits={
             "            if held is not None:\n                found": "            if held is not None and held.revision < 0:\n                found"
         },
-        caught_by=SIMULATION,
+        caught_by="tests/gates/test_rounds.py::test_a_second_opening_changes_nothing[memory]",
     ),
     Mutant(
         name="In memory, nobody takes over what a dead worker had",
