@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 
 from redis import exceptions
 
 from seckill.errors import StartError
 from seckill.gates.clients import Server, Servers
 from seckill.gates.cluster import SLOTS, ClusterServers
-from seckill.gates.connections import Line, execute
+from seckill.gates.connections import Line
 from seckill.gates.rights import check_rights
 
 # Nobody waits for the answer but the one who starts it.
@@ -54,7 +53,7 @@ async def _look_at(server: Server) -> tuple[dict[str, str], dict[str, str]]:
         line = Line(connection, server)
         names = ("appendfsync", "min-replicas-to-write")
         info, *settings = await line.send([("INFO", "everything"), *(("CONFIG", "GET", name) for name in names)])
-        await check_rights(partial(execute, line))
+        await check_rights(line.send)
     except BaseException:
         await connection.disconnect(nowait=True)
         raise
