@@ -91,4 +91,5 @@ async def measure(stack: Stack, folder: Path, chosen: argparse.Namespace) -> Non
     print("CPU          " + ", ".join(f"{role} {us:.0f} µs" for role, us in cpu_us.items()) + " for each claim")
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

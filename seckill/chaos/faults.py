@@ -174,7 +174,7 @@ class Injector:
         server = self._place.servers[fault.target]
         assert server.folder is not None
         running = bool(server.pids())
-        taken = disks.fill(server.folder)
+        taken = await asyncio.to_thread(disks.fill, server.folder)
         try:
             await asyncio.sleep(fault.lasts_s)
             full = disks.is_full(server.folder)

@@ -30,7 +30,7 @@ from seckill.web.auth import mint_buyer_token
 EACH = 2  # processes of each role
 CLAIM_IDLE_S = 1.0
 # Room for ten minutes, and small enough to be filled in a moment.
-DISK_MIB = {"gate": 192, "ledger": 448}
+DISK_MIB = {"gate": 160, "ledger": 320}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

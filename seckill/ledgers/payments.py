@@ -50,10 +50,10 @@ class SqlPayments:
                 return Captured(Fate.UNKNOWN_ORDER, None)
             if (capture.amount_cents, capture.currency) != (order.price_cents, order.currency):
                 return Captured(Fate.WRONG_AMOUNT, order)
-            noted = await connection.execute(self._note, _parameters(number, capture, lease_s))
-            payment_id = noted.scalar_one_or_none()
-            if payment_id is None:
+            noted = await self._note.run(connection, _parameters(number, capture, lease_s))
+            if not noted:
                 return await self._known(connection, order, capture)
+            payment_id = noted[0].id
             fate = await self._decide(connection, payment_id, int(number), capture.provider)
             reached("ledger.capture.inside")
             return Captured(fate, await _order(connection, int(number)), payment_id, new=True)

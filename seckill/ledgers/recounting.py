@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import and_, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Counted, OrderState
@@ -49,8 +49,8 @@ async def recount(connection: AsyncConnection, round_id: int) -> bool:
     # read, all that is read is in the counters, and whatever comes later adds itself.
     locked = select(rounds.c.sold, rounds.c.written).where(rounds.c.id == round_id).with_for_update()
     counted = (await connection.execute(locked)).one()
-    units = func.coalesce(func.sum(orders.c.quantity).filter(orders.c.state.in_(_LIVE)), 0)
-    written = func.coalesce(func.sum(orders.c.quantity).filter(~_BURIED), 0)
+    units = func.coalesce(func.sum(case((orders.c.state.in_(_LIVE), orders.c.quantity))), 0)
+    written = func.coalesce(func.sum(case((~_BURIED, orders.c.quantity))), 0)
     found = (await connection.execute(select(units, written).where(orders.c.round_id == round_id))).one()
     sold_units, written_units = (int(value) for value in found)
     if (sold_units, written_units) == tuple(counted):

@@ -318,7 +318,7 @@ class SqlLedger:
         if key is None:
             made = select(literal(ID_KEY).label("name"), literal(secrets.token_hex(_ID_KEY_BYTES)).label("value"))
             async with self._writing() as connection:
-                await connection.execute(self.database.insert_missing(meta, ["name"], made, returning=["name"]))
+                await self.database.insert_missing(meta, ["name"], made, returning=["name"]).run(connection, {})
             key = await self._read_id_key()
         return bytes.fromhex(str(key))
 

@@ -51,6 +51,10 @@ LEFT_OUT = (".git", ".venv", "__pycache__", "*_cache", "*.egg-info", "node_modul
 WITHIN_S = 300
 # A test that is red for one of these has met a flaw that is no program, not one that it was written to find.
 NO_PROGRAM = ("NameError", "SyntaxError", "ImportError", "AttributeError", "TypeError", "UnboundLocalError")
+# Red because the machine had too much to do. It is tried again.
+NO_TIME = ("Timeout connecting to server", "did not answer within", "could not be started")
+TOO_BUSY = "the machine was too busy"
+TRIES = 3
 NO_SCRIPT = ("compiling script", "Script attempted to access", "attempt to call", "attempt to index")
 
 
@@ -144,8 +148,12 @@ def judge(tree: Tree, mutant: Mutant, catchers: Sequence[str]) -> Verdict:
     try:
         reasons = []
         for test in catchers:
-            code, failures, others = tree.run(["-x", test], WITHIN_S)
-            if objection := objection_to(code, failures, others):
+            for _ in range(TRIES):
+                code, failures, others = tree.run(["-x", test], WITHIN_S)
+                objection = objection_to(code, failures, others)
+                if objection != TOO_BUSY:
+                    break
+            if objection:
                 return Verdict(False, f"{test}: {objection}", time.monotonic() - began_s)
             reasons.append(failures[0].splitlines()[0][:100])
     finally:
@@ -162,6 +170,8 @@ def objection_to(code: int | None, failures: list[str], others: list[str]) -> st
     if code != 1 or not failures:
         return f"the test could not be run: exit code {code}, {' '.join(others).strip()[:200]}"
     told = failures[0]
+    if any(words in told for words in NO_TIME):
+        return TOO_BUSY
     if told.startswith(NO_PROGRAM) or any(words in told for words in NO_SCRIPT):
         return f"the flaw is no program: {told.splitlines()[0][:200]}"
     return ""

@@ -149,7 +149,7 @@ MUTANTS = (
         name="An order that is over keeps its slot",
         trap="F66",
         path=ENDINGS,
-        edits={".values(active_slot=null(), closed_ms": ".values(closed_ms"},
+        edits={"null(), ": "orders.c.active_slot, "},
         caught_by="tests/ledgers/test_endings.py::test_the_slot_is_free_again[sqlite]",
     ),
     Mutant(
@@ -174,9 +174,8 @@ MUTANTS = (
         trap="F64",
         path=LETTERS,
         edits={
-            "        if row is None:\n            return await _state_of(connection, admission)\n": "        if row is None:\n"
-            '            await connection.execute(_decided(), {"order": int(admission.number), '
-            '"of_round": admission.round_id, "at_ms": 1})\n'
+            "            return await _state_of(connection, admission)\n": "            await connection.execute("
+            '_decided(), {"order": int(admission.number), "of_round": admission.round_id, "at_ms": 1})\n'
             "            return await _state_of(connection, admission)\n"
         },
         caught_by="tests/ledgers/test_letters.py::test_a_commit_that_was_quicker_is_not_failed[sqlite]",
