@@ -42,7 +42,7 @@ async def test_what_a_dead_worker_had_in_hand_is_written_by_another(cluster: Loc
         finally:
             await dead.close()
         counted = await shop.engine.ledger.counted([ref.id for ref in refs])
-        assert {id_: found.written for id_, found in counted.items()} == {ref.id: 20 for ref in refs}
+        assert {round_id: units.written for round_id, units in counted.items()} == {ref.id: 20 for ref in refs}
         assert await shop.broken() == {}
 
 
