@@ -42,8 +42,8 @@ class Offer:
     wanted: bool = False  # is sold out in the end
 
 
-# Sizes are for a minute, and grow with the run. What is left unpaid in the first one is not to expire while the books are
-# read.
+# Sizes are for a minute, and grow with the run. What is left unpaid in the first one must not expire while the books
+# are read.
 OFFERS = (
     Offer(
         "always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=86_400, weight=5, pays=0.5, cancels=0.2
