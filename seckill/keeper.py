@@ -15,7 +15,7 @@ from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.moving import Moving
 from seckill.payments import Payments
-from seckill.ports import Gate, Ledger, Pulse, Transport
+from seckill.ports import Gate, Ledger, Transport
 from seckill.rebuilding import Rebuilder
 from seckill.repetition import Repetition
 from seckill.retirement import Retirement
@@ -119,7 +119,7 @@ class Keeper:
             released = pulse.available - (round_.total - pulse.admitted)
             if pulse.epoch != round_.epoch or pulse.admitted < least.admitted or released < least.released:
                 suspects[round_.id] = round_
-        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, pulses, counted))]
+        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
         lost += await self._missed_by_releases()
         for round_ in lost:
             if round_.id not in self._lost:
@@ -128,13 +128,15 @@ class Keeper:
         ROUNDS_MISSING.set(len(lost))
         return lost
 
-    async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], counted: Mapping[int, Counted]) -> Round | None:
-        """By the ledger's newest word: what we know by heart may be older than the gate's."""
+    async def _confirm(self, known: Round, counted: Mapping[int, Counted]) -> Round | None:
+        """By the newest word of the ledger, and then of the gate: what we know by heart may be older than the gate's,
+        and another keeper may have rebuilt the round since we looked. To rebuild it once more would void what was sold
+        meanwhile."""
         sale = await self._ledger.sale(known.sale_id, known.id)
         if sale is None or self._is_new(sale.round) or sale.round.retired_ms is not None:
             return None
         self._catalogue.put(sale)
-        pulse = pulses.get(sale.round.id)
+        _, (pulse,) = await self._gate.pulses([sale.round.ref])
         if pulse is None or pulse.epoch != sale.round.epoch:
             return sale.round
         least = counted.get(sale.round.id, NOTHING)
