@@ -36,7 +36,7 @@ class Settings:
     database_url: str = field(
         default="",
         metadata=_about(
-            kinds.url("sqlite", "postgresql", "postgres"),
+            kinds.url("sqlite", "postgresql", "postgres", "mysql", "mariadb"),
             "Where the ledger is; when empty, `seckill up` keeps it in SQLite in the data folder.",
         ),
     )

@@ -21,6 +21,7 @@ from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
 from seckill.share_ports import Carried, ShareGate
 from seckill.shares import deal, even_out, on_the_way, units_left, went_back
+from seckill.telemetry import UNITS_MOVED
 
 PREPARING = "preparing"
 # How often a share tries to get what a claim needs, while there is enough of it somewhere. Units can only escape a try
@@ -85,8 +86,8 @@ class SharedGate:
         epoch = shares[lane].epoch
         missing = wanted - shares[lane].available
         for origin, to, sent in on_the_way(shares):
-            came = await self._gate.take(_share(ref, to), epoch, origin, sent)
-            missing -= (came or 0) if to == lane else 0
+            came = await self._take(ref, to, epoch, origin, sent)
+            missing -= came if to == lane else 0
         others = sorted((other for other in shares if other != lane), key=lambda other: -shares[other].available)
         for other in others:
             donor = shares[other]
@@ -97,8 +98,13 @@ class SharedGate:
             sent_now = await self._gate.give(_share(ref, other), epoch, lane, donor.sent.get(lane, 0), units)
             reached("lanes.give.after")
             if sent_now:
-                missing -= await self._gate.take(_share(ref, lane), epoch, other, sent_now) or 0
+                missing -= await self._take(ref, lane, epoch, other, sent_now)
                 reached("lanes.take.after")
+
+    async def _take(self, ref: RoundRef, lane: int, epoch: int, origin: int, sent: int) -> int:
+        came = await self._gate.take(_share(ref, lane), epoch, origin, sent) or 0
+        UNITS_MOVED.inc(came)
+        return came
 
     async def _open_shares(self, ref: RoundRef) -> Shares:
         shares = await self._read(ref)
@@ -156,7 +162,8 @@ class SharedGate:
             await self._gate.fence(share)
 
     async def begin_rebuild(self, round_: Round, token: str) -> bool:
-        self._filled[round_.id] = token, {lane: Counter() for lane in round_.every_lane}
+        if round_.lanes > 1:
+            self._filled[round_.id] = token, {lane: Counter() for lane in round_.every_lane}
         return all([await self._gate.begin_rebuild(share, token) for share in _shares(round_)])
 
     async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
@@ -197,6 +204,7 @@ class SharedGate:
             if finished_ms is None:
                 return None
             opened_ms = finished_ms
+        del self._filled[ref.id]
         return opened_ms
 
     async def forget(self, ref: RoundRef) -> None:

@@ -22,6 +22,7 @@ RELAYED = Counter("seckill_relayed", "Stream entries given to the broker, by its
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
+UNITS_MOVED = Counter("seckill_units_moved", "Units that a lane got from another because it had too few")
 DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
 CAPTURES = Counter("seckill_captures", "Notices of taken money, by what became of them", ["fate"])
 LATE_PAYMENTS = Counter("seckill_late_payments", "Late payments that were decided, by how", ["result"])

@@ -7,6 +7,7 @@ pytest_plugins = [
     "tests.fixtures.backends",
     "tests.fixtures.cluster",
     "tests.fixtures.postgres",
+    "tests.fixtures.mariadb",
     "tests.fixtures.cutting",
     "tests.fixtures.rabbitmq",
 ]

@@ -97,7 +97,7 @@ def test_empty_counts_as_not_set() -> None:
         ("log_level", "loud"),
         ("redis_url", "localhost:6379"),
         ("redis_url", "http://valkey"),
-        ("database_url", "mysql://db/shop"),
+        ("database_url", "oracle://db/shop"),
         ("broker_url", "kafka://mq"),
     ],
 )

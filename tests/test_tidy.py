@@ -53,7 +53,7 @@ LAYERS = [
     {"memory_store"},
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
     {"wiring", "watchdog", "repairing"},
-    {"web", "reports"},
+    {"web", "reports", "doctor"},
     {"compare", "bench", "chaos"},
     {"cli"},
     {"__main__"},

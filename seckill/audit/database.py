@@ -1,12 +1,14 @@
 """Reading a ledger's database: connections that cannot write, and snapshots."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import asyncpg
+import pymysql
 from sqlalchemy import (
     ARRAY,
     URL,
@@ -38,6 +40,12 @@ CONNECTIONS = 2
 
 _SQLITE_NOW_MS = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER))"
 _POSTGRES_NOW_MS = "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"
+_MYSQL_NOW_MS = "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
+# The driver's own errors come from where a connection is given back: the library wraps those of statements only.
+_AWAY = (DBAPIError, pymysql.MySQLError, OSError, TimeoutError)
+_NOW_MS = {"sqlite": _SQLITE_NOW_MS, "postgresql": _POSTGRES_NOW_MS, "mysql": _MYSQL_NOW_MS}
+_FAMILIES = {"postgres": "postgresql", "mariadb": "mysql"}  # other names of the same
+
 _POSTGRES_SETTINGS = {
     "application_name": "seckill audit",
     "default_transaction_read_only": "on",
@@ -56,18 +64,19 @@ class ReadOnlyDatabase:
         except (ArgumentError, ValueError):
             raise StartError("The database address cannot be read: set SECKILL_DATABASE_URL.") from None
         family = parsed.drivername.partition("+")[0]
+        self._family = family = _FAMILIES.get(family, family)
         if family == "sqlite":
             self._engine = _sqlite(parsed)
-        elif family in ("postgres", "postgresql"):
+        elif family == "postgresql":
             self._engine = _postgres(parsed)
+        elif family == "mysql":
+            self._engine = _mysql(parsed)
         else:
             raise StartError(f"There is no audit of {family} databases.")
-        now_ms = _SQLITE_NOW_MS if family == "sqlite" else _POSTGRES_NOW_MS
-        self.now_ms: ColumnElement[int] = literal_column(now_ms, BigInteger)
-        self._is_sqlite = family == "sqlite"
+        self.now_ms: ColumnElement[int] = literal_column(_NOW_MS[family], BigInteger)
         # For single statements, which are of one instant by themselves.
         self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        if self._is_sqlite:
+        if family == "sqlite":
             self._snapshots = self._engine.execution_options()
             event.listen(self._snapshots.sync_engine, "begin", _begin)
         else:
@@ -76,12 +85,14 @@ class ReadOnlyDatabase:
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         """True where the column is in the list of integers that `listed` has made of the parameter `name`. The
         statement's text is the same for any number of them."""
-        if self._is_sqlite:
+        if self._family == "mysql":
+            return column.in_(bindparam(name, type_=BigInteger, expanding=True))
+        if self._family == "sqlite":
             return column.in_(select(func.json_each(bindparam(name, type_=String)).table_valued("value").c.value))
         return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
 
     def listed(self, numbers: Sequence[int]) -> object:
-        return f"[{','.join(map(str, numbers))}]" if self._is_sqlite else list(numbers)
+        return f"[{','.join(map(str, numbers))}]" if self._family == "sqlite" else list(numbers)
 
     async def rows(self, statement: AnySelect, parameters: dict[str, object] | None = None) -> list[AnyRow]:
         async with self._translated(), self._plain.connect() as connection:
@@ -97,7 +108,7 @@ class ReadOnlyDatabase:
         try:
             async with asyncio.timeout(WITHIN_S):
                 yield
-        except (DBAPIError, OSError, TimeoutError) as error:
+        except _AWAY as error:
             told = error.orig if isinstance(error, DBAPIError) else error
             said = (str(told) or type(told).__name__).splitlines()[0]
             raise LedgerUnavailable(f"The ledger does not answer ({said}).") from error
@@ -129,6 +140,33 @@ def _only_read(connection: Any, _: object) -> None:
 
 def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
+
+
+def _mysql(url: URL) -> AsyncEngine:
+    options: dict[str, Any] = {"connect_timeout": 5, "charset": "utf8mb4"}
+    if path := url.query.get("unix_socket"):
+        options["unix_socket"] = path
+    authority = url.query.get("ssl_ca")
+    if url.query.get("ssl") == "true" or authority:
+        options["ssl"] = ssl.create_default_context(cafile=None if authority is None else str(authority))
+    engine = create_async_engine(
+        URL.create("mysql+aiomysql", url.username, url.password, url.host, url.port, url.database),
+        connect_args=options,
+        isolation_level="REPEATABLE READ",  # whose transactions see the instant of their first statement
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_pre_ping=True,
+        hide_parameters=True,
+    )
+    event.listen(engine.sync_engine, "connect", _only_read_mysql)
+    return engine
+
+
+def _only_read_mysql(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("SET SESSION time_zone = '+00:00'")
+    cursor.execute("SET SESSION TRANSACTION READ ONLY")
+    cursor.close()
 
 
 def _postgres(url: URL) -> AsyncEngine:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from redis import exceptions
 
-from seckill.audit.gate_client import open_client
+from seckill.audit.gate_client import close_client, open_client
 from seckill.errors import GateUnavailable
 from seckill.gates import keys
 
@@ -203,7 +203,7 @@ class GateReader:
             after = f"({found[-1][0].decode()}"
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await close_client(self._client)
 
 
 def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:

@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from seckill.errors import StartError
@@ -27,6 +27,13 @@ def open_client(url: str) -> Any:
         return Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], **_TIMEOUTS)
     except ValueError as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error
+
+
+async def close_client(client: Any) -> None:
+    await client.aclose()
+    if isinstance(client.connection_pool if isinstance(client, Redis) else None, SentinelConnectionPool):
+        for sentinel in client.connection_pool.sentinel_manager.sentinels:  # which the library leaves open
+            await sentinel.aclose()
 
 
 def _cluster(url: str) -> RedisCluster:

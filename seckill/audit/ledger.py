@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, exists, func, or_, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, case, exists, func, or_, select, tuple_
 
 from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
 from seckill.ledgers.tables import (
@@ -249,8 +249,8 @@ class LedgerReader:
         units = (
             select(
                 orders.c.round_id,
-                func.sum(orders.c.quantity).filter(orders.c.state.in_(LIVE)).label("live"),
-                func.sum(orders.c.quantity).filter(~_buried()).label("written"),
+                func.sum(case((orders.c.state.in_(LIVE), orders.c.quantity))).label("live"),
+                func.sum(case((~_buried(), orders.c.quantity))).label("written"),
             )
             .where(orders.c.round_id.in_(ids))
             .group_by(orders.c.round_id)

@@ -4,6 +4,7 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from seckill import __version__
@@ -39,40 +40,13 @@ def document(
         "answers": dict(told.codes.most_common()),
         "audits": dict(Counter(str(sight.verdict) for sight in evidence.sights)),
         "starts": dict(starts),
-        "checks": [
-            {
-                "name": check.name,
-                "verdict": str(check.verdict),
-                "count": check.count,
-                "says": check.says,
-                "named": list(check.named),
-            }
-            for check in judgement.checks
-        ],
-        "recoveries": [
-            {
-                "what": recovery.what,
-                "at_s": round(recovery.at_s, 2),
-                "took_s": recovery.took_s,
-                "within_s": recovery.within_s,
-                "calm": recovery.calm,
-            }
-            for recovery in evidence.recoveries
-        ],
+        "checks": [asdict(check) | {"verdict": str(check.verdict)} for check in judgement.checks],
+        "recoveries": [asdict(recovery) for recovery in evidence.recoveries],
         "windows": {
             "required": evidence.required,
             "fired": dict(sorted(evidence.fired.items())),
         },
-        "faults": [
-            {
-                "at_s": round(done.at_s, 2),
-                "ended_s": round(done.ended_s, 2),
-                "kind": done.kind,
-                "target": done.target,
-                "bit": done.bit,
-            }
-            for done in sorted(evidence.done, key=lambda done: done.at_s)
-        ],
+        "faults": [asdict(done) for done in sorted(evidence.done, key=lambda done: done.at_s)],
         "schedule": [fault.document() for fault in schedule],
         "rounds": [
             {

@@ -14,6 +14,9 @@ from seckill.catalogue import Catalogue
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.printing import console, table
 from seckill.cli.running import run
+from seckill.doctor.database import examine_database
+from seckill.doctor.gate import examine_gate
+from seckill.doctor.health import Health
 from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
 from seckill.keeper import Keeper
@@ -27,7 +30,7 @@ from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
 from seckill.wiring import fingerprint, open_broker, open_engine, open_gate
 
-Check = Callable[[Settings], Awaitable[str]]
+Check = Callable[[Settings], Awaitable[str | Health]]
 
 
 def doctor() -> None:
@@ -54,14 +57,21 @@ def _print_settings(output: Console, settings: Settings) -> None:
 
 async def _run(output: Console, name: str, check: Check, settings: Settings) -> bool:
     try:
-        output.print(f"[green]ok[/]    {name}: {escape(await check(settings))}")
+        found = await check(settings)
     except SeckillError as error:
         output.print(f"[red]mend[/]  {name}: {escape(str(error))}")
         return False
     except Exception as error:  # the other checks are to be seen, too
         output.print(f"[red]mend[/]  {name}: {escape(f'something unexpected went wrong ({error!r})')}")
         return False
-    return True
+    health = found if isinstance(found, Health) else Health(found)
+    if not health.mend:
+        output.print(f"[green]ok[/]    {name}: {escape(health.says)}")
+    for sentence in health.mend:
+        output.print(f"[red]mend[/]  {name}: {escape(sentence)}")
+    for sentence in health.advice:
+        output.print(f"[yellow]note[/]  {name}: {escape(sentence)}")
+    return not health.mend
 
 
 async def _python(_: Settings) -> str:
@@ -85,7 +95,7 @@ def _absent_gate(settings: Settings) -> str | None:
     return None
 
 
-async def _gate(settings: Settings) -> str:
+async def _gate(settings: Settings) -> str | Health:
     if absent := _absent_gate(settings):
         return absent
     gate = open_gate(settings)
@@ -93,13 +103,14 @@ async def _gate(settings: Settings) -> str:
         advice = await gate.check(settings.durability)
     finally:
         await gate.close()
-    answers = f"answers, version and persistence are right for {settings.durability}"
+    health = await examine_gate(settings.redis_url, settings.durability)
     if settings.replicas_to_wait_for:
-        answers += f", orders are on {settings.replicas_to_wait_for} replica(s) before they are answered"
-    return " ".join([f"{answers}." if advice else answers, *advice])
+        health.says += f", orders are on {settings.replicas_to_wait_for} replica(s) before they are answered"
+    health.advice += advice
+    return health
 
 
-async def _ledger(settings: Settings) -> str:
+async def _ledger(settings: Settings) -> str | Health:
     if not settings.database_url:
         lasting = "has one for as long as it runs" if settings.in_memory else "keeps one in SQLite"
         return f"none configured; `seckill up` {lasting}"
@@ -110,7 +121,9 @@ async def _ledger(settings: Settings) -> str:
         await ledger.ping()
     finally:
         await ledger.close()
-    return "answers, schema up to date"
+    health = await examine_database(settings.database_url)
+    health.says += ", schema up to date"
+    return health
 
 
 async def _broker(settings: Settings) -> str:

@@ -36,7 +36,7 @@ class EmbeddedValkey:
     """`start` it from the main thread (see `tether.py`), wait for `ready`, and `stop` it in the end.
 
     A server that has ended can be started again. `program`: another one than `find_server` finds. `options`: what the
-    server is told beyond the usual, or instead of it.
+    server is told beyond the usual, or instead of it, in words separated by blanks.
     """
 
     def __init__(
@@ -181,8 +181,9 @@ class EmbeddedValkey:
             "aof-load-truncated": "yes",
             "save": "",
             "maxmemory-policy": "noeviction",
-        } | self._more
-        return [part for name, value in options.items() for part in (f"--{name}", value)]
+        }
+        usual = [part for name, value in options.items() if name not in self._more for part in (f"--{name}", value)]
+        return usual + [part for name, value in self._more.items() for part in (f"--{name}", *value.split(" "))]
 
     def _last_words(self) -> str:
         with self.log.open("rb") as log:

@@ -58,7 +58,9 @@ class ClusterServers(FoundServers):
             self._stale, self._looked_up_s = True, 0.0
             return True
         if isinstance(error, exceptions.AskError):
-            return Server("", self._client_at((error.host, error.port)), asking=True)
+            owner = self._owners[error.slot_id]  # it stays the owner until the slot has moved
+            name = owner.server.name if owner else ""
+            return Server(name, self._client_at((error.host, error.port)), asking=True)
         return super().heed(error)
 
     def _client_at(self, address: Address) -> Redis:

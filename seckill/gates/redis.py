@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from redis import exceptions
@@ -25,6 +26,8 @@ T = TypeVar("T")
 # Replicas get this part of the time that a call has to tell that they have an order; the rest is for their number to
 # come back.
 REPLICAS_SHARE = 0.8
+# More than a lane admits in a second, and few of the 16 million that a lane has for a day.
+NUMBERS_PASSED_OVER = 65_536
 # A rebuild is finished in a later second than it was begun in, at the earliest.
 EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
@@ -184,8 +187,13 @@ class RedisGate:
 
     async def vouch(self, lane: int, server: str) -> None:
         async def vouch(line: Line) -> None:
-            if line.server.name == server:  # else it has moved on meanwhile, and has to be compared again
-                await execute(line, "SET", keys.home(lane), server)
+            if line.server.name != server:  # it has moved on meanwhile, and has to be compared again
+                return
+            seconds, _ = await execute(line, "TIME")
+            today = datetime.fromtimestamp(int(seconds), UTC).strftime("%Y%m%d")
+            # The server before may have given out numbers, in this very second, that are not known here.
+            passed_over = ("HINCRBY", keys.days(lane), today, NUMBERS_PASSED_OVER)
+            await pipeline(line, [passed_over, ("SET", keys.home(lane), server)])
 
         await self._call(keys.home(lane), vouch)
 
@@ -312,7 +320,7 @@ class RedisGate:
 
     async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
         key = keys.buyers(ref)
-        rows = await self._one(key, "HMGET", key, *users)
+        rows = await self._one(key, "HMGET", key, *users) if users else []
         return [_holdings(ref.lane, row) if row else () for row in rows]
 
     async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:

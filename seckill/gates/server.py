@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 from redis import exceptions
 
@@ -10,18 +9,17 @@ from seckill.errors import StartError
 from seckill.gates.clients import Server, Servers
 from seckill.gates.cluster import SLOTS, ClusterServers
 from seckill.gates.connections import Line
+from seckill.gates.rights import check_rights
 
+# Nobody waits for the answer but the one who starts it.
+LOOKED_AT_WITHIN_S = 5.0
 VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted entries, script flags
-# What scripts, streams and announcements cannot do without. Servers may have renamed or forbidden any of them.
-COMMANDS = (
-    *("EVAL", "EVALSHA", "SCRIPT", "HSET", "HMGET", "HSCAN", "SET", "UNLINK", "TIME", "MULTI"),
-    *("XADD", "XLEN", "XRANGE", "XGROUP", "XREADGROUP", "XAUTOCLAIM", "XACK", "XDEL", "ZADD", "PUBLISH", "SUBSCRIBE"),
-)
 
 
 async def check_servers(servers: Servers, durability: str, replica_acks: int, timeout_s: float) -> list[str]:
     """Raises StartError if a server cannot do. Returns what should rather be changed, a sentence each."""
     advice: list[str] = []
+    timeout_s = max(timeout_s, LOOKED_AT_WITHIN_S)
     try:
         async with asyncio.timeout(timeout_s):
             primaries = await servers.primaries()
@@ -42,7 +40,7 @@ async def check_servers(servers: Servers, durability: str, replica_acks: int, ti
         if "cluster support disabled" in str(error):
             remedy = "it is no cluster, so write SECKILL_REDIS_URL as redis://host:port/0"
         raise StartError(
-            f"Valkey/Redis at {servers.where} cannot be used ({error or type(error).__name__}): {remedy}."
+            f"Valkey/Redis at {servers.where} cannot be used ({str(error) or type(error).__name__}): {remedy}."
         ) from error
     return list(dict.fromkeys(advice))  # once for all primaries
 
@@ -54,9 +52,8 @@ async def _look_at(server: Server) -> tuple[dict[str, str], dict[str, str]]:
     try:
         line = Line(connection, server)
         names = ("appendfsync", "min-replicas-to-write")
-        info, known, *settings = await line.send(
-            [("INFO", "everything"), ("COMMAND", "INFO", *COMMANDS), *(("CONFIG", "GET", name) for name in names)]
-        )
+        info, *settings = await line.send([("INFO", "everything"), *(("CONFIG", "GET", name) for name in names)])
+        await check_rights(line.send)
     except BaseException:
         await connection.disconnect(nowait=True)
         raise
@@ -64,19 +61,8 @@ async def _look_at(server: Server) -> tuple[dict[str, str], dict[str, str]]:
         await pool.release(connection)
     if isinstance(info, Exception):
         raise info
-    _check_commands(known)
     configured = {name: value for name, reply in zip(names, settings, strict=True) if (value := setting(reply))}
     return parse_info(info), configured
-
-
-def _check_commands(known: Any) -> None:
-    if isinstance(known, Exception):  # not shown; the first call will tell
-        return
-    missing = [name for name, command in zip(COMMANDS, known, strict=True) if command is None]
-    if missing:
-        raise StartError(
-            f"The Redis server does not have {', '.join(missing)}, which seckill needs: do not rename or disable them."
-        )
 
 
 def check_server(

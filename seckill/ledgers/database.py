@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, FromClause, Row, Select, Table
+from sqlalchemy import ColumnElement, FromClause, Row, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.types import TypeEngine
 
@@ -17,6 +17,7 @@ class Verdict(StrEnum):
     """What an error of the driver means to us."""
 
     UNAVAILABLE = "unavailable"  # the same again may work later
+    COLLIDED = "collided"  # undone for the sake of another transaction: the same again may work at once
     REFUSED = "refused"  # the database looked at the data and said no
     UNSUITABLE = "unsuitable"  # wrong password, no such database: somebody has to mend it
 
@@ -29,6 +30,10 @@ class Rows(Protocol):
 
     def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
         """The parameters to execute the statement with."""
+
+
+class Statement(Protocol):
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]: ...
 
 
 class Database(Protocol):
@@ -51,12 +56,20 @@ class Database(Protocol):
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
-    ) -> Executable:
+    ) -> Statement:
         """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
         of the new ones. Any other constraint that stands against a row is an error."""
 
+    def update_returning(
+        self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+    ) -> Statement:
+        """Changes the rows where it holds, and returns these columns of them as they are then."""
+
     def verdict(self, error: Exception) -> Verdict | None:
         """None: unexpected, not to be explained away."""
+
+    def words(self, error: Exception) -> str:
+        """What the driver said, in a line, and without the data that it said it about: that is buyers' data."""
 
     def is_new(self) -> bool:
         """There is certainly nothing in it yet; asking does not create it."""

@@ -13,8 +13,14 @@ from seckill.ledgers.database import Database, Verdict
 WRITE_WITHIN_S = 15.0
 READ_WITHIN_S = 5.0
 
+
+class LedgerCollided(LedgerUnavailable):
+    """The database has undone the transaction, because it and another one waited for each other."""
+
+
 _MEANING: dict[Verdict, tuple[type[SeckillError], str]] = {
     Verdict.UNAVAILABLE: (LedgerUnavailable, "The database is away or busy, try again: {}"),
+    Verdict.COLLIDED: (LedgerCollided, "Others were in the way in the database, try again: {}"),
     Verdict.REFUSED: (LedgerRefused, "The database refuses the data: {}"),
     Verdict.UNSUITABLE: (LedgerUnsuitable, "The database cannot be used, check its address and rights: {}"),
 }
@@ -35,7 +41,7 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
         if verdict is None:
             raise
         kind, sentence = _MEANING[verdict]
-        raise kind(sentence.format(_first_line(error))) from error
+        raise kind(sentence.format(database.words(error))) from error
 
 
 @asynccontextmanager
@@ -54,9 +60,3 @@ async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
 def _is_lost(error: Exception) -> bool:
     """A connection that could not be made, or that broke."""
     return isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
-
-
-def _first_line(error: Exception) -> str:
-    # SQLAlchemy's own text goes on with the statement and its parameters, which are buyers' data.
-    told = error.orig if isinstance(error, DBAPIError) else error
-    return (str(told) or type(told).__name__).splitlines()[0]

@@ -1,7 +1,8 @@
 """How an order ends or is paid: a compare-and-set on its state, and in the same transaction what follows from it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -9,9 +10,9 @@ from sqlalchemy import (
     Insert,
     ScalarSelect,
     String,
-    Update,
     and_,
     bindparam,
+    case,
     func,
     insert,
     literal,
@@ -23,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import OVER, Order, OrderState, RoundRef
 from seckill.failpoints import reached
-from seckill.ledgers.database import AnyRow, AnySelect, Database
+from seckill.ledgers.database import AnyRow, AnySelect, Database, Statement
 from seckill.ledgers.tables import dead_letters, order_events, orders, outbox, rounds
 from seckill.letters import LetterState
 from seckill.numbers import OrderNumber
@@ -75,12 +76,11 @@ class Endings:
         self, connection: AsyncConnection, numbers: Sequence[int], to: OrderState, cause: str
     ) -> list[AnyRow]:
         """From `unpaid`. Whatever somebody else has changed meanwhile is left alone and not returned."""
-        statement = self._compare_and_set(to).values(active_slot=null(), closed_ms=self._database.now_ms)
-        found = await connection.execute(
-            statement.returning(orders.c.id, orders.c.round_id, orders.c.quantity, orders.c.closed_ms),
-            {"numbers": numbers},
+        statement = self._compare_and_set(
+            {"state": to, "active_slot": null(), "closed_ms": self._database.now_ms},
+            ("id", "round_id", "quantity", "closed_ms"),
         )
-        ended = list(found)
+        ended = list(await statement.run(connection, {"numbers": numbers}))
         if ended:
             await self._follow_up(
                 connection,
@@ -97,13 +97,13 @@ class Endings:
         return ended
 
     async def pay(self, connection: AsyncConnection, number: int, cause: str) -> bool:
-        statement = self._compare_and_set(OrderState.PAID).values(paid_ms=self._database.now_ms)
-        found = await connection.execute(
-            statement.returning(orders.c.id, orders.c.round_id, orders.c.paid_ms), {"numbers": [number]}
+        statement = self._compare_and_set(
+            {"state": OrderState.PAID, "paid_ms": self._database.now_ms}, ("id", "round_id", "paid_ms")
         )
-        row = found.one_or_none()
-        if row is None:
+        paid = await statement.run(connection, {"numbers": [number]})
+        if not paid:
             return False
+        [row] = paid
         await self._follow_up(
             connection, [(row.id, row.round_id, OrderState.UNPAID, OrderState.PAID, row.paid_ms)], TELL, cause
         )
@@ -124,12 +124,9 @@ class Endings:
         await self._follow_up(connection, [(number, row.round_id, row.state, OrderState.REFUNDED, now_ms)], TELL, cause)
         return True
 
-    def _compare_and_set(self, to: OrderState) -> Update:
-        return (
-            update(orders)
-            .where(self._database.among(orders.c.id, "numbers"), orders.c.state == OrderState.UNPAID)
-            .values(state=to)
-        )
+    def _compare_and_set(self, values: Mapping[str, Any], returning: Sequence[str]) -> Statement:
+        unpaid = and_(self._database.among(orders.c.id, "numbers"), orders.c.state == OrderState.UNPAID)
+        return self._database.update_returning(orders, unpaid, values, returning)
 
     async def _follow_up(
         self, connection: AsyncConnection, changed: Sequence[tuple[object, ...]], kind: str, cause: str
@@ -208,7 +205,7 @@ def to_item(row: AnyRow) -> OutboxItem:
 
 def select_tally(round_id: int) -> AnySelect:
     def units(*states: OrderState) -> ColumnElement[int]:
-        return func.coalesce(func.sum(orders.c.quantity).filter(orders.c.state.in_(states)), 0)
+        return func.coalesce(func.sum(case((orders.c.state.in_(states), orders.c.quantity))), 0)
 
     return (
         select(
@@ -217,7 +214,7 @@ def select_tally(round_id: int) -> AnySelect:
             func.coalesce(func.sum(orders.c.quantity), 0).label("recorded"),
             units(OrderState.UNPAID).label("unpaid"),
             units(OrderState.PAID).label("paid"),
-            func.min(orders.c.expires_ms).filter(orders.c.state == OrderState.UNPAID).label("next_expiry_ms"),
+            func.min(case((orders.c.state == OrderState.UNPAID, orders.c.expires_ms))).label("next_expiry_ms"),
             _dead_units(round_id).label("dead"),
         )
         .select_from(rounds)

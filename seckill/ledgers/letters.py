@@ -111,8 +111,8 @@ class Burial:
         )
 
     async def run(self, connection: AsyncConnection, admission: Admission) -> OrderState | None:
-        placed = await connection.execute(
-            self._insert,
+        placed = await self._insert.run(
+            connection,
             {
                 "number": int(admission.number),
                 "of_round": admission.round_id,
@@ -124,9 +124,9 @@ class Burial:
                 "at_ms": admission.admitted_ms,
             },
         )
-        row = placed.one_or_none()
-        if row is None:
+        if not placed:
             return await _state_of(connection, admission)
+        [row] = placed
         await connection.execute(_event(), {"order": row.id, "at_ms": row.recorded_ms})
         await connection.execute(_decided(), {"order": row.id, "of_round": row.round_id, "at_ms": row.recorded_ms})
         return OrderState.FAILED

@@ -7,6 +7,7 @@ from sqlalchemy.exc import ArgumentError
 
 from seckill.errors import StartError
 from seckill.ledgers.database import Database
+from seckill.ledgers.mysql import MysqlDatabase
 from seckill.ledgers.postgres import PostgresDatabase
 from seckill.ledgers.sql import SqlLedger
 from seckill.ledgers.sqlite import SqliteDatabase
@@ -17,7 +18,12 @@ _DATABASES: Mapping[str, Callable[[URL], Database]] = {
     "postgres": PostgresDatabase,
     "postgresql": PostgresDatabase,
     "postgresql+asyncpg": PostgresDatabase,
+    "mysql": MysqlDatabase,
+    "mysql+aiomysql": MysqlDatabase,
+    "mariadb": MysqlDatabase,
+    "mariadb+aiomysql": MysqlDatabase,
 }
+_EXAMPLES = "sqlite:///FOLDER/NAME.db, postgresql://USER@HOST/NAME or mysql://USER@HOST/NAME"
 
 
 def open_ledger(url: str) -> SqlLedger:
@@ -30,13 +36,8 @@ def open_database(url: str) -> Database:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise StartError(
-            "The database address cannot be read: write sqlite:///FOLDER/NAME.db or postgresql://USER@HOST/NAME."
-        ) from None
+        raise StartError(f"The database address cannot be read: write {_EXAMPLES}.") from None
     choose = _DATABASES.get(parsed.drivername)
     if choose is None:
-        raise StartError(
-            f"There is no ledger for {parsed.drivername} databases: use sqlite:///FOLDER/NAME.db "
-            "or postgresql://USER@HOST/NAME."
-        )
+        raise StartError(f"There is no ledger for {parsed.drivername} databases: use {_EXAMPLES}.")
     return choose(parsed)

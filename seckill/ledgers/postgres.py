@@ -10,7 +10,6 @@ from sqlalchemy import (
     URL,
     BigInteger,
     ColumnElement,
-    Executable,
     Table,
     any_,
     bindparam,
@@ -19,6 +18,7 @@ from sqlalchemy import (
     func,
     literal_column,
     text,
+    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError, DisconnectionError
@@ -26,6 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.types import TypeEngine
 
 from seckill.ledgers.database import AnySelect, Verdict
+from seckill.ledgers.statements import Returning, first_line
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0
@@ -48,13 +49,13 @@ _UNAVAILABLE = (
     "08",  # connection
     "25006",  # read only: a standby, or a primary that became one
     "25P03",  # idle in transaction for too long
-    "40",  # deadlock, serialization failure
     "53",  # disk full, out of memory, too many connections
     "55006",  # object in use
     "55P03",  # lock not available in time
     "57",  # statement timeout, shutting down, starting up
     "58",  # input/output error
 )
+_COLLIDED = ("40",)  # deadlock, serialization failure
 _REFUSED = ("22", "23")
 _UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
 
@@ -103,9 +104,16 @@ class PostgresDatabase:
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
-    ) -> Executable:
+    ) -> Returning:
         missing = insert(table).from_select(source.selected_columns.keys(), source)
-        return missing.on_conflict_do_nothing(index_elements=key).returning(*[table.c[name] for name in returning])
+        missing = missing.on_conflict_do_nothing(index_elements=key)
+        return Returning(missing.returning(*[table.c[name] for name in returning]))
+
+    def update_returning(
+        self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+    ) -> Returning:
+        changed = update(table).where(where).values(values)
+        return Returning(changed.returning(*[table.c[name] for name in returning]))
 
     def verdict(self, error: Exception) -> Verdict | None:
         told = error.orig if isinstance(error, DBAPIError) else error
@@ -114,9 +122,14 @@ class PostgresDatabase:
         code = getattr(told, "sqlstate", None) or ""
         if code.startswith(_UNAVAILABLE):
             return Verdict.UNAVAILABLE
+        if code.startswith(_COLLIDED):
+            return Verdict.COLLIDED
         if code.startswith(_REFUSED):
             return Verdict.REFUSED
         return Verdict.UNSUITABLE if code.startswith(_UNSUITABLE) else None
+
+    def words(self, error: Exception) -> str:
+        return first_line(error)
 
     def is_new(self) -> bool:
         return False

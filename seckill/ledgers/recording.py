@@ -65,7 +65,7 @@ class Recording:
     async def run(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:
         wanted = _distinct(admissions)
         batch = self._batch.bind([_row(admission) for admission in wanted.values()])
-        written = (await connection.execute(self._insert_orders, batch)).all()
+        written = await self._insert_orders.run(connection, batch)
         states: dict[int, str] = {row.id: row.state for row in written}
         present = [admission for number, admission in wanted.items() if number not in states]
         if present:

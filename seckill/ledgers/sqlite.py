@@ -5,21 +5,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from sqlalchemy import (
     URL,
     BigInteger,
     ColumnElement,
     Connection,
-    Executable,
     Table,
-    Text,
-    TypeDecorator,
     bindparam,
     event,
     func,
     literal_column,
     select,
+    update,
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
@@ -28,6 +25,7 @@ from sqlalchemy.types import TypeEngine
 
 from seckill.errors import StartError
 from seckill.ledgers.database import AnySelect, Verdict
+from seckill.ledgers.statements import JsonList, Returning, first_line
 from seckill.ledgers.writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
 
 # Our processes wait for each other at the lock file; SQLite's own wait is for somebody's shell.
@@ -48,20 +46,10 @@ _REFUSED = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_T
 _UNSUITABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
-class _Json(TypeDecorator[object]):
-    """SQLite has no arrays: lists travel as JSON."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: object, dialect: object) -> str:
-        return msgspec.json.encode(value).decode()
-
-
 class _JsonRows:
     def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
         self._name = name
-        each = func.json_each(bindparam(name, type_=_Json)).table_valued("value")
+        each = func.json_each(bindparam(name, type_=JsonList)).table_valued("value")
         self.table = select(
             *[
                 func.json_extract(each.c.value, f"$[{position}]", type_=type_).label(column)
@@ -97,14 +85,21 @@ class SqliteDatabase:
         return _JsonRows(name, columns)
 
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        each = func.json_each(bindparam(name, type_=_Json)).table_valued("value")
+        each = func.json_each(bindparam(name, type_=JsonList)).table_valued("value")
         return column.in_(select(each.c.value))
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
-    ) -> Executable:
+    ) -> Returning:
         missing = insert(table).from_select(source.selected_columns.keys(), source)
-        return missing.on_conflict_do_nothing(index_elements=key).returning(*[table.c[name] for name in returning])
+        missing = missing.on_conflict_do_nothing(index_elements=key)
+        return Returning(missing.returning(*[table.c[name] for name in returning]))
+
+    def update_returning(
+        self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+    ) -> Returning:
+        changed = update(table).where(where).values(values)
+        return Returning(changed.returning(*[table.c[name] for name in returning]))
 
     def verdict(self, error: Exception) -> Verdict | None:
         told = error.orig if isinstance(error, DBAPIError) else error
@@ -117,6 +112,9 @@ class SqliteDatabase:
         if primary in _REFUSED:
             return Verdict.REFUSED
         return Verdict.UNSUITABLE if primary in _UNSUITABLE else None
+
+    def words(self, error: Exception) -> str:
+        return first_line(error)
 
     def is_new(self) -> bool:
         return not self.path.exists()

@@ -7,7 +7,9 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Dialect,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
@@ -17,9 +19,29 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects.mysql import LONGTEXT
 
 # SQLite counts up by itself, and stores a key without a second index, only where the type is called INTEGER.
 Key = BigInteger().with_variant(Integer, "sqlite")
+
+# The text of MySQL ends after 64 kB.
+LongText = Text().with_variant(LONGTEXT(), "mysql")
+
+
+# How an index of all rows is called that stands for one of some.
+OF_ALL = "_all"
+
+
+def _partial(name: str, column: str, *, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
+    """Of the rows where it holds only. MySQL has no such thing: there it is an index of all rows in which these stand
+    together. It has another name, because Alembic can compare a table only if no two of its indexes share one."""
+    of_some = Index(name, column, postgresql_where=text(where), sqlite_where=text(where))
+    return of_some.ddl_if(callable_=_is_not_mysql), Index(f"{name}{OF_ALL}", *instead).ddl_if(dialect="mysql")
+
+
+def _is_not_mysql(*_: object, dialect: Dialect, **__: object) -> bool:
+    return dialect.name != "mysql"
+
 
 # Rows of `meta`.
 ID_KEY = "id_key"
@@ -102,17 +124,12 @@ rounds = Table(
     # Each occurrence of a sale becomes one round, however many keepers there are.
     UniqueConstraint("sale_id", "scheduled_ms"),
     # What is asked every second is asked of these only, so that the past may be long.
-    Index(
-        "ix_rounds_alive",
-        "ends_ms",
-        postgresql_where=text("retired_ms IS NULL"),
-        sqlite_where=text("retired_ms IS NULL"),
-    ),
-    Index(
+    *_partial("ix_rounds_alive", "ends_ms", where="retired_ms IS NULL", instead=("retired_ms", "ends_ms")),
+    *_partial(
         "ix_rounds_to_forget",
         "retired_ms",
-        postgresql_where=text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL"),
-        sqlite_where=text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL"),
+        where="retired_ms IS NOT NULL AND opened_ms IS NOT NULL",
+        instead=("retired_ms", "opened_ms"),
     ),
     # The id of a round is part of the gate's keys, so it must not come back after a row was deleted.
     sqlite_autoincrement=True,
@@ -122,7 +139,7 @@ orders = Table(
     "orders",
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),  # the order number
-    Column("round_id", Key, ForeignKey("rounds.id"), nullable=False),
+    Column("round_id", Key, nullable=False),
     Column("sale_id", Key, nullable=False),
     Column("user_id", String(128), nullable=False),
     Column("quantity", Integer, nullable=False),
@@ -143,14 +160,12 @@ orders = Table(
     Column("replaced_by", Key),  # the order that a late payment for this one pays instead
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
+    # Not in MySQL: there every change of an order would lock its round, and whoever counts in the round afterwards
+    # would wait for the others who do. Rounds are never deleted, and orders are inserted by a join with them.
+    ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(callable_=_is_not_mysql),
     Index(None, "user_id", "id"),
     Index(None, "round_id", "state"),
-    Index(
-        "ix_orders_unpaid",
-        "expires_ms",
-        postgresql_where=text("state = 'unpaid'"),
-        sqlite_where=text("state = 'unpaid'"),
-    ),
+    *_partial("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),
 )
 
 order_events = Table(
@@ -172,16 +187,11 @@ outbox = Table(
     Column("order_id", Key, nullable=False),
     Column("round_id", Key, nullable=False),
     Column("epoch", Integer, nullable=False),
-    Column("payload", Text, nullable=False),
+    Column("payload", LongText, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("done_ms", BigInteger),
     UniqueConstraint("kind", "order_id"),  # a release can be decided once only
-    Index(
-        "ix_outbox_waiting",
-        "id",
-        postgresql_where=text("done_ms IS NULL"),
-        sqlite_where=text("done_ms IS NULL"),
-    ),
+    *_partial("ix_outbox_waiting", "id", where="done_ms IS NULL", instead=("done_ms", "id")),
 )
 
 dead_letters = Table(
@@ -194,20 +204,15 @@ dead_letters = Table(
     Column("order_id", Key),
     Column("round_id", Key),
     Column("quantity", Integer),
-    Column("reason", Text, nullable=False),
-    Column("history", Text, nullable=False),  # JSON
-    Column("payload", Text, nullable=False),
+    Column("reason", LongText, nullable=False),
+    Column("history", LongText, nullable=False),  # JSON
+    Column("payload", LongText, nullable=False),
     Column("state", String(16), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("next_ms", BigInteger),  # when it is tried again; NULL: not any more
     Column("created_ms", BigInteger, nullable=False),
     UniqueConstraint("lane", "entry_id"),
-    Index(
-        "ix_dead_letters_due",
-        "next_ms",
-        postgresql_where=text("next_ms IS NOT NULL"),
-        sqlite_where=text("next_ms IS NOT NULL"),
-    ),
+    *_partial("ix_dead_letters_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
     # Operators name a dead letter by its id.
     sqlite_autoincrement=True,
 )
@@ -230,12 +235,7 @@ payments = Table(
     CheckConstraint("amount_cents > 0", name="amount"),
     CheckConstraint("settles IS NULL OR next_ms IS NULL", name="decided"),
     UniqueConstraint("provider", "provider_ref"),
-    Index(
-        "ix_payments_late",
-        "next_ms",
-        postgresql_where=text("next_ms IS NOT NULL"),
-        sqlite_where=text("next_ms IS NOT NULL"),
-    ),
+    *_partial("ix_payments_late", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
 )
 
 refunds = Table(
@@ -250,12 +250,7 @@ refunds = Table(
     Column("next_ms", BigInteger),  # when the provider is asked again; NULL: done
     Column("created_ms", BigInteger, nullable=False),
     Column("done_ms", BigInteger),
-    Index(
-        "ix_refunds_due",
-        "next_ms",
-        postgresql_where=text("next_ms IS NOT NULL"),
-        sqlite_where=text("next_ms IS NOT NULL"),
-    ),
+    *_partial("ix_refunds_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
     # Providers tell a repeated refund by its id, so it must not come back.
     sqlite_autoincrement=True,
 )

@@ -86,6 +86,13 @@ class Node:
         ctx.desk.forget(await ctx.catalogue.refresh_pulses())
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_url(request: pytest.FixtureRequest) -> str:
+    """What MariaDB does otherwise is seen by the ledger's own tests."""
+    url: str = request.getfixturevalue(f"{request.param}_database")
+    return url
+
+
 @pytest.fixture
 def settings(redis_url: str, sqlite_database: str) -> Settings:
     return Settings(

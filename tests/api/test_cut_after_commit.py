@@ -53,11 +53,12 @@ async def custody(node: Node, sale: dict[str, Any]) -> dict[str, int]:
     return {place: found[place] for place in places if found[place]}
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite", "postgres", "mariadb"], indirect=True)
 async def test_a_workers_batch(node: Node, cut: Cut, ledger: SqlLedger) -> None:
     await check_a_batch(node, cut, ledger, silent=False)
 
 
-@pytest.mark.parametrize("ledger_url", ["postgres"], indirect=True)
+@pytest.mark.parametrize("ledger_url", ["postgres", "mariadb"], indirect=True)
 async def test_a_workers_batch_and_silence(
     node: Node, cut: Cut, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ async def check_a_batch(node: Node, cut: Cut, ledger: SqlLedger, *, silent: bool
     assert await node.engine.transport.backlog(range(4)) == 0
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite", "postgres", "mariadb"], indirect=True)
 async def test_a_payment(node: Node, engine: Engine, cut: Cut, ledger: SqlLedger) -> None:
     sale, _ = await bought(node, ["ann"])
     await node.work()

@@ -97,6 +97,12 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "STUCK_MS", 600_000)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_database")
+    return url
+
+
 @pytest.fixture
 def settings(redis_url: str, ledger_url: str) -> Settings:
     return Settings(

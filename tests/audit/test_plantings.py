@@ -31,6 +31,13 @@ async def test_a_planted_flaw_is_named(busy: World, planting: Planting) -> None:
     assert changed == ({busy.numbers["ann"]} if "unpaid long" in planting.name else set()), "no other order was touched"
 
 
+@pytest.mark.parametrize("ledger_url", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("planting", PLANTINGS[::6], ids=lambda planting: planting.name)
+async def test_a_planted_flaw_is_named_on_mariadb(busy: World, planting: Planting) -> None:
+    """Some of them: its statements are the same, and so are the conclusions."""
+    await test_a_planted_flaw_is_named(busy, planting)
+
+
 def check_names(world: World, planting: Planting, report: Report) -> None:
     assert report.verdict is Verdict.BROKEN
     assert set(report.broken()) == set(planting.breaks), report.findings

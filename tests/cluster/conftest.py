@@ -19,6 +19,8 @@ from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, make_node
 # For a loaded machine; nothing here is slow by itself.
 PATIENCE_S = 60.0
 CLAIM_IDLE_S = 0.5
+QUEUES = 6
+PACE_S = 0.02
 
 
 def make_settings(url: str, folder: Path, **changes: Any) -> Settings:
@@ -64,6 +66,13 @@ class Shop:
                 await asyncio.sleep(0.05)
         return status
 
+    async def until_accepted(self, more: int) -> None:
+        """So many more than now."""
+        enough = len(self.accepted) + more
+        async with asyncio.timeout(PATIENCE_S):
+            while len(self.accepted) < enough:
+                await asyncio.sleep(0.01)
+
     async def rows(self) -> dict[str, str]:
         """User → order id, as the ledger has them."""
         found = {}
@@ -104,8 +113,8 @@ async def open_shop(settings: Settings, units: int) -> AsyncIterator[Shop]:
 
 
 @asynccontextmanager
-async def working(shop: Shop, workers: int = 2) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """Each with a consumer of its own. To cancel one is to kill it: it settles nothing any more."""
+async def working(shop: Shop, workers: int = 2) -> AsyncIterator[None]:
+    """Each with a consumer of its own."""
     stop = Stop()
     transports = [StreamTransport(shop.settings.redis_url) for _ in range(workers)]
     tasks = []
@@ -114,9 +123,31 @@ async def working(shop: Shop, workers: int = 2) -> AsyncIterator[list[asyncio.Ta
         worker = Worker(transport, shop.engine.ledger, stop, lanes=lanes, claim_idle_s=CLAIM_IDLE_S, retry_delay_s=60.0)
         tasks.append(asyncio.create_task(run_worker(worker, stop)))
     try:
-        yield tasks
+        yield
     finally:
         stop.set()
         await asyncio.gather(*tasks, return_exceptions=True)
         for transport in transports:
             await transport.close()
+
+
+@asynccontextmanager
+async def crowd(shop: Shop) -> AsyncIterator[None]:
+    """Buyers who come one after the other until the block is left. Each gets an answer."""
+    stop = Stop()
+
+    async def queue(name: str) -> None:
+        served = 0
+        while not stop.is_set():
+            assert await shop.insist(f"{name}-{served}") == 202
+            served += 1
+            await asyncio.sleep(PACE_S)
+
+    queues = [asyncio.create_task(queue(f"b{i}")) for i in range(QUEUES)]
+    try:
+        await shop.until_accepted(20)
+        yield
+        await shop.until_accepted(20)
+    finally:
+        stop.set()
+        await asyncio.gather(*queues)

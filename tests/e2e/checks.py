@@ -31,6 +31,7 @@ async def until_relayed(engine: Engine, within_s: float = 60.0) -> None:
 
 async def rows(database_url: str, sql: str) -> list[Any]:
     url = database_url.replace("sqlite:", "sqlite+aiosqlite:").replace("postgresql:", "postgresql+asyncpg:")
+    url = url.replace("mysql:", "mysql+aiomysql:")
     database = create_async_engine(url)
     try:
         async with database.connect() as connection:

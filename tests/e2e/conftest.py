@@ -17,4 +17,4 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """Empty for the SQLite of the data folder."""
     if request.param == "sqlite":
         return ""
-    return str(request.getfixturevalue("postgres_database"))
+    return str(request.getfixturevalue(f"{request.param}_database"))

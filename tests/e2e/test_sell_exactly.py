@@ -12,7 +12,9 @@ from tests.e2e.stack import Stack, running
 
 
 @pytest.mark.parametrize(
-    ("database_url", "limit", "quantity"), [("sqlite", 1, 1), ("postgres", 3, 2)], indirect=["database_url"]
+    ("database_url", "limit", "quantity"),
+    [("sqlite", 1, 1), ("postgres", 3, 2), ("mariadb", 1, 1)],
+    indirect=["database_url"],
 )
 async def test_a_hundred_units_become_a_hundred_orders(
     folder: Path, database_url: str, limit: int, quantity: int

@@ -158,7 +158,8 @@ def test_a_taken_port_is_one_sentence_and_nothing_is_started(folder: Path) -> No
     [
         ({"SECKILL_BROKER_URL": "amqp://nowhere.invalid"}, "The host of SECKILL_BROKER_URL is not known"),
         ({"SECKILL_BROKER_URL": "kafka://127.0.0.1"}, "SECKILL_BROKER_URL must begin with amqp://"),
-        ({"SECKILL_DATABASE_URL": "mysql://127.0.0.1/shop"}, "SECKILL_DATABASE_URL must begin with"),
+        ({"SECKILL_DATABASE_URL": "oracle://127.0.0.1/shop"}, "SECKILL_DATABASE_URL must begin with"),
+        ({"SECKILL_DATABASE_URL": "mysql://u@127.0.0.1:1/shop"}, "The database is away or busy"),
         ({"SECKILL_DATABASE_URL": "postgresql://u@127.0.0.1:1/shop"}, "The database is away or busy"),
         (
             {"SECKILL_DATABASE_URL": "sqlite:////nowhere/ledger.db"},

@@ -116,3 +116,11 @@ async def test_random_histories_conserve_every_unit(gate: Gate, opened: OpenedRo
     assert view is not None
     assert view.available == 20 - sum(h.quantity for _, h in live.values())
     assert view.available == view.total - view.admitted + view.released
+
+
+async def test_records_come_in_the_order_of_the_buyers(gate: Gate, opened: OpenedRound) -> None:
+    round_ = await opened(make_round(total=5))
+    ann, bob = (await gate.admit(round_.ref, [Claim("ann", 1, "a"), Claim("bob", 1, "b")])).answers
+    found = await gate.records(round_.ref, ["bob", "nobody", "ann"])
+    assert found == [tuple(bob.holdings), (), tuple(ann.holdings)]
+    assert await gate.records(round_.ref, []) == []

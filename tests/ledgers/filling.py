@@ -14,6 +14,13 @@ SELECT CAST(:first AS BIGINT) + i, :round, :sale, 'buyer-' || i, 1, 'unpaid', 1,
        CASE WHEN i <= CAST(:overdue AS INTEGER) THEN i ELSE 4102444800000 END
 FROM numbers
 """
+_ORDERS_OF_MARIADB = """
+INSERT INTO orders (id, round_id, sale_id, user_id, quantity, state, active_slot, slot, request_id, epoch,
+                    price_cents, currency, created_ms, recorded_ms, expires_ms)
+SELECT :first + seq, :round, :sale, concat('buyer-', seq), 1, 'unpaid', 1, 1, '', :epoch, 500, 'CNY', 1, 1,
+       CASE WHEN seq <= :overdue THEN seq ELSE 4102444800000 END
+FROM seq_1_to_1000000 WHERE seq <= :count
+"""
 _COUNTED = "UPDATE rounds SET sold = sold + :count, written = written + :count WHERE id = :round"
 
 
@@ -27,9 +34,11 @@ async def fill(ledger: SqlLedger, round_: Round, count: int, overdue: int = 0) -
         "epoch": round_.epoch,
         "overdue": overdue,
     }
+    kind = ledger.database.writers.dialect.name
     async with ledger.database.writers.begin() as connection:
-        await connection.execute(text(_ORDERS), facts)
+        await connection.execute(text(_ORDERS_OF_MARIADB if kind == "mysql" else _ORDERS), facts)
         await connection.execute(text(_COUNTED), {"count": count, "round": round_.id})
-    if ledger.database.writers.dialect.name == "postgresql":
+    if kind != "sqlite":
         async with ledger.database.readers.connect() as connection:
-            await connection.execute(text("ANALYZE orders"))  # as the server does by itself after a while
+            # As the server does by itself after a while.
+            await connection.execute(text("ANALYZE TABLE orders" if kind == "mysql" else "ANALYZE orders"))

@@ -20,6 +20,8 @@ from tests.ledgers.making import admission, draft
 from tests.ledgers.test_endings import capture
 
 RACES = int(os.environ.get("RACES", "400"))
+# Where a race takes longest, a part of them.
+RACES_OF_MARIADB = int(os.environ.get("RACES", "120"))
 AT_ONCE = 40
 PRICE_CENTS = 500
 # Within this time all orders of a group come to the end of their time to pay, each at its own moment…
@@ -38,11 +40,12 @@ async def ledgers(ledger: SqlLedger, ledger_url: str) -> AsyncIterator[list[SqlL
 
 
 async def make_orders(ledger: SqlLedger) -> tuple[Round, list[list[Admission]]]:
-    sale = await ledger.create_sale(draft(units=RACES, price_cents=PRICE_CENTS), lane=0)
-    made = [admission(sale.round, counter) for counter in range(1, RACES + 1)]
-    for start in range(0, RACES, 500):
+    count = RACES_OF_MARIADB if ledger.database.writers.dialect.name == "mysql" else RACES
+    sale = await ledger.create_sale(draft(units=count, price_cents=PRICE_CENTS), lane=0)
+    made = [admission(sale.round, counter) for counter in range(1, count + 1)]
+    for start in range(0, count, 500):
         await ledger.record(made[start : start + 500])
-    return sale.round, [made[start : start + AT_ONCE] for start in range(0, RACES, AT_ONCE)]
+    return sale.round, [made[start : start + AT_ONCE] for start in range(0, count, AT_ONCE)]
 
 
 async def pay(ledger: SqlLedger, order: Admission, after_s: float = 0.0) -> bool:
@@ -62,7 +65,7 @@ async def cancel(ledger: SqlLedger, order: Admission) -> bool:
 
 async def check_books(ledger: SqlLedger, round_: Round, paid: set[int], ended: set[int]) -> None:
     """Each order has one winner, and money, releases and units follow from who it was."""
-    assert len(paid) + len(ended) == RACES
+    assert len(paid) + len(ended) == len(await order_rows(ledger))
     assert paid.isdisjoint(ended)
     assert {row.id for row in await order_rows(ledger) if row.state == OrderState.PAID} == paid
     captured = await rows(ledger, select(payments.c.order_id, payments.c.amount_cents))

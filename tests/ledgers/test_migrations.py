@@ -1,19 +1,21 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, event, text
 
 from seckill.errors import LedgerUnavailable, StartError
 from seckill.ledgers.database import Database
 from seckill.ledgers.migrating import migrate, pending
 from seckill.ledgers.opening import open_database
-from seckill.ledgers.tables import CATALOGUE, metadata
+from seckill.ledgers.tables import CATALOGUE, OF_ALL, metadata
+from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
 from tests.ledgers.looking import names
 
@@ -30,14 +32,35 @@ SHAPE = {
         SELECT 'constraint ' || conname, pg_get_constraintdef(oid)
           FROM pg_constraint WHERE connamespace = 'public'::regnamespace
     """,
+    "mysql": """
+        SELECT concat('column ', table_name, '.', column_name),
+               concat_ws(' ', column_type, collation_name, is_nullable, column_default, extra)
+          FROM information_schema.columns WHERE table_schema = DATABASE()
+        UNION ALL
+        SELECT concat('index ', table_name, '.', index_name),
+               concat(min(non_unique), ' ', group_concat(column_name ORDER BY seq_in_index))
+          FROM information_schema.statistics WHERE table_schema = DATABASE() GROUP BY table_name, index_name
+        UNION ALL
+        SELECT concat('check ', constraint_name), check_clause
+          FROM information_schema.check_constraints WHERE constraint_schema = DATABASE()
+        UNION ALL
+        SELECT concat('reference ', constraint_name), concat(table_name, ' ', referenced_table_name)
+          FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE()
+        UNION ALL
+        SELECT concat('table ', table_name), concat(engine, ' ', table_collation)
+          FROM information_schema.tables WHERE table_schema = DATABASE()
+    """,
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Of a database without tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
+    elif request.param == "mariadb":
+        with empty_mariadb_database(request.getfixturevalue("mariadb_server")) as url:
+            yield url
     else:
         with fresh_database(request.getfixturevalue("postgres_server"), template="template0") as url:
             yield url
@@ -56,7 +79,22 @@ async def sync(database: Database, work: Callable[[Connection], Any]) -> Any:
 
 
 def differences(connection: Connection) -> list[Any]:
-    context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+    partial = {
+        index.name.removesuffix(OF_ALL)
+        for table in metadata.sorted_tables
+        for index in table.indexes
+        if index.name and index.name.endswith(OF_ALL)
+    }
+    otherwise = partial | {f"{name}{OF_ALL}" for name in partial} | {"fk_orders_round_id"}
+
+    def is_compared(_: object, name: str | None, kind: str, *__: object) -> bool:
+        """What another database has in its place is passed over: Alembic would miss it."""
+        if name is None or name not in otherwise:
+            return True
+        return name.endswith(OF_ALL) == (connection.dialect.name == "mysql")
+
+    options = {"compare_type": True, "compare_server_default": True, "include_object": is_compared}
+    context = MigrationContext.configure(connection, opts=options)
     return list(compare_metadata(context, metadata))
 
 
@@ -86,7 +124,8 @@ async def test_migrations_lead_to_the_tables(empty_url: str, database: Database)
 async def test_the_comparison_would_notice(empty_url: str, database: Database) -> None:
     await migrate(empty_url)
     await sync(database, lambda connection: connection.execute(text("ALTER TABLE sales DROP COLUMN title")))
-    await sync(database, lambda connection: connection.execute(text("DROP INDEX ix_orders_unpaid")))
+    drop = "DROP INDEX ix_orders_user_id_id" + (" ON orders" if database.writers.dialect.name == "mysql" else "")
+    await sync(database, lambda connection: connection.execute(text(drop)))
     assert {difference[0] for difference in await sync(database, differences)} == {"add_column", "add_index"}
 
 
@@ -111,12 +150,46 @@ async def test_several_processes_migrate_at_once(empty_url: str, database: Datab
         assert [tuple(row) for row in found] == [(CATALOGUE, "0")]
 
 
+@pytest.mark.parametrize("empty_url", ["sqlite", "postgres"], indirect=True)
 async def test_a_migration_that_fails_leaves_nothing(empty_url: str, database: Database) -> None:
     await sync(database, lambda connection: connection.execute(text("CREATE TABLE payments (id INTEGER)")))
     with pytest.raises(Exception, match="payments"):
         await migrate(empty_url)
     assert {name for name in await sync(database, shape) if "sales" in name} == set()
     assert await pending(empty_url)
+
+
+@pytest.mark.parametrize("empty_url", ["mariadb"], indirect=True)
+async def test_a_migration_that_was_broken_off_is_taken_up_again(empty_url: str, database: Database) -> None:
+    """MySQL cannot take back a CREATE TABLE, so the next attempt goes on, wherever the last one ended."""
+
+    broken_off = 0
+    while await pending(empty_url):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("seckill.ledgers.migrating.open_database", partial(breaking, after=3 * (broken_off + 1)))
+            try:
+                await migrate(empty_url)
+            except LedgerUnavailable:
+                broken_off += 1
+    assert broken_off > 3
+    assert await sync(database, differences) == []
+    async with database.readers.connect() as connection:
+        assert [tuple(row) for row in await connection.execute(text("SELECT name, value FROM meta"))] == [
+            (CATALOGUE, "0")
+        ]
+
+
+def breaking(url: str, after: int) -> Database:
+    """A database whose connection breaks after so many statements that change something."""
+    opened = open_database(url)
+    left = iter(range(after))
+
+    def execute(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.lstrip().startswith(("CREATE", "INSERT")) and next(left, None) is None:
+            raise ConnectionAbortedError
+
+    event.listen(opened.writers.sync_engine, "before_cursor_execute", execute)
+    return opened
 
 
 async def test_a_database_of_a_newer_version(empty_url: str, database: Database) -> None:

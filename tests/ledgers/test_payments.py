@@ -242,6 +242,23 @@ async def test_two_late_payments_for_one_order_use_one_place(ledger: SqlLedger) 
     await check_money(ledger)
 
 
+async def test_late_money_for_one_order_pays_no_second_one(ledger: SqlLedger) -> None:
+    """Also when somebody comes with another new order, and when the first money has gone back."""
+    round_ = await make_round(ledger)
+    replaced, refunded = [await make_order(ledger, round_, counter) for counter in (1, 2)]
+    first, second = [await make_late(ledger, replaced, ref) for ref in ("a", "b")]
+    third, fourth = [await make_late(ledger, refunded, ref) for ref in ("c", "d")]
+    new = await make_order(ledger, round_, 3)
+    other = admission(round_, 4, user="ann", slot=2)
+    await ledger.record([other])
+    assert await ledger.payments.settle(first, new.number) is Settlement.DONE
+    assert await ledger.payments.give_back(third, "sold_out") is True
+    for late in (second, fourth):
+        assert await ledger.payments.settle(late, other.number) is Settlement.OVER
+    assert await state_of(ledger, other.number) is OrderState.UNPAID
+    await check_money(ledger)
+
+
 @pytest.mark.parametrize("end", ["pay", "cancel"])
 async def test_a_new_order_that_ended_meanwhile_is_left_alone(ledger: SqlLedger, end: str) -> None:
     round_ = await make_round(ledger)

@@ -19,7 +19,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,10 @@ LEFT_OUT = (".git", ".venv", "__pycache__", "*_cache", "*.egg-info", "node_modul
 WITHIN_S = 300
 # A test that is red for one of these has met a flaw that is no program, not one that it was written to find.
 NO_PROGRAM = ("NameError", "SyntaxError", "ImportError", "AttributeError", "TypeError", "UnboundLocalError")
+# Red because the machine had too much to do. It is tried again.
+NO_TIME = ("Timeout connecting to server", "did not answer within", "could not be started")
+TOO_BUSY = "the machine was too busy"
+TRIES = 3
 NO_SCRIPT = ("compiling script", "Script attempted to access", "attempt to call", "attempt to index")
 
 
@@ -59,6 +63,13 @@ class Verdict:
     caught: bool
     why: str
     took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    code: int | None  # pytest's; None: it did not end
+    failures: Mapping[str, str]  # which tests are red, and why
+    others: Sequence[str]  # what went wrong around tests
 
 
 class Tree:
@@ -84,20 +95,19 @@ class Tree:
         later_s = time.time() + self._changes
         os.utime(file, (later_s, later_s))
 
-    def run(self, tests: Sequence[str], within_s: float) -> tuple[int | None, list[str], list[str]]:
-        """pytest's exit code, None if it did not end; why tests failed; and what went wrong around them."""
+    def run(self, tests: Sequence[str], within_s: float) -> Outcome:
         self._report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", "--timeout=0", f"--junitxml={self._report}"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of plugins that are loaded already
         code = self._in_a_child(pytest.main, [*options, *tests], within_s=within_s)
         if code is None:
-            return None, [], []
+            return Outcome(None, {}, [])
         if not self._report.exists():
-            return code, [], [self.root.with_name("output").read_text()[-1000:]]
-        cases = ElementTree.parse(self._report).getroot()
-        failures = [_told(node) for node in cases.iter("failure")]
-        others = [_told(node) for kind in ("error", "skipped") for node in cases.iter(kind)]
-        return code, failures, others
+            return Outcome(code, {}, [self.root.with_name("output").read_text()[-1000:]])
+        report = ElementTree.parse(self._report).getroot()
+        failures = {_id(case): _told(node) for case in report.iter("testcase") for node in case.iter("failure")}
+        others = [_told(node) for kind in ("error", "skipped") for node in report.iter(kind)]
+        return Outcome(code, failures, others)
 
     def _in_a_child(self, call: Callable[[Any], int], argument: object, within_s: float) -> int | None:
         """What it returns, called in a process that knows nothing of ours but the copy. None: it did not end."""
@@ -132,6 +142,10 @@ def _tests_the_copy(root: str) -> int:
     return 0 if spec is not None and spec.origin is not None and Path(spec.origin).is_relative_to(root) else 1
 
 
+def _id(case: ElementTree.Element) -> str:
+    return f"{(case.get('classname') or '').replace('.', '/')}.py::{case.get('name')}"
+
+
 def _told(node: ElementTree.Element) -> str:
     return f"{node.get('message') or ''}\n{node.text or ''}"
 
@@ -144,16 +158,21 @@ def judge(tree: Tree, mutant: Mutant, catchers: Sequence[str]) -> Verdict:
     try:
         reasons = []
         for test in catchers:
-            code, failures, others = tree.run(["-x", test], WITHIN_S)
-            if objection := objection_to(code, failures, others):
+            for _ in range(TRIES):
+                outcome = tree.run(["-x", test], WITHIN_S)
+                told = list(outcome.failures.values())
+                objection = objection_to(outcome.code, told, outcome.others)
+                if objection != TOO_BUSY:
+                    break
+            if objection:
                 return Verdict(False, f"{test}: {objection}", time.monotonic() - began_s)
-            reasons.append(failures[0].splitlines()[0][:100])
+            reasons.append(told[0].splitlines()[0][:100])
     finally:
         tree.write(mutant.file, good)
     return Verdict(True, " | ".join(reasons), time.monotonic() - began_s)
 
 
-def objection_to(code: int | None, failures: list[str], others: list[str]) -> str:
+def objection_to(code: int | None, failures: Sequence[str], others: Sequence[str]) -> str:
     """Empty if the flaw was caught for what it is."""
     if code == 0 and not others:
         return "nobody noticed"
@@ -161,7 +180,9 @@ def objection_to(code: int | None, failures: list[str], others: list[str]) -> st
         return f"the test did not end within {WITHIN_S} s"
     if code != 1 or not failures:
         return f"the test could not be run: exit code {code}, {' '.join(others).strip()[:200]}"
-    told = failures[0]
+    told = failures[0].partition("\n")[0]  # what follows is source text, with any words in it
+    if any(words in told for words in NO_TIME):
+        return TOO_BUSY
     if told.startswith(NO_PROGRAM) or any(words in told for words in NO_SCRIPT):
         return f"the flaw is no program: {told.splitlines()[0][:200]}"
     return ""
@@ -170,10 +191,14 @@ def objection_to(code: int | None, failures: list[str], others: list[str]) -> st
 def check_without_flaws(tree: Tree, tests: Sequence[str]) -> bool:
     began_s = time.monotonic()
     print(f"without a flaw: {len(tests)} tests …", flush=True)
-    code, failures, others = tree.run(tests, 600 + 10 * len(tests))
-    for told in (*failures, *others):
+    for _ in range(TRIES):
+        outcome = tree.run(tests, 600 + 10 * len(tests))
+        tests = list(outcome.failures)
+        if not tests or not all(objection_to(1, [told], []) == TOO_BUSY for told in outcome.failures.values()):
+            break  # otherwise the machine had too much to do, and those are tried again
+    for told in (*outcome.failures.values(), *outcome.others):
         print(told)
-    green = code == 0 and not others
+    green = outcome.code == 0 and not outcome.others
     print(f"without a flaw: {'green' if green else 'NOT GREEN'}, {time.monotonic() - began_s:.0f} s")
     return green
 

@@ -271,7 +271,7 @@ MUTANTS = (
         name="A rebuilt round has its full stock again",
         trap="F51",
         path=REBUILD,
-        edits={"tonumber(round[4]) - admitted + released": "tonumber(round[4])"},
+        edits={"'available', total - admitted + released": "'available', total"},
         caught_by="tests/gates/test_rebuild.py::test_a_rebuilt_round_has_the_ledgers_orders_and_nothing_else[valkey]",
     ),
     Mutant(
@@ -301,6 +301,34 @@ MUTANTS = (
         path="gates/server.py",
         edits={'if policy != "noeviction":': 'if policy == "":'},
         caught_by="tests/e2e/test_up.py::test_a_redis_that_evicts_is_refused",
+    ),
+    Mutant(
+        name="A server that may lose its last second is strict enough",
+        trap="F72",
+        path="gates/server.py",
+        edits={'    if durability == "strict":\n': '    if durability == "":\n'},
+        caught_by="tests/e2e/test_up.py::test_a_redis_that_is_not_strict_is_refused",
+    ),
+    Mutant(
+        name="A gift between lanes that is repeated gives twice",
+        trap="F53",
+        path="gates/lua/give.lua",
+        edits={"if sent ~= tonumber(ARGV[3]) or units <= 0 then": "if units <= 0 then"},
+        caught_by="tests/gates/test_shares.py::test_what_is_sent_is_got_once_however_often_and_in_whatever_order[valkey]",
+    ),
+    Mutant(
+        name="A gift between lanes is taken as often as it is brought",
+        trap="F62",
+        path="gates/lua/take.lua",
+        edits={"tonumber(ARGV[3]) - tonumber(round[5] or '0')": "tonumber(ARGV[3])"},
+        caught_by="tests/gates/test_shares.py::test_what_is_sent_is_got_once_however_often_and_in_whatever_order[valkey]",
+    ),
+    Mutant(
+        name="A gift of an epoch that is over is taken",
+        trap="F51",
+        path="gates/lua/take.lua",
+        edits={"if round[1] ~= ARGV[1] or round[2] == 'preparing' then": "if round[2] == 'preparing' then"},
+        caught_by="tests/gates/test_shares.py::test_nothing_is_sent_or_got_in_another_epoch_or_while_nobody_is_admitted[valkey]",
     ),
     Mutant(
         name="The embedded server syncs its file once a second",

@@ -1,6 +1,6 @@
 """Flaws of the ledger: its tables, how orders are written, and how they end."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import SIMULATION, Mutant
 
 TABLES = "ledgers/migrations/versions/r0001_first.py"
 RECORDING = "ledgers/recording.py"
@@ -125,8 +125,9 @@ MUTANTS = (
         name="An order ends whatever state it is in",
         trap="F52",
         path=ENDINGS,
-        edits={'"numbers"), orders.c.state == OrderState.UNPAID)': '"numbers"), orders.c.state != to)'},
+        edits={'"numbers"), orders.c.state == OrderState.UNPAID)': '"numbers"), orders.c.state != OrderState.FAILED)'},
         caught_by="tests/ledgers/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="An order ends and its release is not decided with it",
@@ -134,6 +135,7 @@ MUTANTS = (
         path=ENDINGS,
         edits={'        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': ""},
         caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="The release is committed before the order's end",
@@ -149,7 +151,7 @@ MUTANTS = (
         name="An order that is over keeps its slot",
         trap="F66",
         path=ENDINGS,
-        edits={".values(active_slot=null(), closed_ms": ".values(closed_ms"},
+        edits={"null(), ": "orders.c.active_slot, "},
         caught_by="tests/ledgers/test_endings.py::test_the_slot_is_free_again[sqlite]",
     ),
     Mutant(
@@ -158,6 +160,7 @@ MUTANTS = (
         path=ENDINGS,
         edits={"sold=rounds.c.sold - bindparam": "sold=rounds.c.sold - 0 * bindparam"},
         caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="Orders expire by the application's clock",
@@ -174,9 +177,8 @@ MUTANTS = (
         trap="F64",
         path=LETTERS,
         edits={
-            "        if row is None:\n            return await _state_of(connection, admission)\n": "        if row is None:\n"
-            '            await connection.execute(_decided(), {"order": int(admission.number), '
-            '"of_round": admission.round_id, "at_ms": 1})\n'
+            "            return await _state_of(connection, admission)\n": "            await connection.execute("
+            '_decided(), {"order": int(admission.number), "of_round": admission.round_id, "at_ms": 1})\n'
             "            return await _state_of(connection, admission)\n"
         },
         caught_by="tests/ledgers/test_letters.py::test_a_commit_that_was_quicker_is_not_failed[sqlite]",

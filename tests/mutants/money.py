@@ -16,7 +16,7 @@ MUTANTS = (
         name="A callback may be played again for ever",
         trap="S26",
         path="signing.py",
-        edits={"AGE_S_MAX = 300\n": "AGE_S_MAX = 10**12\n"},
+        edits={"    if abs(now_s - int(form[1])) > AGE_S_MAX:\n": "    if now_s < 0:\n"},
         caught_by="tests/api/payments/test_callback.py::test_signatures_of_others_of_other_bodies_and_of_other_times[sqlite]",
     ),
     Mutant(
@@ -47,13 +47,20 @@ MUTANTS = (
         trap="F52",
         path=PAYMENTS,
         edits={"if replaced.rowcount != 1 or not await": "if not await"},
-        caught_by="tests/ledgers/test_payments.py::test_two_late_payments_for_one_order_use_one_place[sqlite]",
+        caught_by="tests/ledgers/test_payments.py::test_late_money_for_one_order_pays_no_second_one[sqlite]",
     ),
     Mutant(
         name="A late payment is decided twice",
         trap="F52",
         path=PAYMENTS,
         edits={"                if decided.rowcount != 1:\n": "                if decided.rowcount > 1:\n"},
+        caught_by="tests/ledgers/test_payments.py::test_a_late_payment_pays_the_order_in_its_place[sqlite]",
+    ),
+    Mutant(
+        name="Money that has paid an order goes back as well",
+        trap="F52",
+        path=PAYMENTS,
+        edits={"        if decided.rowcount != 1:\n            return False\n": ""},
         caught_by="tests/ledgers/test_payments.py::test_settling_and_giving_back_at_the_same_instant_have_one_winner[sqlite]",
     ),
     Mutant(

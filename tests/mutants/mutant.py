@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# The two that look at the whole: people, troubles and the engine's own use cases in made-up time, and the auditor.
-SIMULATION = "tests/simulation/test_simulation.py::test_whatever_happens_everything_holds_and_comes_to_rest"
-AUDIT = "tests/audit/test_sound.py::test_orders_in_every_state[sqlite]"
+# Looks for no flaw in particular: people, troubles and the engine's own use cases, in made-up time.
+SIMULATION = "tests/simulation/test_simulation.py::test_whatever_happens_everything_holds_and_comes_to_rest[0]"
 
 
 class Stale(Exception):

@@ -1,6 +1,6 @@
 """Flaws of the worker, the keeper and what lies between them and the gate."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import SIMULATION, Mutant
 
 WORKER = "fulfilment.py"
 STREAMS = "transports/streams.py"
@@ -18,6 +18,7 @@ MUTANTS = (
             "        await self._write(readable, result)\n"
         },
         caught_by="tests/unit/test_fulfilment.py::test_a_database_that_is_away_is_waited_for",
+        also=(SIMULATION,),
     ),
     Mutant(
         name="A database that is away is the order's fault",
@@ -79,7 +80,7 @@ MUTANTS = (
         name="Nobody takes over what a dead worker had",
         trap="F39",
         path=STREAMS,
-        edits={"min_idle_time=int(idle_s * 1000)": "min_idle_time=10**12"},
+        edits={"min_idle_time=idle_ms": "min_idle_time=10**12"},
         caught_by="tests/transports/test_deliveries.py::test_entries_of_a_silent_consumer_are_taken_over[valkey]",
     ),
     Mutant(

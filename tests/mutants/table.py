@@ -29,5 +29,10 @@ def written() -> str:
     return found[2]
 
 
+def main() -> None:
+    page = _PLACE.sub(lambda place: place[1] + table() + place[3], PAGE.read_text())
+    PAGE.write_text(re.sub(r"plants \*\*\d+\*\* flaws", f"plants **{len(MUTANTS)}** flaws", page))
+
+
 if __name__ == "__main__":
-    PAGE.write_text(_PLACE.sub(lambda place: place[1] + table() + place[3], PAGE.read_text()))
+    main()

@@ -44,6 +44,7 @@ def test_a_list_that_does_not_fit_the_code_is_noticed() -> None:
         (4, [], [], "could not be run"),  # no such test
         (5, [], [], "could not be run"),
         (None, [], [], "did not end"),
+        (1, ["GateUnavailable: The gate does not answer (Timeout connecting to server)."], [], "too busy"),
         (1, ["NameError: name 'x' is not defined"], [], "no program"),
         (1, ["GateUnavailable: The gate refuses: Error compiling script (new function)"], [], "no program"),
     ],

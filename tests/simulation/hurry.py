@@ -13,12 +13,12 @@ from tests.simulation.loop import VirtualLoop
 
 # Module, name, seconds. What is looked at often and mostly in vain is looked at less often: each look costs.
 _WAITS = [
-    (keeper, "EVERY_S", 1.0),
-    (keeper, "RELAY_EVERY_S", 0.6),
-    (keeper, "LATE_EVERY_S", 0.7),
-    (keeper, "EXPIRE_EVERY_S", 0.8),
-    (keeper, "RETRY_EVERY_S", 0.8),
-    (keeper, "REFUND_EVERY_S", 1.2),
+    (keeper, "EVERY_S", 1.3),
+    (keeper, "RELAY_EVERY_S", 0.8),
+    (keeper, "LATE_EVERY_S", 1.1),
+    (keeper, "EXPIRE_EVERY_S", 1.1),
+    (keeper, "RETRY_EVERY_S", 1.2),
+    (keeper, "REFUND_EVERY_S", 1.5),
     (payments, "LEASE_S", 1.5),
     (payments, "REFUND_LEASE_S", 1.5),
     (payments, "REFUND_RETRY_S_MIN", 0.3),

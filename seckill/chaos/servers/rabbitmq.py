@@ -17,6 +17,7 @@ from seckill.embedded.tether import tethered
 from seckill.errors import StartError
 
 START_WITHIN_S = 120.0
+POLL_S = 0.1
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
@@ -82,17 +83,23 @@ class RabbitServer:
         return self.url.replace(f":{self._port}/", f":{port}/")
 
     async def start(self) -> None:
+        self.spawn()
+        give_up_at_s = time.monotonic() + START_WITHIN_S
+        while not await asyncio.to_thread(self.answers):
+            if not self.pids() or time.monotonic() > give_up_at_s:
+                raise StartError(f"RabbitMQ did not start: {self.last_words()}")
+            await asyncio.sleep(POLL_S)
+
+    def spawn(self) -> None:
+        """Starts it and does not wait. From the main thread: it dies with the thread that starts it."""
         with (self._folder / "out").open("ab") as out:
             if self._names is None:  # Erlang's name server; a node that finds none starts one that stays for ever
                 epmd = self._programs / "epmd"
                 self._names = self._run(out, str(epmd) if epmd.exists() else "epmd", "-address", "127.0.0.1")
             self._process = self._run(out, str(self._programs / "rabbitmq-server"))
-        give_up_at_s = time.monotonic() + START_WITHIN_S
-        while not await asyncio.to_thread(self._answers):
-            if self._process.poll() is not None or time.monotonic() > give_up_at_s:
-                said = (self._folder / "out").read_text(errors="replace")[-500:]
-                raise StartError(f"RabbitMQ did not start: {said}")
-            await asyncio.sleep(0.1)
+
+    def last_words(self) -> str:
+        return (self._folder / "out").read_text(errors="replace")[-500:]
 
     def _run(self, out: IO[bytes], *command: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 (found by `find_rabbitmq`)
@@ -105,7 +112,7 @@ class RabbitServer:
             start_new_session=True,
         )
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self._port), 1) as probe:
                 probe.settimeout(2)
@@ -118,9 +125,12 @@ class RabbitServer:
         return [self._process.pid] if self._process is not None and self._process.poll() is None else []
 
     async def kill(self) -> None:
+        await asyncio.to_thread(self.kill_now)
+
+    def kill_now(self) -> None:
         assert self._process is not None
         self._process.kill()
-        await asyncio.to_thread(self._process.wait)
+        self._process.wait()
 
     def pause(self) -> None:
         signal_all(self.pids(), signal.SIGSTOP)
@@ -141,7 +151,10 @@ class RabbitServer:
         return done.stdout
 
     async def stop(self) -> None:
+        await asyncio.to_thread(self.stop_now)
+
+    def stop_now(self) -> None:
         for process in (self._process, self._names):
             if process is not None:
                 process.kill()
-                await asyncio.to_thread(process.wait)
+                process.wait()

@@ -6,6 +6,8 @@ Revision ID: 0001
 import sqlalchemy as sa
 from alembic import op
 
+from seckill.ledgers.steps import LongText, create_index, create_table, insert_row
+
 revision = "0001"
 down_revision = None
 
@@ -21,15 +23,15 @@ def upgrade() -> None:
 
 
 def _create_catalogue() -> None:
-    meta = op.create_table(
+    create_table(
         "meta",
         sa.Column("name", sa.String(32), nullable=False),
         sa.Column("value", sa.String(255), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_meta"),
     )
     # Versions of the catalogue are given out by changing this row, so it has to be there.
-    op.bulk_insert(meta, [{"name": "catalogue", "value": "0"}])
-    op.create_table(
+    insert_row("meta", name="catalogue", value="0")
+    create_table(
         "sales",
         sa.Column("id", Key, nullable=False),
         sa.Column("title", sa.String(255), nullable=False),
@@ -48,8 +50,8 @@ def _create_catalogue() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_sales"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_sales_changed", "sales", ["changed"])
-    op.create_table(
+    create_index("ix_sales_changed", "sales", ["changed"])
+    create_table(
         "rounds",
         sa.Column("id", Key, nullable=False),
         sa.Column("sale_id", Key, nullable=False),
@@ -79,14 +81,22 @@ def _create_catalogue() -> None:
         sa.ForeignKeyConstraint(["sale_id"], ["sales.id"], name="fk_rounds_sale_id"),
         sqlite_autoincrement=True,
     )
-    alive = sa.text("retired_ms IS NULL")
-    op.create_index("ix_rounds_alive", "rounds", ["ends_ms"], postgresql_where=alive, sqlite_where=alive)
-    leaving = sa.text("retired_ms IS NOT NULL AND opened_ms IS NOT NULL")
-    op.create_index("ix_rounds_to_forget", "rounds", ["retired_ms"], postgresql_where=leaving, sqlite_where=leaving)
+    create_index(
+        "ix_rounds_alive", "rounds", ["ends_ms"], where="retired_ms IS NULL", instead=["retired_ms", "ends_ms"]
+    )
+    leaving = "retired_ms IS NOT NULL AND opened_ms IS NOT NULL"
+    create_index("ix_rounds_to_forget", "rounds", ["retired_ms"], where=leaving, instead=["retired_ms", "opened_ms"])
+
+
+def _reference_to_rounds() -> list[sa.ForeignKeyConstraint]:
+    """Not in MySQL: there every change of an order would lock its round."""
+    if op.get_context().dialect.name == "mysql":
+        return []
+    return [sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_orders_round_id")]
 
 
 def _create_orders() -> None:
-    op.create_table(
+    create_table(
         "orders",
         sa.Column("id", Key, nullable=False, autoincrement=False),
         sa.Column("round_id", Key, nullable=False),
@@ -109,16 +119,17 @@ def _create_orders() -> None:
         sa.CheckConstraint("quantity > 0", name=op.f("ck_orders_quantity")),
         sa.PrimaryKeyConstraint("id", name="pk_orders"),
         sa.UniqueConstraint("round_id", "user_id", "active_slot", name="uq_orders_round_id_user_id_active_slot"),
-        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_orders_round_id"),
+        *_reference_to_rounds(),
     )
-    op.create_index("ix_orders_user_id_id", "orders", ["user_id", "id"])
-    op.create_index("ix_orders_round_id_state", "orders", ["round_id", "state"])
-    unpaid = sa.text("state = 'unpaid'")
-    op.create_index("ix_orders_unpaid", "orders", ["expires_ms"], postgresql_where=unpaid, sqlite_where=unpaid)
+    create_index("ix_orders_user_id_id", "orders", ["user_id", "id"])
+    create_index("ix_orders_round_id_state", "orders", ["round_id", "state"])
+    create_index(
+        "ix_orders_unpaid", "orders", ["expires_ms"], where="state = 'unpaid'", instead=["state", "expires_ms"]
+    )
 
 
 def _create_around_orders() -> None:
-    op.create_table(
+    create_table(
         "order_events",
         sa.Column("id", Key, nullable=False),
         sa.Column("order_id", Key, nullable=False),
@@ -128,23 +139,22 @@ def _create_around_orders() -> None:
         sa.Column("cause", sa.String(64), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_order_events"),
     )
-    op.create_index("ix_order_events_order_id", "order_events", ["order_id"])
-    op.create_table(
+    create_index("ix_order_events_order_id", "order_events", ["order_id"])
+    create_table(
         "outbox",
         sa.Column("id", Key, nullable=False),
         sa.Column("kind", sa.String(32), nullable=False),
         sa.Column("order_id", Key, nullable=False),
         sa.Column("round_id", Key, nullable=False),
         sa.Column("epoch", sa.Integer, nullable=False),
-        sa.Column("payload", sa.Text, nullable=False),
+        sa.Column("payload", LongText, nullable=False),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
         sa.Column("done_ms", sa.BigInteger),
         sa.PrimaryKeyConstraint("id", name="pk_outbox"),
         sa.UniqueConstraint("kind", "order_id", name="uq_outbox_kind_order_id"),
     )
-    waiting = sa.text("done_ms IS NULL")
-    op.create_index("ix_outbox_waiting", "outbox", ["id"], postgresql_where=waiting, sqlite_where=waiting)
-    op.create_table(
+    create_index("ix_outbox_waiting", "outbox", ["id"], where="done_ms IS NULL", instead=["done_ms", "id"])
+    create_table(
         "dead_letters",
         sa.Column("id", Key, nullable=False),
         sa.Column("lane", sa.Integer, nullable=False),
@@ -152,9 +162,9 @@ def _create_around_orders() -> None:
         sa.Column("order_id", Key),
         sa.Column("round_id", Key),
         sa.Column("quantity", sa.Integer),
-        sa.Column("reason", sa.Text, nullable=False),
-        sa.Column("history", sa.Text, nullable=False),
-        sa.Column("payload", sa.Text, nullable=False),
+        sa.Column("reason", LongText, nullable=False),
+        sa.Column("history", LongText, nullable=False),
+        sa.Column("payload", LongText, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("next_ms", sa.BigInteger),
@@ -163,12 +173,11 @@ def _create_around_orders() -> None:
         sa.UniqueConstraint("lane", "entry_id", name="uq_dead_letters_lane_entry_id"),
         sqlite_autoincrement=True,
     )
-    due = sa.text("next_ms IS NOT NULL")
-    op.create_index("ix_dead_letters_due", "dead_letters", ["next_ms"], postgresql_where=due, sqlite_where=due)
+    create_index("ix_dead_letters_due", "dead_letters", ["next_ms"], where="next_ms IS NOT NULL")
 
 
 def _create_payments() -> None:
-    op.create_table(
+    create_table(
         "payments",
         sa.Column("id", Key, nullable=False),
         sa.Column("order_id", Key, nullable=False),
@@ -185,10 +194,9 @@ def _create_payments() -> None:
         sa.UniqueConstraint("provider", "provider_ref", name="uq_payments_provider_provider_ref"),
         sa.UniqueConstraint("settles", name="uq_payments_settles"),
     )
-    op.create_index("ix_payments_order_id", "payments", ["order_id"])
-    due = sa.text("next_ms IS NOT NULL")
-    op.create_index("ix_payments_late", "payments", ["next_ms"], postgresql_where=due, sqlite_where=due)
-    op.create_table(
+    create_index("ix_payments_order_id", "payments", ["order_id"])
+    create_index("ix_payments_late", "payments", ["next_ms"], where="next_ms IS NOT NULL")
+    create_table(
         "refunds",
         sa.Column("id", Key, nullable=False),
         sa.Column("payment_id", Key, nullable=False),
@@ -204,4 +212,4 @@ def _create_payments() -> None:
         sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name="fk_refunds_payment_id"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_refunds_due", "refunds", ["next_ms"], postgresql_where=due, sqlite_where=due)
+    create_index("ix_refunds_due", "refunds", ["next_ms"], where="next_ms IS NOT NULL")

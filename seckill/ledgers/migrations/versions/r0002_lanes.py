@@ -4,7 +4,8 @@ Revision ID: 0002
 """
 
 import sqlalchemy as sa
-from alembic import op
+
+from seckill.ledgers.steps import add_column
 
 revision = "0002"
 down_revision = "0001"
@@ -12,4 +13,4 @@ down_revision = "0001"
 
 def upgrade() -> None:
     for table in ("sales", "rounds"):
-        op.add_column(table, sa.Column("lanes", sa.Integer, nullable=False, server_default=sa.text("1")))
+        add_column(table, sa.Column("lanes", sa.Integer, nullable=False, server_default=sa.text("1")))

@@ -1,0 +1,126 @@
+"""The files for a deployment, as far as they can be tried without an engine for containers: they can be read, every
+command in them is one of ours, every setting exists, and nobody is given a secret."""
+
+import configparser
+import re
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from seckill.cli import app
+from seckill.settings import TABLE, read, require_production
+
+ROOT = Path(__file__).parents[1]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+ROLES = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "seckill"}
+EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
+VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
+
+
+def filled(text: str) -> str:
+    """As compose does it with an .env in which every line is filled in."""
+    values = {name: value or secrets.token_hex(24) for name, value in VARIABLES.items()}
+    values["SECKILL_ALARM_URL"] = ""
+    return re.sub(r"\$\{([A-Z_]+)(?::[-?]([^}]*))?\}", lambda found: values[found[1]], text)
+
+
+def test_every_role_runs_twice_and_is_a_command_of_ours() -> None:
+    assert {"migrate", "api", "worker", "keeper", "doctor"} == set(ROLES)
+    for name, service in ROLES.items():
+        [command] = service["command"]
+        assert command in set(app), name
+        assert service.get("deploy", {}).get("replicas") == (2 if name in ("api", "worker", "keeper") else None)
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+
+
+@pytest.mark.parametrize("role", ["api", "worker", "keeper"])
+def test_its_settings_are_enough_for_each_role(role: str) -> None:
+    environ = {name: filled(value) for name, value in ROLES[role]["environment"].items()}
+    assert set(environ) <= {setting.variable for setting in TABLE}
+    settings = read(environ)
+    require_production(settings, role)  # type: ignore[arg-type]
+    assert settings.durability == "strict"
+
+
+def test_there_are_no_default_secrets() -> None:
+    for name, value in VARIABLES.items():
+        if re.search("PASSWORD|SECRET|KEY", name):
+            assert value == "", name
+            for found in re.findall(rf"\$\{{{name}[^}}]*\}}", (ROOT / "compose.yaml").read_text()):
+                assert ":?" in found, f"compose refuses to start without {name}"
+    used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
+    assert used == set(VARIABLES)
+
+
+def test_whoever_is_waited_for_can_be_seen_to_be_well() -> None:
+    for name, service in COMPOSE["services"].items():
+        for other, condition in service.get("depends_on", {}).items():
+            if condition["condition"] == "service_healthy":
+                assert "healthcheck" in COMPOSE["services"][other], f"{name} waits for {other}"
+
+
+def test_valkey_keeps_every_write() -> None:
+    command = COMPOSE["services"]["valkey"]["command"]
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+    assert (options["--appendonly"], options["--appendfsync"], options["--maxmemory-policy"]) == (
+        "yes",
+        "always",
+        "noeviction",
+    )
+
+
+def test_the_image_is_of_what_is_here_and_nobody_is_root() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    last = text.rpartition("\nFROM ")[2]
+    assert re.search(r"^USER 10001$", last, re.MULTILINE)
+    assert 'ENTRYPOINT ["seckill"]' in last
+    for sources in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE):
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+            assert f"!{source}" in (ROOT / ".dockerignore").read_text()
+
+
+def test_the_unit_runs_the_roles() -> None:
+    path = ROOT / "deploy" / "seckill@.service"
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(path)
+    assert unit["Service"]["ExecStart"].endswith("/bin/seckill %i")
+    assert unit["Service"]["User"] == "seckill"
+    named = set(re.findall(r"seckill@(\w+)", path.read_text()))
+    assert named == {"api", "worker", "keeper"} <= set(app)
+
+
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not here")
+    program = tmp_path / "seckill"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = (ROOT / "deploy" / "seckill@.service").read_text()
+    text = text.replace("/opt/seckill/bin/seckill", str(program)).replace("User=seckill", "User=daemon")
+    (tmp_path / "seckill@.service").write_text(text.replace("Group=seckill", "Group=daemon"))
+    (tmp_path / "seckill@api.service").symlink_to(tmp_path / "seckill@.service")
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", str(tmp_path / "seckill@api.service")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "seckill" in line]
+    assert ours == [], done.stderr
+
+
+@pytest.mark.parametrize("page", ["deploy.md"])
+def test_files_and_settings_that_the_page_names_exist(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    for path in re.findall(r"`(deploy/[\w@./-]+|compose\.yaml|Dockerfile)`", text):
+        assert (ROOT / path).exists(), path
+    assert set(re.findall(r"SECKILL_[A-Z_]+[A-Z]", text)) <= {setting.variable for setting in TABLE}
