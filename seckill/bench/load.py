@@ -73,5 +73,5 @@ def _of_wrk(output: bytes) -> Load:
 
 
 def _share(text: str, share: str) -> float:
-    found = re.search(rf"^ +{share} +([\d.]+)(us|ms|s|m)$", text, re.MULTILINE)
+    found = re.search(rf"^ +{share} +([\d.]+)(us|ms|s|m) *$", text, re.MULTILINE)
     return round(float(found[1]) * _MS[found[2]], 2) if found else 0.0

@@ -211,6 +211,15 @@ async def _fill(running: Running, sale: Sale) -> None:
         assert await rebuilder.step(sale.round), "the round could not be filled"
     finally:
         await ledger.close()
+    # So much at once makes Valkey write its file anew, which a sale that has grown to this does in peace.
+    while await _rewriting(running):  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+
+
+async def _rewriting(running: Running) -> bool:
+    async with redis.asyncio.Redis.from_url(running.place.settings.redis_url) as client:
+        found = await client.info("persistence")
+        return bool(found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"])
 
 
 async def _memory(running: Running) -> int:
