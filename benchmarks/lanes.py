@@ -10,6 +10,7 @@ It also tells what a claim costs a server in CPU time, which does not depend on 
 import argparse
 import asyncio
 import itertools
+import os
 import statistics
 import sys
 import tempfile
@@ -21,7 +22,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.accept import cpu_s
 from seckill.domain import Claim, RoundRef
 from seckill.embedded.valkey import EmbeddedValkey
 from seckill.gates.redis import RedisGate
@@ -32,6 +32,12 @@ BATCH = 100
 CALLS_AT_ONCE = 3
 SETUPS = [(1, 1), (1, 2), (1, 4), (2, 2), (2, 4), (3, 3)]  # servers, lanes
 UNITS = 100_000_000
+
+
+def cpu_s(pids: list[int]) -> float:
+    """User and system time of these processes so far."""
+    ticks = (Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for pid in pids)
+    return sum(int(user) + int(system) for user, system in ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def claim_for(url: str, ref: RoundRef, lane: int, seconds: float, ready: Barrier, results: "Queue[int]") -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import structlog
 
-from seckill.batching import Batcher
+from seckill.batching import Batcher, Waiting
 from seckill.catalogue import Catalogue
 from seckill.domain import Answer, Claim, RoundRef, Sale
 from seckill.errors import GateError
 from seckill.figures import ClaimFigures
 from seckill.outcomes import Outcome
 from seckill.ports import Gate, GateReply, Pulse, Transport
-from seckill.telemetry import CLAIMS, LOCAL_REFUSALS
+from seckill.telemetry import CLAIMS, LOCAL_REFUSALS, Tallies
 from seckill.winners import WinnerFilter
 
 log = structlog.get_logger()
@@ -46,6 +46,7 @@ class AdmissionDesk:
         self._flags: dict[int, SoldOutFlag] = {}
         self._flagging: dict[int, asyncio.Task[None]] = {}
         self._announced: dict[int, int] = {}  # round → the newest version that somebody has announced
+        self._tallies = Tallies()
         self.figures = ClaimFigures()
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
@@ -58,11 +59,11 @@ class AdmissionDesk:
             return sale, refused
         began_s = time.monotonic()
         answering, answer = await self._ask_rounds(sale, claim)
-        self._count(answering.round.id, answer.outcome, time.monotonic() - began_s)
+        self.count(answering.round.id, answer.outcome, time.monotonic() - began_s)
         return answering, answer
 
-    def _count(self, round_id: int, outcome: Outcome, took_s: float) -> None:
-        _CLAIMS[outcome].inc()
+    def count(self, round_id: int, outcome: Outcome, took_s: float) -> None:
+        self._tallies.add(_CLAIMS[outcome])
         self.figures.note(round_id, outcome, took_s)
 
     async def _ask_rounds(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
@@ -94,28 +95,20 @@ class AdmissionDesk:
         refused = self._refuse_here(sale, claim)
         if refused is None:
             return None
-        _LOCAL_REFUSALS[refused].inc()
-        self._count(sale.round.id, refused, 0.0)
+        self._tallies.add(_LOCAL_REFUSALS[refused])
+        self.count(sale.round.id, refused, 0.0)
         return Answer(refused)
 
     def one_round_decides(self, sale: Sale) -> bool:
-        """Then `submit` is enough."""
+        """Then `submit_for` is enough."""
         return self._catalogue.before(sale) is None
 
-    def submit(self, sale: Sale, claim: Claim) -> asyncio.Future[Answer]:
-        """The gate's answer, with the next batch."""
-        began_s = time.monotonic()
-
-        def count(answer: asyncio.Future[Answer]) -> None:
-            if not answer.cancelled():
-                self._count(sale.round.id, answer.result().outcome, time.monotonic() - began_s)
-
-        answer = self._batcher(sale.round.ref, claim).submit(claim)
-        answer.add_done_callback(count)
-        return answer
+    def submit_for(self, waiting: Waiting, sale: Sale, claim: Claim) -> None:
+        """It gets the gate's answer, with the next batch, and is to `count` it."""
+        self._batcher(sale.round.ref, claim).submit_for(waiting, claim)
 
     def is_final(self, sale: Sale, answer: Answer) -> bool:
-        """Of what came from `submit`. Otherwise `claim` says more."""
+        """Of what came from `submit_for`. Otherwise `claim` says more."""
         return answer.outcome is not Outcome.REPEATED and self._goes_on(sale, answer) is None
 
     def _refuse_here(self, sale: Sale, claim: Claim) -> Outcome | None:

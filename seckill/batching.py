@@ -7,6 +7,7 @@ one script call (and one fsync behind it) serves hundreds of claims.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -26,6 +27,15 @@ WAITING_MAX = 10_000
 Call = Callable[[Sequence[Claim]], Awaitable[GateReply]]
 
 
+class Waiting(Protocol):
+    """Who waits for an answer: a future, or something lighter that acts on it at once and never raises."""
+
+    def done(self) -> bool:
+        """True for one who has given up."""
+
+    def set_result(self, answer: Answer, /) -> None: ...
+
+
 class Batcher:
     """The claims of one round on this node. Each caller gets the answer to its own claim, whoever else gives up."""
 
@@ -33,7 +43,7 @@ class Batcher:
         self._call = call
         self._batch_max = batch_max
         self._waiting_max = waiting_max
-        self._waiting: deque[tuple[Claim, asyncio.Future[Answer]]] = deque()
+        self._waiting: deque[tuple[Claim, Waiting]] = deque()
         self._running: asyncio.Task[None] | None = None
         self._failing = False
 
@@ -44,13 +54,17 @@ class Batcher:
     def submit(self, claim: Claim) -> asyncio.Future[Answer]:
         """The answer to come. To cancel it is to give up: a claim that was not sent yet then never is."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.submit_for(answer, claim)
+        return answer
+
+    def submit_for(self, waiting: Waiting, claim: Claim) -> None:
+        """Each of a batch is answered in the same turn of the event loop."""
         if len(self._waiting) >= self._waiting_max:
-            answer.set_result(Answer(Outcome.OVERLOADED))
-            return answer
-        self._waiting.append((claim, answer))
+            waiting.set_result(Answer(Outcome.OVERLOADED))
+            return
+        self._waiting.append((claim, waiting))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
-        return answer
 
     async def _run(self) -> None:
         try:
@@ -60,15 +74,15 @@ class Batcher:
             self._running = None
             self._answer_all(Answer(Outcome.NOT_READY))  # nobody may be left waiting, whatever happened
 
-    def _next_batch(self) -> list[tuple[Claim, asyncio.Future[Answer]]]:
-        batch: list[tuple[Claim, asyncio.Future[Answer]]] = []
+    def _next_batch(self) -> list[tuple[Claim, Waiting]]:
+        batch: list[tuple[Claim, Waiting]] = []
         while self._waiting and len(batch) < self._batch_max:
-            claim, answer = self._waiting.popleft()
-            if not answer.done():  # whoever gave up while waiting was never sent
-                batch.append((claim, answer))
+            claim, waiting = self._waiting.popleft()
+            if not waiting.done():  # whoever gave up while waiting was never sent
+                batch.append((claim, waiting))
         return batch
 
-    async def _serve(self, batch: list[tuple[Claim, asyncio.Future[Answer]]]) -> None:
+    async def _serve(self, batch: list[tuple[Claim, Waiting]]) -> None:
         ADMIT_BATCH.observe(len(batch))
         try:
             with ADMIT_SECONDS.time():
@@ -86,12 +100,12 @@ class Batcher:
             log.exception("the gate's reply was not understood", claims=len(batch))
         else:
             self._failing = False
-        for (_, future), answer in zip(batch, answers, strict=True):
-            if not future.done():
-                future.set_result(answer)
+        for (_, waiting), answer in zip(batch, answers, strict=True):
+            if not waiting.done():
+                waiting.set_result(answer)
 
     def _answer_all(self, answer: Answer) -> None:
         while self._waiting:
-            _, future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(answer)
+            _, waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(answer)

@@ -31,6 +31,13 @@ class OrderView:
     replaced_by: OrderNumber | None = None
 
 
+def is_later(order: OrderView, known: OrderView) -> bool:
+    """It has moved on, or it is over and a late payment has paid another one in its place."""
+    if order.state is known.state:
+        return order.replaced_by is not None and known.replaced_by is None
+    return order.state in states_after(known.state)
+
+
 class Watch:
     """One buyer's look at one order. It keeps no more than the newest news, however slowly they are taken."""
 
@@ -56,14 +63,14 @@ class Watch:
 
     def begin(self, order: OrderView) -> None:
         self._shown = order
-        if self._news is not None and self._news.state not in states_after(order.state):
+        if self._news is not None and not is_later(self._news, order):
             self._news = None
         self._set_awake()
 
     def offer(self, order: OrderView) -> None:
         """Takes it if it is later than what is known: answers of the ledger may overtake each other."""
         known = self._news or self._shown
-        if known is None or order.state in states_after(known.state):
+        if known is None or is_later(order, known):
             self._news = order
             self._set_awake()
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 
+import msgspec
+
 from seckill.numbers import COUNTER_MAX, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.recurrence import Recurrence
@@ -74,8 +76,9 @@ def states_after(state: OrderState) -> frozenset[OrderState]:
     return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRef:
+# What is made anew for every claim is a Struct: it is as unchangeable as a frozen dataclass, is made in a tenth of the
+# time, and the garbage collector need not look at it.
+class RoundRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Enough to find a round's keys. It has a share in each of its lanes, which follow each other from the first."""
 
     id: int
@@ -198,6 +201,16 @@ def current(sales: Sequence[Sale], now_ms: int) -> Sale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Units of a round: those that workers have ever written, and those that the gate has admitted and taken back, as
+    far as the ledger knows. A gate that counts less has gone back in time."""
+
+    written: int
+    admitted: int
+    released: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """An order as the ledger has it."""
 
@@ -216,8 +229,7 @@ class Order:
     replaced_by: OrderNumber | None = None  # paid for when it was over: the order that the money pays instead
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """A buyer presses "buy". An empty request id means that the buyer sent none: nothing to recognise a repeat by."""
 
     user: str
@@ -225,8 +237,7 @@ class Claim:
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(msgspec.Struct, frozen=True, gc=False):
     """One order of a buyer as the gate remembers it. It stays for as long as the round, also when the order is over."""
 
     number: OrderNumber
@@ -236,16 +247,14 @@ class Holding:
     live: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """`holdings`: the order of an admitted or repeated claim; the live orders of a buyer who is at the limit."""
 
     outcome: Outcome
     holdings: tuple[Holding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One admitted claim on its way from the gate to the ledger: what a stream entry carries."""
 
     number: OrderNumber

@@ -30,7 +30,7 @@ class ClaimFigures:
     def note(self, round_id: int, outcome: Outcome, took_s: float) -> None:
         self.claims += 1
         if outcome not in _ACCEPTED:
-            self._refusals(round_id)[outcome.value] += 1
+            self._refusals(round_id)[outcome] += 1
         second = int(self._monotonic())
         slot = self._slots.get(second)
         if slot is None:

@@ -9,6 +9,7 @@ import msgspec
 from seckill.domain import Sale
 from seckill.letters import Letter
 from seckill.numbers import OrderNumber
+from seckill.payment_ports import Capture, Refund
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +70,18 @@ class Event:
     cause: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """Money that was taken for an order, and what became of it."""
+
+    number: OrderNumber  # the order that it was meant for
+    capture: Capture
+    at_ms: int
+    settles: OrderNumber | None  # the order that is paid with it: another one, if it came late
+    waits: bool  # it came late, and what it pays for is not decided yet
+    refund: Refund | None
+
+
 class History(Protocol):
     """Reads the record, changes nothing."""
 
@@ -83,3 +96,6 @@ class History(Protocol):
 
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
         """What could not be written at first, or at all."""
+
+    async def payments(self, numbers: Sequence[OrderNumber]) -> Sequence[Payment]:
+        """Money that was meant for these orders or has paid them, in the order in which it came."""

@@ -9,13 +9,13 @@ import structlog
 from seckill.afterlife import BATCH_MAX, Afterlife
 from seckill.broker_ports import Delays, Due
 from seckill.catalogue import Catalogue
-from seckill.domain import Round
+from seckill.domain import Counted, Round
 from seckill.errors import GateUnavailable
 from seckill.failures import Failures
 from seckill.loops import Stop, repeat
 from seckill.moving import Moving
 from seckill.payments import Payments
-from seckill.ports import Gate, Ledger, Pulse, Transport
+from seckill.ports import Gate, Ledger, Transport
 from seckill.rebuilding import Rebuilder
 from seckill.repetition import Repetition
 from seckill.retirement import Retirement
@@ -24,6 +24,7 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
 log = structlog.get_logger()
 
+NOTHING = Counted(written=0, admitted=0, released=0)
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
@@ -103,17 +104,22 @@ class Keeper:
     async def look_for_losses(self) -> list[Round]:
         """Rounds that were opened and that the gate no longer has, has in another epoch, or has from an earlier time.
 
-        The ledger is read before the gate: what it has written then, the gate must have admitted by now."""
+        The ledger is read before the gate: what it has written then, the gate must have admitted by now, and what it
+        has relayed, the gate must have taken back."""
         await self._catalogue.refresh_sales()
         await self._gate_time_ms()  # which rounds are on is for the gate's clock to say
-        written = await self._ledger.written([round_.id for round_ in self._catalogue.watched()])
+        counted = await self._ledger.counted([round_.id for round_ in self._catalogue.watched()])
         pulses = await self._catalogue.refresh_pulses()
         suspects = {round_.id: round_ for round_ in self._catalogue.without_pulse()}
         for round_ in self._catalogue.watched():
             pulse = pulses.get(round_.id)
-            if pulse is not None and (pulse.admitted < written.get(round_.id, 0) or pulse.epoch != round_.epoch):
+            if pulse is None:
+                continue
+            least = counted.get(round_.id, NOTHING)
+            released = pulse.available - (round_.total - pulse.admitted)
+            if pulse.epoch != round_.epoch or pulse.admitted < least.admitted or released < least.released:
                 suspects[round_.id] = round_
-        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, pulses, written))]
+        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
         lost += await self._missed_by_releases()
         for round_ in lost:
             if round_.id not in self._lost:
@@ -122,16 +128,23 @@ class Keeper:
         ROUNDS_MISSING.set(len(lost))
         return lost
 
-    async def _confirm(self, known: Round, pulses: Mapping[int, Pulse], written: Mapping[int, int]) -> Round | None:
-        """By the ledger's newest word: what we know by heart may be older than the gate's."""
+    async def _confirm(self, known: Round, counted: Mapping[int, Counted]) -> Round | None:
+        """By the newest word of the ledger, and then of the gate: what we know by heart may be older than the gate's,
+        and another keeper may have rebuilt the round since we looked. To rebuild it once more would void what was sold
+        meanwhile."""
         sale = await self._ledger.sale(known.sale_id, known.id)
         if sale is None or self._is_new(sale.round) or sale.round.retired_ms is not None:
             return None
         self._catalogue.put(sale)
-        pulse = pulses.get(sale.round.id)
+        _, (pulse,) = await self._gate.pulses([sale.round.ref])
         if pulse is None or pulse.epoch != sale.round.epoch:
             return sale.round
-        return sale.round if pulse.admitted < written.get(sale.round.id, 0) else None
+        least = counted.get(sale.round.id, NOTHING)
+        if pulse.admitted < least.admitted:
+            return sale.round
+        view = await self._gate.inspect(sale.round.ref)  # the total that we know may not be the gate's
+        went_back = view is not None and view.epoch == sale.round.epoch and view.released < least.released
+        return sale.round if went_back else None
 
     async def _missed_by_releases(self) -> list[Round]:
         """Rounds that are over or closed, so that nobody watches them, but whose orders still move."""

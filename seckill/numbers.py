@@ -9,15 +9,15 @@ nothing to infer, and somebody who does not have the key cannot make up one that
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 ORIGIN_S = 1_577_836_800  # 2020-01-01T00:00:00Z
 COUNTER_MAX = (1 << 24) - 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class OrderNumber:
+class OrderNumber(msgspec.Struct, frozen=True, order=True, gc=False):
     seconds: int
     lane: int
     counter: int
@@ -36,6 +36,7 @@ class OrderNumber:
 
 # Crockford's base32: no I, L, O, U, so that a number read out on the phone arrives as it was.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {char: value for value, char in enumerate(_ALPHABET)}
 _LENGTH = 13
 # What people type instead; separators are for reading only.
@@ -59,7 +60,7 @@ class PublicIds:
         for keyed in self._rounds:
             left, right = right, left ^ _scramble(keyed, right)
         value = (left << 32) | right
-        return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(60, -1, -5)])
+        return _ALPHABET[value >> 60] + "".join([_PAIRS[(value >> shift) & 1023] for shift in range(50, -1, -10)])
 
     def decode(self, text: str) -> int | None:
         """The number, or None for anything that was not made by `encode` with this key."""

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+import msgspec
+
 from seckill.domain import (
     Admission,
     Answer,
     Claim,
+    Counted,
     Holding,
     Order,
     OrderState,
@@ -187,8 +190,7 @@ class Gate(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One queue entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
 
     lane: int
@@ -311,9 +313,7 @@ class Ledger(Protocol):
 
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
 
-    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        """Units that the gate must have admitted, by round: those that workers have ever written, and those of this
-        epoch that could not be written and were given up."""
+    async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]: ...
 
     async def recount(self, round_id: int) -> bool:
         """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from seckill.afterlife import BATCH_MAX, Afterlife
+from seckill.audit import Auditor
 from seckill.audit.report import Finding, Report
 from seckill.audit.telling import Teller
 from seckill.domain import Admission, Round
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 # Longer than the rebuilder itself gives the workers.
 REBUILT_WITHIN_S = 60.0
 POLL_S = 0.2
+# What a step brings to light is mended by the next turn; more turns than these would never end.
+TURNS_MAX = 3
 
 # The gate is wrong and the ledger is right: a rebuild brings the gate to what the ledger says.
 _REBUILD = {
@@ -79,6 +82,15 @@ class Step:
 class Plan:
     steps: list[Step] = field(default_factory=list)
     for_people: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was done, what the last audit says, and what is still to do."""
+
+    done: list[str]
+    report: Report
+    plan: Plan
 
 
 class Repair:
@@ -193,6 +205,22 @@ class Repair:
             reached("repair.step.before")
             await step.act()
             reached("repair.step.after")
+
+    async def run(self, auditor: Auditor, *, apply: bool, tell: Callable[[str], None] = lambda _: None) -> Mended:
+        """Audits and plans; with `apply` also does it, and looks again."""
+        done: list[str] = []
+
+        def note(says: str) -> None:
+            done.append(says)
+            tell(says)
+
+        for turn in range(TURNS_MAX + 1):
+            report = await auditor.read(full=True)
+            plan = await self.plan(report, auditor.teller())
+            if not (apply and plan.steps) or turn == TURNS_MAX:
+                break
+            await self.apply(plan, note)
+        return Mended(done, report, plan)
 
     async def _round(self, place: tuple[int, int]) -> Round | None:
         """None if it is retired: the gate need not have it any more."""

@@ -44,14 +44,16 @@ class Reading:
         return None
 
     def gone_in_order(self) -> bool:
-        """All its orders have come to rest, so nothing is missing if the gate no longer has it."""
-        missing = isinstance(self.gate, Absent) and self.gate.missing
-        return missing and self.before.at_rest and self.after.at_rest
+        """All its orders have come to rest, so nothing is missing if the gate no longer has it, or keeps it shut for a
+        rebuild that nobody needs any more."""
+        return self._away() and self.before.at_rest and self.after.at_rest
 
     def lost(self) -> bool:
         """The gate answers, and does not have the round, or keeps it closed until it is rebuilt."""
-        away = self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
-        return away and not self.gone_in_order()
+        return self._away() and not self.gone_in_order()
+
+    def _away(self) -> bool:
+        return self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
 
     def same_opening(self, later: "Reading") -> bool:
         """Nothing was rebuilt between the two."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import asyncpg
+import pymysql
 from sqlalchemy import (
     ARRAY,
     URL,
@@ -40,6 +41,8 @@ CONNECTIONS = 2
 _SQLITE_NOW_MS = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER))"
 _POSTGRES_NOW_MS = "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"
 _MYSQL_NOW_MS = "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
+# The driver's own errors come from where a connection is given back: the library wraps those of statements only.
+_AWAY = (DBAPIError, pymysql.MySQLError, OSError, TimeoutError)
 _NOW_MS = {"sqlite": _SQLITE_NOW_MS, "postgresql": _POSTGRES_NOW_MS, "mysql": _MYSQL_NOW_MS}
 _FAMILIES = {"postgres": "postgresql", "mariadb": "mysql"}  # other names of the same
 
@@ -105,7 +108,7 @@ class ReadOnlyDatabase:
         try:
             async with asyncio.timeout(WITHIN_S):
                 yield
-        except (DBAPIError, OSError, TimeoutError) as error:
+        except _AWAY as error:
             told = error.orig if isinstance(error, DBAPIError) else error
             said = (str(told) or type(told).__name__).splitlines()[0]
             raise LedgerUnavailable(f"The ledger does not answer ({said}).") from error

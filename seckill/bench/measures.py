@@ -46,12 +46,13 @@ class Accepted:
     p50_ms: float
     p99_ms: float
     mean_batch: float
+    api_bytes_before: int  # memory of the API process
     api_bytes: int
 
 
 async def http_ceiling(seconds: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        lines = _lines(Path(folder) / "lines", "/v1/sales/0000000000000/orders", ["x" * 150])
+        lines = write_lines(Path(folder) / "lines", "/v1/sales/0000000000000/orders", ["x" * 150])
         async with service("ceiling") as address:
             return (await load(address, lines, seconds=seconds, cycle=True)).per_s
 
@@ -91,9 +92,10 @@ async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
         try:
             await strategy.prepare(UNITS)
             await consumer.start()
-            async with service("plain", servers) as address:
-                early = _plain_lines(here.folder / "early", range(-CLAIMS_PER_S_MAX, 0))
-                lines = _plain_lines(here.folder / "lines", range(int(seconds * CLAIMS_PER_S_MAX)))
+            async with service("plain", servers, here.settings.jwt_secret) as address:
+                tokens = make_tokens(here, seconds + 1)
+                early = write_lines(here.folder / "early", "/orders", tokens[:CLAIMS_PER_S_MAX])
+                lines = write_lines(here.folder / "lines", "/orders", tokens[CLAIMS_PER_S_MAX:])
                 await load(address, early, seconds=1)  # connects to everything
                 before = await _plain_counts(strategy)
                 seen = await load(address, lines, seconds=seconds)
@@ -104,22 +106,17 @@ async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
             await strategy.close()
 
 
-def _plain_lines(file: Path, buyers: range) -> Path:
-    file.write_text("".join(f"/orders?buyer={number} x\n" for number in buyers))
-    return file
-
-
 async def _plain_counts(strategy: AsyncStream) -> tuple[int, int]:
     return int(await strategy.redis.get(COUNTER) or 0), await strategy.written()
 
 
 async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, float]:
     async with place(ledger_url) as here, engine_on(here) as running:
-        tokens = _tokens(here, seconds)
+        tokens = make_tokens(here, seconds)
         sale = await running.new_sale(UNITS)
         accepted = await _accept(running, sale, tokens, seconds)
         few = await running.new_sale(1)
-        lines = _lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
+        lines = write_lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
         await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
         seen = await load(running.address, lines, seconds=seconds, cycle=True)
         return accepted, seen.refusals / seen.took_s
@@ -128,14 +125,14 @@ async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, 
 async def sustained(seconds: float, ledger_url: str) -> Accepted:
     async with place(ledger_url) as here, engine_on(here) as running:
         sale = await running.new_sale(UNITS)
-        return await _accept(running, sale, _tokens(here, seconds), seconds)
+        return await _accept(running, sale, make_tokens(here, seconds), seconds)
 
 
 async def accept_at_1m(seconds: float, ledger_url: str) -> tuple[float, float, float]:
     """Accepted before and after a million buyers are in the round, and what each of these costs Valkey in bytes."""
     # Without a keeper, which would mend the round while we fill it.
     async with place(ledger_url) as here, engine_on(here, ["worker", "api"]) as running:
-        tokens = _tokens(here, 2 * seconds)
+        tokens = make_tokens(here, 2 * seconds)
         half = len(tokens) // 2
         before = await _accept(running, await running.new_sale(UNITS), tokens[:half], seconds)
         sale = await running.new_sale(UNITS)
@@ -148,8 +145,9 @@ async def accept_at_1m(seconds: float, ledger_url: str) -> tuple[float, float, f
 
 async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:
     gate, ledger = running.engine.gate, running.engine.ledger
-    lines = _lines(running.place.folder / "accept", running.path(sale), tokens)
+    lines = write_lines(running.place.folder / "accept", running.path(sale), tokens)
     before = await _figures(running)
+    api_bytes = _resident(running.pids["api"])
     already = await gate.inspect(sale.round.ref)
     seen: Load = await load(running.address, lines, seconds=seconds)
     written = await ledger.tally(sale.round.id)
@@ -170,7 +168,8 @@ async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: 
         p50_ms=seen.p50_ms,
         p99_ms=seen.p99_ms,
         mean_batch=round(claims / calls, 1) if calls else 0.0,
-        api_bytes=_resident(running.api_pid),
+        api_bytes_before=api_bytes,
+        api_bytes=_resident(running.pids["api"]),
     )
 
 
@@ -182,13 +181,13 @@ async def _figures(running: Running) -> Mapping[str, float]:
     return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
 
 
-def _tokens(here: Place, seconds: float) -> list[str]:
+def make_tokens(here: Place, seconds: float) -> list[str]:
     assert here.settings.jwt_secret is not None
     tokens = Tokens(here.settings.jwt_secret)
     return [tokens.of(f"buyer-{number}") for number in range(int(seconds * CLAIMS_PER_S_MAX))]
 
 
-def _lines(file: Path, path: str, tokens: Sequence[str]) -> Path:
+def write_lines(file: Path, path: str, tokens: Sequence[str]) -> Path:
     file.write_text("".join(f"{path} {token}\n" for token in tokens))
     return file
 

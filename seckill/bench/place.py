@@ -14,7 +14,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
-from seckill.bench.services import SERVERS
+from seckill.bench.services import SECRET, SERVERS
 from seckill.compare.scratch import scratch_database
 from seckill.compare.strategy import Servers
 from seckill.domain import Sale, SaleDraft
@@ -37,6 +37,7 @@ _DIRECT = build_opener(ProxyHandler({}))  # the server is on this machine
 class Place:
     settings: Settings
     folder: Path
+    valkey_pid: int
 
 
 @asynccontextmanager
@@ -58,6 +59,7 @@ async def place(ledger_url: str) -> AsyncIterator[Place]:
                 admin_key=Secret(secrets.token_urlsafe(32)),
             ),
             folder=folder,
+            valkey_pid=valkey.pid,
         )
 
 
@@ -68,7 +70,13 @@ class Running:
     place: Place
     engine: Engine
     address: str
-    api_pid: int
+    pids: Mapping[str, int]  # of the roles, and of Valkey
+
+    def cpu_s(self) -> dict[str, float]:
+        """User and system time of each process so far."""
+        ticks = {name: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1] for name, pid in self.pids.items()}
+        tick_s = 1 / os.sysconf("SC_CLK_TCK")
+        return {name: sum(map(int, text.split()[11:13])) * tick_s for name, text in ticks.items()}
 
     async def new_sale(self, units: int) -> Sale:
         now_ms = int(time.time() * 1000)
@@ -95,16 +103,18 @@ class Running:
 
 
 @asynccontextmanager
-async def engine_on(place_: Place, roles: Sequence[Role] = ("worker", "keeper", "api")) -> AsyncIterator[Running]:
+async def engine_on(
+    place_: Place, roles: Sequence[Role] = ("worker", "keeper", "api"), **environ_: str
+) -> AsyncIterator[Running]:
     settings = place_.settings
     await migrate(settings.database_url)
-    environ = _environ(settings)
+    environ = {**_environ(settings), **environ_}
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(settings))
         listener = stack.enter_context(closing(bind("127.0.0.1", 0)))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         fd = listener.fileno()
-        pids = {}
+        pids = {"valkey": place_.valkey_pid}
         for role in roles:
             arguments = ["api", "--fd", str(fd)] if role == "api" else [role]
             process = Process(role, arguments, environ, fds=[fd] if role == "api" else [])
@@ -113,15 +123,17 @@ async def engine_on(place_: Place, roles: Sequence[Role] = ("worker", "keeper", 
             pids[role] = process.pid
         if "api" in roles:
             await until_answering(f"{address}/readyz")
-        yield Running(place=place_, engine=engine, address=address, api_pid=pids.get("api", 0))
+        yield Running(place=place_, engine=engine, address=address, pids=pids)
 
 
 @asynccontextmanager
-async def service(what: str, servers: Servers | None = None) -> AsyncIterator[str]:
+async def service(what: str, servers: Servers | None = None, secret: Secret | None = None) -> AsyncIterator[str]:
     """One of `services.py` as a process; its address."""
     environ = dict(os.environ)
     if servers is not None:
         environ[SERVERS] = msgspec.json.encode(servers).decode()
+    if secret is not None:
+        environ[SECRET] = secret.reveal()
     with closing(bind("127.0.0.1", 0)) as listener:
         fd = listener.fileno()
         command = tethered([sys.executable, "-m", "seckill.bench.services", what, str(fd)])

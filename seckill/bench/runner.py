@@ -22,7 +22,7 @@ GOALS: Mapping[str, float] = {
 
 
 async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: float, say: Say) -> dict[str, Any]:
-    """The document: the medians, the ratios, and every round."""
+    """The document: the medians and the ratios, and under `run` how they came about."""
     found = [await _round(ledger_url, seconds, _numbered(say, number)) for number in range(1, rounds + 1)]
     say("sustained load")
     long = await measures.sustained(sustained_s, ledger_url)
@@ -39,11 +39,14 @@ async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: floa
     return {
         **{key: round(value, 2) for key, value in figures.items()},
         "ratios": ratios(figures, long, accept_before),
-        "sustained": {
-            "seconds": sustained_s,
-            "accept": round(long.accept, 2),
+        "run": {
+            "sustained": {
+                "seconds": sustained_s,
+                "accept": round(long.accept, 2),
+                "api_memory_bytes_before": long.api_bytes_before,
+            },
+            "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
         },
-        "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
     }
 
 

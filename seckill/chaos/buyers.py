@@ -42,9 +42,12 @@ class Offer:
     wanted: bool = False  # is sold out in the end
 
 
-# Sizes are for a minute, and grow with the run.
+# Sizes are for a minute, and grow with the run. What is left unpaid in the first one must not expire while the books
+# are read.
 OFFERS = (
-    Offer("always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=600, weight=5, pays=0.5, cancels=0.2),
+    Offer(
+        "always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=86_400, weight=5, pays=0.5, cancels=0.2
+    ),
     Offer("soon back", 60, limit=1, price_cents=9900, pay_within_s=2, weight=3, pays=0.05, cancels=0.1, wanted=True),
     Offer("few", units=40, limit=2, price_cents=500, pay_within_s=5, weight=1, pays=0.3, cancels=0.3, wanted=True),
     Offer("free", units=100, limit=1, price_cents=0, pay_within_s=60, weight=1, wanted=True),

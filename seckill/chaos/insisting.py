@@ -10,8 +10,8 @@ from seckill.failpoints import VARIABLE
 POLL_S = 0.2
 LIKELIER = 10  # times
 # A process has to be started and to come to the place; in all it is tried for so long.
-EACH_S = 12.0
-INSIST_S_MAX = 120.0
+EACH_S = 30.0
+INSIST_S_MAX = 300.0
 
 
 async def insist(crew: Crew, windows: Sequence[Window], required: Sequence[str], clock: Callable[[], float]) -> None:

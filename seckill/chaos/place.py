@@ -103,7 +103,7 @@ async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Pla
         for server in servers.values():
             stack.push_async_callback(server.stop)
             await server.start()
-        await _check_empty(servers["gate"])
+        await _check_empty(stack, servers["gate"])
         await _scratch(stack, servers)
         settings = _settings(servers, base)
         await migrate(settings.database_url)
@@ -157,18 +157,18 @@ def _server(folder: Path, chosen: str, known: Mapping[str, object], disks: Disks
     return server, mounted and Can.FILL in server.can
 
 
-async def _check_empty(gate: Server) -> None:
-    """Somebody else's keys must not be in the way of a run, nor a run's in theirs."""
+async def _check_empty(stack: AsyncExitStack, gate: Server) -> None:
+    """Somebody else's keys must not be in the way of a run, and what it leaves must not be in theirs."""
     if gate.folder is not None:
         return
     client = connect(gate.url)
+    stack.push_async_callback(client.aclose)
     try:
         if await client.dbsize():
             raise StartError("The Redis that was given has keys in it: give one that is empty, or another database.")
     except RedisError as error:
         raise StartError(f"The Redis that was given does not answer ({error}): check its address.") from error
-    finally:
-        await client.aclose()
+    stack.push_async_callback(client.flushdb)
 
 
 async def _scratch(stack: AsyncExitStack, servers: dict[str, Server]) -> None:

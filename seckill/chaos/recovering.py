@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from seckill.chaos.crew import Crew, Death
 from seckill.chaos.evidence import Done, Evidence, Recovery
 from seckill.chaos.schedule import DRILLS
 from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.gates.clients import Server, Servers
+from seckill.gates.connections import open_servers
 
 POLL_S = 0.02
 TAKEOVER_S = 2.0  # beyond the silence after which others take over
@@ -42,15 +43,18 @@ class Recoveries:
         """Waits until others have settled what that process held when it died. How many entries."""
         (death,) = [death for death in self._crew.deaths if death.pid == pid][-1:]
         held = entries = None
-        async with self._client() as client:
+        servers = open_servers(self._url)
+        try:
             while self._clock() - death.at_s < GIVE_UP_S:
                 with contextlib.suppress(RedisError, OSError):
                     if held is None:
-                        held = await self._held(client, pid)
+                        held = await self._held(servers, pid)
                         entries = sum(map(len, held.values()))
-                    if not await self._remaining(client, held):
+                    if not await self._remaining(servers, held):
                         break
                 await asyncio.sleep(POLL_S)
+        finally:
+            await servers.close()
         if entries:
             self._note("takeover", death.at_s, self._clock() - death.at_s, self._within_s)
         return entries or 0
@@ -81,38 +85,39 @@ class Recoveries:
         found = Recovery(what=what, at_s=at_s, took_s=round(took_s, 3), within_s=within_s, calm=False)
         self._evidence.recoveries.append(found)
 
-    async def _held(self, client: Redis, pid: int) -> Pending:
+    async def _held(self, servers: Servers, pid: int) -> Pending:
         held: Pending = {}
         for lane in range(self._lanes):
             for group in (keys.WORKERS_GROUP, keys.RELAY_GROUP):
+                look = partial(_pending, stream=keys.orders(lane), group=group, pid=pid)
                 try:
-                    consumers: Any = await client.xinfo_consumers(keys.orders(lane), group)
+                    held.setdefault(lane, []).extend(await servers.follow(keys.orders(lane), look))
                 except RedisError as error:
                     if not str(error).startswith("NOGROUP"):
                         raise
-                    continue
-                for consumer in consumers:
-                    if consumer["pending"] and f"-{pid}-".encode() in consumer["name"]:
-                        pending = await client.xpending_range(
-                            keys.orders(lane), group, "-", "+", consumer["pending"], consumer["name"]
-                        )
-                        held.setdefault(lane, []).extend(entry["message_id"] for entry in pending)
         return held
 
-    async def _remaining(self, client: Redis, held: Pending) -> bool:
+    async def _remaining(self, servers: Servers, held: Pending) -> bool:
         for lane, entries in held.items():
             for entry in entries:
-                if await client.xrange(keys.orders(lane), entry, entry):
+                if await servers.follow(keys.orders(lane), partial(_is_there, stream=keys.orders(lane), entry=entry)):
                     return True
         return False
 
-    @contextlib.asynccontextmanager
-    async def _client(self) -> AsyncIterator[Redis]:
-        client = connect(self._url)
-        try:
-            yield client
-        finally:
-            await client.aclose()
+
+async def _is_there(server: Server, *, stream: str, entry: Any) -> bool:
+    return bool(await server.client.xrange(stream, entry, entry))
+
+
+async def _pending(server: Server, *, stream: str, group: str, pid: int) -> list[Any]:
+    """The entries that the process with that pid has in its hands."""
+    found: list[Any] = []
+    consumers: Any = await server.client.xinfo_consumers(stream, group)
+    for consumer in consumers:
+        if consumer["pending"] and f"-{pid}-".encode() in consumer["name"]:
+            held = await server.client.xpending_range(stream, group, "-", "+", consumer["pending"], consumer["name"])
+            found += [entry["message_id"] for entry in held]
+    return found
 
 
 def is_calm(recovery: Recovery, faults: Sequence[Done], deaths: Sequence[Death]) -> bool:

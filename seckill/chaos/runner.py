@@ -107,8 +107,9 @@ class Run:
             while True:
                 try:
                     status, content = await caller.call("POST", path, key.reveal(), body)
-                    if status in (200, 201):
-                        return content
+                    # Also when it is stored and takes effect later: a round that the gate has lost may hear of it late.
+                    if status in (200, 201) or content.get("code") == "not_in_force":
+                        return content.get("sale", content)
                     reason = f"{status} {content}"
                 except NoAnswer:
                     reason = "no answer"

@@ -10,7 +10,8 @@ from seckill.audit import Auditor, Report
 from seckill.chaos.evidence import Evidence, Sight
 from seckill.errors import SeckillError
 from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.gates.clients import Servers
+from seckill.gates.connections import open_servers
 
 EVERY_S = 1.0
 # A server that stands still is not waited for: the next look comes anyhow.
@@ -29,20 +30,20 @@ class Watch:
         self._clock = clock
 
     async def run(self, enough: asyncio.Event) -> None:
-        client = connect(self._url)
+        servers = open_servers(self._url)
         try:
             while not enough.is_set():
                 began_s = self._clock()
                 with contextlib.suppress(RedisError, OSError, TimeoutError):
                     async with asyncio.timeout(EVERY_S):
-                        waiting = [await client.xlen(keys.orders(lane)) for lane in range(self._lanes)]
+                        waiting = [await _length(servers, keys.orders(lane)) for lane in range(self._lanes)]
                         self._evidence.backlog.append((round(began_s, 2), sum(waiting)))
                 await self._look()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(max(0.01, EVERY_S - (self._clock() - began_s))):
                         await enough.wait()
         finally:
-            await client.aclose()
+            await servers.close()
 
     async def _look(self) -> None:
         at_s = self._clock()
@@ -53,6 +54,10 @@ class Watch:
             self._evidence.sights.append(Sight(at_s=at_s, verdict="unknown", broken={}))
             return
         self._evidence.sights.append(Sight(at_s=at_s, verdict=report.verdict, broken=findings(report, self._auditor)))
+
+
+async def _length(servers: Servers, stream: str) -> int:
+    return await servers.follow(stream, lambda server: server.client.xlen(stream))
 
 
 def findings(report: Report, auditor: Auditor) -> dict[str, list[str]]:

@@ -68,7 +68,8 @@ def bench(
             work = run_bench(ledger_url, rounds=rounds, seconds=seconds, sustained_s=sustained_s, say=say)
             return await until_stopped(stop, work)
 
-    found = run(main, settings) | {
+    found = run(main, settings)
+    found["run"] |= {
         "command": shlex.join(["seckill", *sys.argv[1:]]),
         "version": __version__,
         "ledger": ledger,

@@ -55,9 +55,9 @@ def chaos(
     seed
         Decides the schedule, the failpoints and what buyers do.
     database
-        `sqlite`, `postgres`, or the address of a PostgreSQL on this machine, for a database of the run's own.
+        `sqlite`, `postgres`, `mariadb`, or the address of a PostgreSQL on this machine.
     redis
-        `valkey`, or the address of an empty Valkey or Redis on this machine.
+        `valkey`, `cluster`, or the address of an empty Valkey or Redis on this machine.
     broker
         `none`, `rabbitmq`, or the address of a RabbitMQ on this machine.
     faults

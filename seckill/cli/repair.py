@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 
-from seckill.audit import Report, Verdict, open_auditor
+from seckill.audit import Verdict, open_auditor
 from seckill.audit.telling import Teller
 from seckill.cli.audit import EXIT, show
 from seckill.cli.configuring import environment, with_data_folder
@@ -16,11 +16,8 @@ from seckill.cli.printing import console, print_json
 from seckill.cli.running import run
 from seckill.errors import SeckillError
 from seckill.loops import Stop
-from seckill.repairing import Plan, Repair
+from seckill.repairing import Mended, Repair
 from seckill.wiring import open_engine
-
-# What a step brings to light is mended by the next turn; more turns than these would never end.
-TURNS_MAX = 3
 
 Apply = Annotated[
     bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
@@ -40,21 +37,14 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
     async def main(_: Stop) -> int:
         async with open_auditor(settings, every_round=True) as auditor, open_engine(settings) as engine:
             mender = Repair(engine, claim_idle_s=settings.claim_idle_s, retry_delay_s=settings.retry_delays_s[0])
-            done: list[str] = []
 
             def tell(says: str) -> None:
-                done.append(says)
                 if not as_json:
                     console().print(f"[green]doing[/]  {escape(says)}", soft_wrap=True)
 
-            for turn in range(TURNS_MAX + 1):
-                report = await auditor.read(full=True)
-                plan = await mender.plan(report, auditor.teller())
-                if not (apply and plan.steps) or turn == TURNS_MAX:
-                    break
-                await mender.apply(plan, tell)
-            _show(report, auditor.teller(), plan, done, as_json=as_json)
-            return EXIT[Verdict.BROKEN if plan.steps else report.verdict]
+            mended = await mender.run(auditor, apply=apply, tell=tell)
+            _show(mended, auditor.teller(), as_json=as_json)
+            return EXIT[Verdict.BROKEN if mended.plan.steps else mended.report.verdict]
 
     try:
         code = run(main, settings)
@@ -65,7 +55,8 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
         sys.exit(code)
 
 
-def _show(report: Report, teller: Teller, plan: Plan, done: list[str], *, as_json: bool) -> None:
+def _show(mended: Mended, teller: Teller, *, as_json: bool) -> None:
+    done, report, plan = mended.done, mended.report, mended.plan
     would = [step.says for step in plan.steps]
     if as_json:
         audit = msgspec.to_builtins(teller.document(report))

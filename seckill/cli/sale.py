@@ -106,6 +106,9 @@ def create(
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
     """All sales."""
     found = call("GET", "/v1/sales", url=url, public=True)
+    while found.get("older"):
+        earlier = call("GET", f"/v1/sales?before={quote(found['older'], safe='')}", url=url, public=True)
+        found |= {"sales": earlier["sales"] + found["sales"], "older": earlier["older"]}
     if as_json:
         print_json(found)
         return

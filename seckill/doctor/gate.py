@@ -7,7 +7,8 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from seckill.doctor.health import Health, check_clock
-from seckill.gates.connections import open_servers
+from seckill.gates.clients import Server
+from seckill.gates.connections import Line, open_servers
 from seckill.gates.rights import refused
 
 # With one of these, a mistake or a thief empties the gate or changes how it keeps what it has.
@@ -66,12 +67,8 @@ def _text(value: object) -> str:
 async def _dangerous(client: Redis) -> list[str]:
     connection = await client.connection_pool.get_connection()  # type: ignore[no-untyped-call]
 
-    async def execute(*command: object) -> object:
-        await connection.send_command(*command)
-        return await connection.read_response()
-
     try:
-        forbidden = await refused(execute, _DANGEROUS)
+        forbidden = await refused(Line(connection, Server("", client)).send, _DANGEROUS)
     finally:
         await client.connection_pool.release(connection)
     return [] if "MULTI" in forbidden else [str(c[0]) for c in _DANGEROUS if c[0] not in forbidden]

@@ -1,7 +1,8 @@
-"""Connections whose end is always told as one."""
+"""Connections whose end is always told as one, and which do not dawdle over what they send."""
 
 from collections.abc import Iterable
 
+import hiredis
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
 
@@ -16,5 +17,12 @@ def candid(kind: type[AbstractConnection]) -> type[AbstractConnection]:
                 await super().send_packed_command(command, check_health)
             except RuntimeError as error:
                 raise exceptions.ConnectionError(f"The connection was closed ({error}).") from error
+
+        def pack_command(self, *args: str | bytes | int | float) -> list[bytes]:
+            """The library does this in Python: 2 µs for each claim of a batch and each entry that is settled. It has
+            the parser's C code for it as well, but uses that with blocking connections only."""
+            name = args[0]
+            words = name.split() if isinstance(name, str) else [name]  # such as CONFIG GET
+            return [hiredis.pack_command((*words, *args[1:]))]
 
     return Candid

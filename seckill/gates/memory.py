@@ -6,6 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from msgspec import structs
+
 from seckill.domain import Admission, Answer, Claim, Holding, Round, RoundRef, RoundState, RoundStatus, admit
 from seckill.entries import write_entry
 from seckill.errors import GateUnavailable, GateUnclear, StartError
@@ -129,7 +131,7 @@ class MemoryGate:
             return Released.UNKNOWN
         if not found.live:
             return Released.ALREADY
-        buyers[release.user] = tuple(replace(each, live=False) if each is found else each for each in mine)
+        buyers[release.user] = tuple(structs.replace(each, live=False) if each is found else each for each in mine)
         changed = replace(
             held,
             available=held.available + found.quantity,

@@ -320,7 +320,7 @@ class RedisGate:
 
     async def records(self, ref: RoundRef, users: Sequence[str]) -> list[tuple[Holding, ...]]:
         key = keys.buyers(ref)
-        rows = await self._one(key, "HMGET", key, *users)
+        rows = await self._one(key, "HMGET", key, *users) if users else []
         return [_holdings(ref.lane, row) if row else () for row in rows]
 
     async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:

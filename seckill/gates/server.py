@@ -2,22 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 
 from redis import exceptions
 
 from seckill.errors import StartError
 from seckill.gates.clients import Server, Servers
 from seckill.gates.cluster import SLOTS, ClusterServers
-from seckill.gates.connections import Line, execute
+from seckill.gates.connections import Line
 from seckill.gates.rights import check_rights
 
+# Nobody waits for the answer but the one who starts it.
+LOOKED_AT_WITHIN_S = 5.0
 VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted entries, script flags
 
 
 async def check_servers(servers: Servers, durability: str, replica_acks: int, timeout_s: float) -> list[str]:
     """Raises StartError if a server cannot do. Returns what should rather be changed, a sentence each."""
     advice: list[str] = []
+    timeout_s = max(timeout_s, LOOKED_AT_WITHIN_S)
     try:
         async with asyncio.timeout(timeout_s):
             primaries = await servers.primaries()
@@ -38,7 +40,7 @@ async def check_servers(servers: Servers, durability: str, replica_acks: int, ti
         if "cluster support disabled" in str(error):
             remedy = "it is no cluster, so write SECKILL_REDIS_URL as redis://host:port/0"
         raise StartError(
-            f"Valkey/Redis at {servers.where} cannot be used ({error or type(error).__name__}): {remedy}."
+            f"Valkey/Redis at {servers.where} cannot be used ({str(error) or type(error).__name__}): {remedy}."
         ) from error
     return list(dict.fromkeys(advice))  # once for all primaries
 
@@ -51,7 +53,7 @@ async def _look_at(server: Server) -> tuple[dict[str, str], dict[str, str]]:
         line = Line(connection, server)
         names = ("appendfsync", "min-replicas-to-write")
         info, *settings = await line.send([("INFO", "everything"), *(("CONFIG", "GET", name) for name in names)])
-        await check_rights(partial(execute, line))
+        await check_rights(line.send)
     except BaseException:
         await connection.disconnect(nowait=True)
         raise

@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from seckill.domain import Sale
-from seckill.insight import Event
+from seckill.insight import Event, Payment
 from seckill.ledgers.catalogue import select_rounds, to_sale
 from seckill.ledgers.database import Database
 from seckill.ledgers.edge import reading
 from seckill.ledgers.letters import to_letter
-from seckill.ledgers.tables import dead_letters, order_events, orders
+from seckill.ledgers.payments import select_refunds, to_capture, to_refund
+from seckill.ledgers.tables import dead_letters, order_events, orders, payments, refunds
 from seckill.ledgers.tasks import to_the_end
 from seckill.letters import Letter
 from seckill.numbers import COUNTER_MAX, ORIGIN_S, OrderNumber
@@ -40,6 +41,12 @@ class SqlHistory:
             .where(database.among(dead_letters.c.order_id, "numbers"))
             .order_by(dead_letters.c.order_id, dead_letters.c.id)
         )
+        self._payments = (
+            select(payments)
+            .where(or_(database.among(payments.c.order_id, "numbers"), database.among(payments.c.settles, "also")))
+            .order_by(payments.c.id)
+        )
+        self._refunds = select_refunds().where(database.among(refunds.c.payment_id, "payment_ids"))
 
     @to_the_end
     async def latest(self, round_id: int, until_ms: int, count: int) -> list[OrderNumber]:
@@ -83,6 +90,25 @@ class SqlHistory:
             for row in await connection.execute(self._letters, {"numbers": [int(number) for number in numbers]}):
                 found.setdefault(OrderNumber.from_int(row.order_id), []).append(to_letter(row))
         return found
+
+    @to_the_end
+    async def payments(self, numbers: Sequence[OrderNumber]) -> list[Payment]:
+        wanted = [int(number) for number in numbers]
+        async with reading(self._database) as connection:
+            taken = list(await connection.execute(self._payments, {"numbers": wanted, "also": wanted}))
+            found = await connection.execute(self._refunds, {"payment_ids": [row.id for row in taken]})
+            refunds_of = {row.payment_id: to_refund(row) for row in found}
+        return [
+            Payment(
+                number=OrderNumber.from_int(row.order_id),
+                capture=to_capture(row),
+                at_ms=row.created_ms,
+                settles=None if row.settles is None else OrderNumber.from_int(row.settles),
+                waits=row.next_ms is not None,
+                refund=refunds_of.get(row.id),
+            )
+            for row in taken
+        ]
 
     async def close(self) -> None:
         if self.tasks:

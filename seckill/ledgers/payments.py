@@ -212,8 +212,8 @@ class SqlPayments:
                 .where(refunds.c.id.in_(ids))
                 .values(next_ms=self._after(lease_s), attempts=refunds.c.attempts + 1)
             )
-            found = await connection.execute(_select_refunds().where(refunds.c.id.in_(ids)).order_by(refunds.c.id))
-            return [_to_refund(row) for row in found]
+            found = await connection.execute(select_refunds().where(refunds.c.id.in_(ids)).order_by(refunds.c.id))
+            return [to_refund(row) for row in found]
 
     @to_the_end
     async def put_off_refund(self, refund_id: int, after_s: float) -> None:
@@ -238,15 +238,15 @@ class SqlPayments:
     @to_the_end
     async def refund(self, refund_id: int) -> Refund | None:
         async with reading(self._database) as connection:
-            found = await connection.execute(_select_refunds().where(refunds.c.id == refund_id))
+            found = await connection.execute(select_refunds().where(refunds.c.id == refund_id))
             row = found.one_or_none()
-        return None if row is None else _to_refund(row)
+        return None if row is None else to_refund(row)
 
     @to_the_end
     async def refunds(self, count: int) -> list[Refund]:
-        wanted = _select_refunds().order_by(refunds.c.done_ms.is_not(None), refunds.c.id.desc()).limit(count)
+        wanted = select_refunds().order_by(refunds.c.done_ms.is_not(None), refunds.c.id.desc()).limit(count)
         async with reading(self._database) as connection:
-            return [_to_refund(row) for row in await connection.execute(wanted)]
+            return [to_refund(row) for row in await connection.execute(wanted)]
 
 
 async def _order(connection: AsyncConnection, number: int) -> Order | None:
@@ -301,18 +301,20 @@ def _to_late(row: AnyRow) -> LatePayment:
     )
 
 
-def _select_refunds() -> AnySelect:
+def select_refunds() -> AnySelect:
     return select(refunds, payments.c.order_id, payments.c.provider, payments.c.provider_ref).join(
         payments, payments.c.id == refunds.c.payment_id
     )
 
 
-def _to_refund(row: AnyRow) -> Refund:
+def to_capture(row: AnyRow) -> Capture:
+    return Capture(provider=row.provider, ref=row.provider_ref, amount_cents=row.amount_cents, currency=row.currency)
+
+
+def to_refund(row: AnyRow) -> Refund:
     return Refund(
         id=row.id,
-        capture=Capture(
-            provider=row.provider, ref=row.provider_ref, amount_cents=row.amount_cents, currency=row.currency
-        ),
+        capture=to_capture(row),
         number=OrderNumber.from_int(row.order_id),
         reason=row.reason,
         attempts=row.attempts,

@@ -5,25 +5,43 @@ from collections.abc import Sequence
 from sqlalchemy import and_, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import OrderState
-from seckill.ledgers.database import AnySelect
-from seckill.ledgers.tables import orders, rounds
+from seckill.domain import Counted, OrderState
+from seckill.ledgers.database import AnyRow, AnySelect
+from seckill.ledgers.endings import RELEASE
+from seckill.ledgers.tables import orders, outbox, rounds
 
 _LIVE = (OrderState.UNPAID, OrderState.PAID)
 # A row that no worker has written, but who gave its entry up, never had a time to pay and was not free.
 _BURIED = and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
 
 
-def select_written(round_ids: Sequence[int]) -> AnySelect:
-    """With those of this epoch that were given up. A gate that went back in time makes up for what it has forgotten by
-    admitting others, which the ledger has no room for: counted without them, the loss would soon not show any more."""
+def select_counted(round_ids: Sequence[int]) -> AnySelect:
+    """Admitted: also those of this epoch that were given up. A gate that went back in time makes up for what it has
+    forgotten by admitting others, which the ledger has no room for: without them, the loss would soon not show.
+
+    Released: what was written and is not sold any more, except what is not known to be relayed."""
     given_up = (
         select(func.coalesce(func.sum(orders.c.quantity), 0))
         .where(orders.c.round_id == rounds.c.id, orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)))
         .where(orders.c.epoch == rounds.c.epoch, _BURIED)
         .scalar_subquery()
     )
-    return select(rounds.c.id, (rounds.c.written + given_up).label("units")).where(rounds.c.id.in_(round_ids))
+    on_the_way = (
+        select(func.coalesce(func.sum(orders.c.quantity), 0))
+        .select_from(outbox.join(orders, orders.c.id == outbox.c.order_id))
+        .where(outbox.c.round_id == rounds.c.id, outbox.c.kind == RELEASE, outbox.c.done_ms.is_(None), ~_BURIED)
+        .scalar_subquery()
+    )
+    return select(
+        rounds.c.id,
+        rounds.c.written,
+        (rounds.c.written + given_up).label("admitted"),
+        (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
+    ).where(rounds.c.id.in_(round_ids))
+
+
+def to_counted(row: AnyRow) -> Counted:
+    return Counted(written=row.written, admitted=int(row.admitted), released=int(row.released))
 
 
 async def recount(connection: AsyncConnection, round_id: int) -> bool:

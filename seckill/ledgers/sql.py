@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import and_, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import Admission, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
+from seckill.domain import Admission, Counted, Holding, Order, OrderState, Round, Sale, SaleChange, SaleDraft
 from seckill.ledgers import catalogue, endings, letters, recounting, retiring
 from seckill.ledgers.database import AnyRow, AnySelect, Database
 from seckill.ledgers.edge import edge, reading, writing
@@ -97,10 +97,10 @@ class SqlLedger:
             )
 
     @to_the_end
-    async def written(self, round_ids: Sequence[int]) -> dict[int, int]:
-        wanted = recounting.select_written(round_ids)
+    async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]:
         async with self._reading() as connection:
-            return {row.id: int(row.units) for row in await connection.execute(wanted)}
+            found = await connection.execute(recounting.select_counted(round_ids))
+            return {row.id: recounting.to_counted(row) for row in found}
 
     @to_the_end
     async def recount(self, round_id: int) -> bool:

@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import LONGTEXT
 
+from seckill.ledgers.tables import OF_ALL
+
 # The text of MySQL ends after 64 kB.
 LongText = sa.Text().with_variant(LONGTEXT(), "mysql")
 
@@ -25,8 +27,11 @@ def create_index(
     if not _is_mysql():
         condition = None if where is None else sa.text(where)
         op.create_index(name, table, columns, postgresql_where=condition, sqlite_where=condition)
-    elif name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
-        op.create_index(name, table, instead or columns)
+        return
+    if where is not None:
+        name, columns = f"{name}{OF_ALL}", instead or columns
+    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+        op.create_index(name, table, columns)
 
 
 def add_column(table: str, column: sa.Column[Any]) -> None:

@@ -28,11 +28,15 @@ Key = BigInteger().with_variant(Integer, "sqlite")
 LongText = Text().with_variant(LONGTEXT(), "mysql")
 
 
+# How an index of all rows is called that stands for one of some.
+OF_ALL = "_all"
+
+
 def _partial(name: str, column: str, *, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
     """Of the rows where it holds only. MySQL has no such thing: there it is an index of all rows in which these stand
-    together."""
+    together. It has another name, because Alembic can compare a table only if no two of its indexes share one."""
     of_some = Index(name, column, postgresql_where=text(where), sqlite_where=text(where))
-    return of_some.ddl_if(callable_=_is_not_mysql), Index(name, *instead).ddl_if(dialect="mysql")
+    return of_some.ddl_if(callable_=_is_not_mysql), Index(f"{name}{OF_ALL}", *instead).ddl_if(dialect="mysql")
 
 
 def _is_not_mysql(*_: object, dialect: Dialect, **__: object) -> bool:
@@ -155,10 +159,10 @@ orders = Table(
     Column("closed_ms", BigInteger),
     Column("replaced_by", Key),  # the order that a late payment for this one pays instead
     CheckConstraint("quantity > 0", name="quantity"),
+    UniqueConstraint("round_id", "user_id", "active_slot"),
     # Not in MySQL: there every change of an order would lock its round, and whoever counts in the round afterwards
     # would wait for the others who do. Rounds are never deleted, and orders are inserted by a join with them.
     ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(callable_=_is_not_mysql),
-    UniqueConstraint("round_id", "user_id", "active_slot"),
     Index(None, "user_id", "id"),
     Index(None, "round_id", "state"),
     *_partial("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),

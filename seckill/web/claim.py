@@ -4,16 +4,15 @@ It stands before the framework. `ClaimRoute` as an ASGI application knows everyt
 protocol takes for the many claims with nothing unusual about them (`claiming.py`), made of the same parts.
 """
 
-import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import structlog
 
 from seckill.admission import AdmissionDesk
+from seckill.batching import Waiting
 from seckill.buyer_orders import BuyerOrders
 from seckill.catalogue import Catalogue
 from seckill.domain import Answer, Claim, Sale
@@ -37,11 +36,22 @@ COUNTED = "seckill.counted"
 _new_order = msgspec.json.Decoder(NewOrder)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, gc=False):
     status: int
-    headers: list[tuple[bytes, bytes]]
+    headers: bytes  # as they are sent, each with the end of its line
     body: bytes
+
+    def listed(self) -> list[tuple[bytes, bytes]]:
+        """As ASGI wants them."""
+        pairs = (line.partition(b": ") for line in self.headers.split(b"\r\n")[:-1])
+        return [(name, value) for name, _, value in pairs]
+
+
+class Press(Waiting, Protocol):
+    """Somebody who pressed "buy" and waits for the gate's answer."""
+
+    def waits_for(self, sale: Sale, /) -> None:
+        """Before it is asked."""
 
 
 class ClaimRoute:
@@ -77,7 +87,7 @@ class ClaimRoute:
             reply = await self._answer(sale_id, dict(scope["headers"]), receive, counted=COUNTED in scope)
         except Exception as error:
             reply = problem_reply(error)
-        await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.listed()})
         await send({"type": "http.response.body", "body": reply.body})
 
     async def _answer(self, sale_id: str, headers: Mapping[bytes, bytes], receive: Any, *, counted: bool) -> Reply:
@@ -98,20 +108,24 @@ class ClaimRoute:
             raise Problem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
         return self._accepted(sale, answer, view.state if view else "queued")
 
-    def begin(
-        self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes
-    ) -> Reply | tuple[Sale, asyncio.Future[Answer]] | None:
-        """What can be said at once, or the gate's answer to come (for `finish`). None: not without waiting for more."""
+    def begin(self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes, press: Press) -> Reply | bool:
+        """What can be said at once; or True, when `press` will get the gate's answer (for `finish`); or False: this
+        claim has to wait for something else, and nothing was done about it."""
         user = authenticate(self._buyers, headers.get(b"authorization")).user
         sale = self._catalogue.known(sale_id)
         if sale is None or not self._desk.one_round_decides(sale):
-            return None
+            return False
         claim = self._read_claim(user, headers, body)
         refused = self._desk.refuse_here(sale, claim)
-        return (sale, self._desk.submit(sale, claim)) if refused is None else self._reply(sale, refused)
+        if refused is not None:
+            return self._reply(sale, refused)
+        press.waits_for(sale)
+        self._desk.submit_for(press, sale, claim)
+        return True
 
-    def finish(self, sale: Sale, answer: Answer) -> Reply | None:
+    def finish(self, sale: Sale, answer: Answer, took_s: float) -> Reply | None:
         """None: a repeat, whose order has to be looked up, or a claim that is for the next round."""
+        self._desk.count(sale.round.id, answer.outcome, took_s)
         return self._reply(sale, answer) if self._desk.is_final(sale, answer) else None
 
     def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes, *, counted: bool = False) -> Claim:
@@ -143,7 +157,7 @@ class ClaimRoute:
             round=str(sale.round.id),
             quantity=holding.quantity,
         )
-        location = (b"location", f"/v1/orders/{order_id}".encode())
+        location = b"location: /v1/orders/%b\r\n" % order_id.encode()
         return _reply(202, b"application/json", msgspec.json.encode(accepted), location)
 
 
@@ -154,15 +168,17 @@ def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
     return key.decode("ascii")
 
 
-def _reply(status: int, media_type: bytes, body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
-    length = (b"content-length", b"%d" % len(body))
-    return Reply(status, [*headers, (b"content-type", media_type), length, (b"cache-control", b"no-store")], body)
+_HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
+
+
+def _reply(status: int, media_type: bytes, body: bytes, more: bytes = b"") -> Reply:
+    return Reply(status, _HEADERS % (more, media_type, len(body)), body)
 
 
 def problem_reply(error: Exception) -> Reply:
     problem = error if isinstance(error, Problem) else _internal(error)
-    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers().items()]
-    return _reply(problem.status, MEDIA_TYPE.encode(), problem.body(), *headers)
+    more = "".join(f"{name.lower()}: {value}\r\n" for name, value in problem.headers().items())
+    return _reply(problem.status, MEDIA_TYPE.encode(), problem.body(), more.encode())
 
 
 def _internal(error: Exception) -> Problem:

@@ -1,7 +1,8 @@
 """What the console shows and the rest of the API does not tell: live figures, processes, and the history of orders."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 from starlette.requests import Request
@@ -9,12 +10,13 @@ from starlette.responses import Response
 
 from seckill.buyer_orders import recorded
 from seckill.figures import WINDOW_S, added, percentile_ms
-from seckill.insight import Event, Seen
+from seckill.insight import Event, Payment, Seen
 from seckill.letters import Letter
 from seckill.numbers import OrderNumber
 from seckill.web import dead, orders, schemas
 from seckill.web.auth import is_user
 from seckill.web.context import Context, context
+from seckill.web.payments import refund_view
 from seckill.web.problems import invalid
 from seckill.web.schemas import rfc3339
 
@@ -47,7 +49,7 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
         for round_id, counted in one.report.refused.items():
             refused.setdefault(round_id, Counter()).update(counted)
     # Read before the gate's pulse is looked at, so that more can never seem written than was accepted.
-    written = await ctx.engine.ledger.written([round_.id for round_ in rounds])
+    by_round = await ctx.engine.ledger.counted([round_.id for round_ in rounds])
     waiting = await ctx.engine.board.waiting({lane for round_ in rounds for lane in round_.every_lane})
     now_ms = ctx.catalogue.now_ms()
     found = []
@@ -63,7 +65,7 @@ async def _sales(ctx: Context, seen: Sequence[Seen]) -> list[schemas.LiveSale]:
                     round=str(round_.id),
                     available=None if pulse is None else pulse.available,
                     accepted_units=None if pulse is None else pulse.admitted,
-                    persisted_units=written.get(round_.id, 0),
+                    persisted_units=by_round[round_.id].written,
                     refused=dict(refused.get(str(round_.id), {})),
                     backlog=sum(lane.entries for lane in lanes),
                     lag_ms=0 if oldest_ms is None else max(0, now_ms - oldest_ms),
@@ -122,37 +124,41 @@ async def _of_user(ctx: Context, user: str, count: int) -> list[schemas.FoundOrd
     if not is_user(user):
         return []
     views = await ctx.orders.newest(user, None, count)  # also what is queued and in no ledger yet
-    events, letters = await _history(ctx, [view.number for view in views])
-    return [
-        _found(ctx, orders.view(ctx, view), user, events.get(view.number, ()), letters.get(view.number, ()))
-        for view in views
-    ]
+    past = await _past(ctx, [view.number for view in views])
+    return [_found(ctx, view.number, orders.view(ctx, view), user, past) for view in views]
 
 
 async def _by_number(ctx: Context, numbers: Sequence[OrderNumber]) -> list[schemas.FoundOrder]:
     if not numbers:
         return []
     known = {order.number: order for order in await ctx.engine.ledger.orders(numbers)}
-    events, letters = await _history(ctx, numbers)
+    past = await _past(ctx, numbers)
     found = []
     for number in numbers:
         order = known.get(number)
-        if order is not None or number in letters:
+        if order is not None or number in past.letters:
             shown = None if order is None else orders.view(ctx, recorded(order))
             user = None if order is None else order.user
-            found.append(_found(ctx, shown, user, events.get(number, ()), letters.get(number, ())))
+            found.append(_found(ctx, number, shown, user, past))
     return found
 
 
-async def _history(
-    ctx: Context, numbers: Sequence[OrderNumber]
-) -> tuple[dict[OrderNumber, Sequence[Event]], dict[OrderNumber, Sequence[Letter]]]:
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """Everything that is known of some orders beyond what they are now."""
+
+    events: Mapping[OrderNumber, Sequence[Event]]
+    letters: Mapping[OrderNumber, Sequence[Letter]]
+    payments: Sequence[Payment]
+
+
+async def _past(ctx: Context, numbers: Sequence[OrderNumber]) -> _Past:
     history = ctx.engine.history
-    return dict(await history.events(numbers)), dict(await history.letters(numbers))
+    return _Past(await history.events(numbers), await history.letters(numbers), await history.payments(numbers))
 
 
 def _found(
-    ctx: Context, order: schemas.Order | None, user: str | None, events: Sequence[Event], letters: Sequence[Letter]
+    ctx: Context, number: OrderNumber, order: schemas.Order | None, user: str | None, past: _Past
 ) -> schemas.FoundOrder:
     return schemas.FoundOrder(
         order=order,
@@ -161,9 +167,25 @@ def _found(
             schemas.OrderEvent(
                 at=rfc3339(event.at_ms), before=event.from_state, state=event.to_state, cause=event.cause
             )
-            for event in events
+            for event in past.events.get(number, ())
         ],
-        letters=[dead.view(ctx, letter) for letter in letters],
+        letters=[dead.view(ctx, letter) for letter in past.letters.get(number, ())],
+        payments=[_payment(ctx, each) for each in past.payments if number in (each.number, each.settles)],
+    )
+
+
+def _payment(ctx: Context, payment: Payment) -> schemas.FoundPayment:
+    order_ids = ctx.engine.order_ids
+    return schemas.FoundPayment(
+        payment_id=payment.capture.ref,
+        provider=payment.capture.provider,
+        amount_cents=payment.capture.amount_cents,
+        currency=payment.capture.currency,
+        at=rfc3339(payment.at_ms),
+        order_id=order_ids.encode(int(payment.number)),
+        pays=None if payment.settles is None else order_ids.encode(int(payment.settles)),
+        waits=payment.waits,
+        refund=None if payment.refund is None else refund_view(ctx, payment.refund),
     )
 
 

@@ -138,6 +138,10 @@ class GuardedProtocol(HttpToolsProtocol):
             for start in range(0, len(data), _PIECE_BYTES):
                 self._feed(data[start : start + _PIECE_BYTES])
 
+    def is_quiet(self) -> bool:
+        """Nothing is arriving and nothing is being answered."""
+        return self._phase is _IDLE and not self._answering()
+
     def _feed(self, data: bytes) -> None:
         if self._phase is _OVER:
             return

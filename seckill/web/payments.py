@@ -68,7 +68,7 @@ def _answer(ctx: Context, captured: Captured) -> Response:
 async def list_refunds(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
-    return _json(Refunds([_refund(ctx, refund) for refund in await ctx.engine.ledger.payments.refunds(LIST_MAX)]))
+    return _json(Refunds([refund_view(ctx, refund) for refund in await ctx.engine.ledger.payments.refunds(LIST_MAX)]))
 
 
 async def finish_refund(request: Request) -> Response:
@@ -83,10 +83,10 @@ async def finish_refund(request: Request) -> Response:
     refund = await ledger.refund(int(text))
     if refund is None:
         raise not_found()
-    return _json(_refund(ctx, refund))
+    return _json(refund_view(ctx, refund))
 
 
-def _refund(ctx: Context, refund: Refund) -> RefundView:
+def refund_view(ctx: Context, refund: Refund) -> RefundView:
     return RefundView(
         id=str(refund.id),
         order_id=ctx.engine.order_ids.encode(int(refund.number)),

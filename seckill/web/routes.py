@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.audit.telling import Audit
-from seckill.web import audit, clock, console, dead, demo, events, health, orders, payments, sales, schemas
+from seckill.web import audit, clock, console, dead, demo, events, health, orders, payments, repair, sales, schemas
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -43,7 +43,15 @@ ROUTES = (
         answer=schemas.Sale,
         problems=(400, 422, 503),
     ),
-    Route(method="GET", path="/v1/sales", summary="All sales", handler=sales.list_sales, answer=schemas.Sales),
+    Route(
+        method="GET",
+        path="/v1/sales",
+        summary="All sales that are on or to come, and the last 100 that are over",
+        handler=sales.list_sales,
+        answer=schemas.Sales,
+        query=(("before", "`older` of the answer before: 100 sales that were over earlier"),),
+        problems=(422,),
+    ),
     Route(
         method="GET",
         path="/v1/sales/{sale_id}",
@@ -201,6 +209,26 @@ ROUTES = (
         answer=Audit,
         query=(("full", "`true`: compare all orders one by one, also if that was done a moment ago"),),
         problems=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/repair",
+        summary="What the audit finds and what would mend it; does it with `apply`",
+        handler=repair.repair,
+        who="operator",
+        body=schemas.NewRepair,
+        answer=schemas.Repaired,
+        problems=(400, 409, 413, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/windows",
+        summary="The next five windows of a sale that would repeat like this",
+        handler=sales.show_windows,
+        who="operator",
+        body=schemas.Repetition,
+        answer=schemas.Windows,
+        problems=(400, 413, 422),
     ),
     Route(
         method="GET",

@@ -19,16 +19,31 @@ from seckill.recurrence import BadRecurrence, Recurrence
 from seckill.web.body import decode, read_body
 from seckill.web.context import Context, context
 from seckill.web.problems import Problem, invalid, not_found
-from seckill.web.schemas import Custody, NewSale, Sale, SalePatch, SaleRound, SaleRounds, Sales, rfc3339, to_ms
+from seckill.web.schemas import (
+    Custody,
+    NewSale,
+    Repetition,
+    Sale,
+    SalePatch,
+    SaleRound,
+    SaleRounds,
+    Sales,
+    Window,
+    Windows,
+    rfc3339,
+    to_ms,
+)
 
 MAX_AGE_S = 1
 YEARS = (2000, 2999)
 NEXT_ROUNDS = 5
 ROUNDS_MAX = 50  # in one answer
+ENDED_MAX = 100  # in one answer: the past grows for ever, and everybody asks for the list
 ROUND_DIGITS_MAX = 18  # fits into the ledger's column
 
 _new_sale = msgspec.json.Decoder(NewSale)
 _sale_patch = msgspec.json.Decoder(SalePatch)
+_repetition = msgspec.json.Decoder(Repetition)
 
 
 def view(ctx: Context, sale: domain.Sale) -> Sale:
@@ -70,9 +85,27 @@ def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    sales = [view(ctx, sale) for sale in ctx.catalogue.sales()]
+    listed, older = _listed(ctx, request.query_params.get("before"))
+    sales = [view(ctx, sale) for sale in listed]
     now = rfc3339(ctx.catalogue.now_ms())
-    return _cacheable(request, Sales(sales, now), Sales([_timeless(sale) for sale in sales], ""))
+    return _cacheable(request, Sales(sales, now, older), Sales([_timeless(sale) for sale in sales], "", older))
+
+
+def _listed(ctx: Context, before: str | None) -> tuple[list[domain.Sale], str | None]:
+    """What is on or to come and the last that are over, or those that were over before that one; by their windows.
+    Also the id with which to ask for earlier ones."""
+    now_ms = ctx.catalogue.now_ms()
+    going: list[domain.Sale] = []
+    over: list[domain.Sale] = []
+    for sale in ctx.catalogue.sales():
+        (over if sale.state(now_ms, sold_out=False) == "ended" else going).append(sale)
+    if before is not None:
+        places = [place for place, sale in enumerate(over) if ctx.catalogue.public_id(sale) == before]
+        if not places:
+            raise invalid("before", "is not one that this list gave")
+        going, over = [], over[: places[0]]
+    shown = over[-ENDED_MAX:]
+    return shown + going, ctx.catalogue.public_id(shown[0]) if len(shown) < len(over) else None
 
 
 async def show_sale(request: Request) -> Response:
@@ -149,7 +182,26 @@ def _check_new(new: NewSale, now_ms: int) -> None:
     _check_title(new.title)
 
 
-def _recurrence(new: NewSale, repeat: str) -> Recurrence:
+async def show_windows(request: Request) -> Response:
+    """Before it is announced, so that nobody has to trust in cron."""
+    ctx = context(request)
+    ctx.require_operator(request)
+    wanted = decode(await read_body(request.receive), _repetition)
+    _check_years(begins_at=wanted.begins_at, ends_at=wanted.ends_at)
+    if wanted.ends_at <= wanted.begins_at:
+        raise invalid("ends_at", "must be later than begins_at")
+    recurrence = await asyncio.to_thread(_recurrence, wanted, wanted.repeat)
+    after_ms = max(recurrence.begins_ms - 1, ctx.catalogue.now_ms() - recurrence.window_ms)
+    content = Windows(
+        [
+            Window(begins_at=rfc3339(begins_ms), ends_at=rfc3339(begins_ms + recurrence.window_ms))
+            for begins_ms in islice(recurrence.after(after_ms), NEXT_ROUNDS)
+        ]
+    )
+    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _recurrence(new: NewSale | Repetition, repeat: str) -> Recurrence:
     """Looks at years of windows, which takes a moment."""
     begins_ms = to_ms(new.begins_at)
     recurrence = Recurrence(

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from seckill.audit.telling import Audit
 from seckill.domain import QUANTITY_MAX, UNITS_MAX
 from seckill.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
 
@@ -90,8 +91,9 @@ class Sale(msgspec.Struct, kw_only=True):
 
 
 class Sales(msgspec.Struct):
-    sales: list[Sale]
+    sales: list[Sale]  # all that are on or to come, and the last that are over
     server_time: str
+    older: str | None = None  # give it as `before` to see those that were over earlier
 
 
 class SaleRound(msgspec.Struct, kw_only=True):
@@ -107,6 +109,24 @@ class SaleRound(msgspec.Struct, kw_only=True):
 
 class SaleRounds(msgspec.Struct, kw_only=True):
     rounds: list[SaleRound]  # the newest first
+
+
+class Repetition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The first window of a sale, and how it comes again."""
+
+    begins_at: Instant
+    ends_at: Instant
+    repeat: Annotated[str, Meta(min_length=1, max_length=REPEAT_LENGTH_MAX)]
+    timezone: Annotated[str, Meta(max_length=ZONE_LENGTH_MAX)] = "UTC"
+
+
+class Window(msgspec.Struct, kw_only=True):
+    begins_at: str
+    ends_at: str
+
+
+class Windows(msgspec.Struct):
+    windows: list[Window]
 
 
 class Custody(msgspec.Struct, kw_only=True):
@@ -214,15 +234,41 @@ class OrderEvent(msgspec.Struct, kw_only=True):
     cause: str
 
 
+class FoundPayment(msgspec.Struct, kw_only=True):
+    """Money that was taken. It pays an order, goes back, or came late and `waits` for a decision."""
+
+    payment_id: str
+    provider: str
+    amount_cents: int
+    currency: str
+    at: str
+    order_id: str  # the order that it was meant for
+    pays: str | None  # the order that is paid with it: another one, if it came late
+    waits: bool
+    refund: Refund | None
+
+
 class FoundOrder(msgspec.Struct, kw_only=True):
     order: Order | None  # None: it was never written, see `letters`
     user: str | None
     events: list[OrderEvent]
     letters: list[DeadLetter]
+    payments: list[FoundPayment]
 
 
 class FoundOrders(msgspec.Struct):
     orders: list[FoundOrder]
+
+
+class NewRepair(msgspec.Struct, forbid_unknown_fields=True):
+    apply: bool = False  # only say what would be done
+
+
+class Repaired(msgspec.Struct, kw_only=True):
+    done: list[str]
+    to_do: list[str]  # what `apply` would do
+    for_people: list[str]  # what it leaves alone, with what a person should do
+    audit: Audit
 
 
 class ServerTime(msgspec.Struct):

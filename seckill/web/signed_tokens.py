@@ -8,16 +8,33 @@ can only be wrong by believing what the library would not, and a test lets both 
 import hmac
 import string
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 # Whoever signs tokens writes the same header every time. More kinds than these are not worth remembering.
 HEADERS_MAX = 16
 
 # The decoder passes over what is not of these.
 _BASE64URL = (string.ascii_letters + string.digits + "-_").encode()
-_claims = msgspec.json.Decoder(dict[str, Any])
+# No time is as long ago as this; the library's way says so.
+_Time = Annotated[float, Meta(gt=-(1 << 53))]
+
+
+class Claims(msgspec.Struct, gc=False):
+    """What we look at, of the kind that it must be of."""
+
+    sub: str
+    exp: _Time
+    iat: _Time = 0.0
+    nbf: _Time = 0.0
+    jti: str = ""
+    aud: Any = None
+    iss: Any = None
+
+
+_claims = msgspec.json.Decoder(Claims)
 
 
 class SignedTokens:
@@ -32,7 +49,7 @@ class SignedTokens:
         if len(self._headers) < HEADERS_MAX:
             self._headers.add(token.partition(".")[0].encode())
 
-    def read(self, token: str) -> dict[str, Any] | None:
+    def read(self, token: str) -> Claims | None:
         """The claims, signed by us and meant for us. None: ask the library. Times and `sub` are not looked at."""
         if not token.isascii():
             return None
@@ -48,13 +65,5 @@ class SignedTokens:
             claims = _claims.decode(urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
         except (ValueError, msgspec.MsgspecError):
             return None
-        return claims if self._is_plain(claims) else None
-
-    def _is_plain(self, claims: dict[str, Any]) -> bool:
-        return (
-            claims.get("exp") is not None
-            and claims.get("sub") is not None
-            and claims.get("aud") == self._audience
-            and (self._issuer is None or claims.get("iss") == self._issuer)
-            and isinstance(claims.get("jti", ""), str)
-        )
+        meant_for_us = claims.aud == self._audience and (self._issuer is None or claims.iss == self._issuer)
+        return claims if meant_for_us else None

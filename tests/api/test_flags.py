@@ -186,7 +186,7 @@ async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
 
 
 async def test_a_cancelled_unit_is_sold_on_another_node(
-    nodes: list[Node], afterlife: Afterlife, monkeypatch: pytest.MonkeyPatch
+    nodes: list[Node], afterlife: Afterlife, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With everything running as in production, except that the nodes never ask the gate again by themselves."""
     monkeypatch.setattr(app, "PULSES_EVERY_S", 3600.0)
@@ -194,8 +194,9 @@ async def test_a_cancelled_unit_is_sold_on_another_node(
     stop = Stop()
     async with a.api.running(), b.api.running():
         sale, order_id, round_id = await sell_out(nodes)
-        async with asyncio.timeout(20):
-            while (await b.engine.transport._client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] < 2:  # type: ignore[attr-defined]
+        client: Any = connect(redis_url)
+        async with asyncio.timeout(20), client:
+            while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] < 2:
                 await asyncio.sleep(0.01)
         relaying = asyncio.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
         await cancel(a, order_id)

@@ -84,5 +84,7 @@ async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
 
 
 async def test_nothing_to_audit_in_one_process(node: Node) -> None:
+    repair = await node.http.post("/v1/admin/repair", headers=OPERATOR)
+    assert (repair.status_code, repair.json()["code"]) == (409, "not_available")
     response = await node.http.get("/v1/admin/audit", headers=OPERATOR)
     assert (response.status_code, response.json()["code"]) == (409, "not_available")

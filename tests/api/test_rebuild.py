@@ -62,6 +62,36 @@ async def test_an_empty_gate_is_rebuilt_and_sells_on(node: Node, keeper: Keeper,
     assert (found["available"], found["unpaid"], found["returning"], found["queued"]) == (0, 5, 0, 0)
 
 
+async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has seen that the round is lost, and asks the ledger just when the other is done and has sold again."""
+    other = Keeper(engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids))
+    sale = await node.create(units=5)
+    await node.buy(sale, "ann")
+    await node.work()
+    await keeper.measure_backlog()
+    await flush(redis_url)
+    asked = engine.ledger.sale
+    sold: list[str] = []
+
+    async def sale_after_the_rival(sale_id: int, round_id: int | None = None) -> Any:
+        if not sold:
+            sold.append("bob")
+            await rebuild(other)
+            await node.refresh()
+            assert (await node.buy(sale, "bob")).status_code == 202
+        return await asked(sale_id, round_id)
+
+    monkeypatch.setattr(engine.ledger, "sale", sale_after_the_rival)
+    assert await keeper.look_for_losses() == []
+    assert sold, "the rival was there"
+    assert await keeper.rebuild_losses() == 0
+    await node.work()
+    found = await custody(node, sale)
+    assert (found["available"], found["unpaid"], found["queued"]) == (3, 2, 0), "what was sold meanwhile stands"
+
+
 @pytest.mark.parametrize("created_again", [False, True])
 async def test_a_round_that_was_lost_while_it_was_being_opened_is_rebuilt(
     engine: Engine, keeper: Keeper, redis_url: str, created_again: bool
@@ -145,6 +175,30 @@ async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
     await rebuild(keeper)
     await node.refresh()
     assert (await node.buy(sale, "eve")).json()["code"] == "sold_out"
+    assert await keeper.look_for_losses() == []
+
+
+async def test_a_gate_that_went_back_behind_a_release_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It counts as many admissions as before, but would keep a unit for ever that has come back."""
+    sale = await node.create(units=1)
+    (found,) = await engine.ledger.sales()
+    order = (await node.buy(sale, "ann")).json()
+    await node.work()
+    client: Any = connect(redis_url)
+    old = {key: await client.dump(key) for key in (keys.round_(found.round.ref), keys.buyers(found.round.ref))}
+    await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer("ann"))
+    assert await keeper.look_for_losses() == [], "decided, and not relayed yet"
+    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    assert await keeper.look_for_losses() == []
+    for key, value in old.items():
+        await client.restore(key, 0, value, replace=True)
+    await client.aclose()
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "bob")).status_code == 202
     assert await keeper.look_for_losses() == []
 
 

@@ -275,3 +275,46 @@ async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> 
 
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
     return Node(http, api, engine, None)  # type: ignore[arg-type]
+
+
+async def test_of_the_past_the_list_shows_the_last_and_the_way_to_the_rest(
+    node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seckill.web.sales.ENDED_MAX", 2)
+    titles = ["on", "old", "older", "oldest", "ancient", "primeval"]
+    for hours, title in enumerate(titles):
+        begins = (datetime.now(UTC) - timedelta(hours=hours + 1)).isoformat()
+        sale = await node.create(title=title, begins_at=begins)
+        if title != "on":
+            await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
+    await node.create(title="coming", begins_at=(datetime.now(UTC) + timedelta(minutes=9)).isoformat())
+    first = (await node.http.get("/v1/sales")).json()
+    assert [sale["title"] for sale in first["sales"]] == ["older", "old", "on", "coming"]
+    second = (await node.http.get("/v1/sales", params={"before": first["older"]})).json()
+    assert [sale["title"] for sale in second["sales"]] == ["ancient", "oldest"]
+    third = (await node.http.get("/v1/sales", params={"before": second["older"]})).json()
+    assert ([sale["title"] for sale in third["sales"]], third["older"]) == (["primeval"], None)
+    refused = await node.http.get("/v1/sales", params={"before": "NOTHING"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "before")
+
+
+async def test_the_windows_of_a_repetition_before_it_is_announced(node: Node) -> None:
+    body = {"begins_at": "2030-01-04T10:00:00+08:00", "ends_at": "2030-01-04T11:00:00+08:00"}
+
+    async def windows(**changes: str) -> httpx2.Response:
+        return await node.http.post("/v1/admin/windows", json=body | changes, headers=OPERATOR)
+
+    weekdays = (await windows(repeat="0 10 * * MON-FRI", timezone="Asia/Shanghai")).json()["windows"]
+    assert [window["begins_at"][:13] for window in weekdays] == [f"2030-01-{day:02}T02" for day in (4, 7, 8, 9, 10)]
+    assert weekdays[0]["ends_at"] == "2030-01-04T03:00:00.000Z"
+    for changes, field in (
+        ({"repeat": "now and then"}, "repeat"),
+        ({"repeat": "daily", "timezone": "Middle/Earth"}, "timezone"),
+        ({"repeat": "*/30 * * * *"}, "ends_at"),
+        ({"repeat": "daily", "ends_at": body["begins_at"]}, "ends_at"),
+        ({"repeat": "daily", "ends_at": "9999-01-01T00:00:00Z"}, "ends_at"),
+    ):
+        refused = await windows(**changes)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
+    assert (await node.http.post("/v1/admin/windows", json=body, headers=buyer("ann"))).status_code == 403
+    assert (await node.http.get("/v1/sales")).json()["sales"] == []

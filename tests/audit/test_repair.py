@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from seckill.audit import Verdict
+from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
 from tests.audit.mending import check_nothing_was_sold_twice, mend, mender, plan
 from tests.audit.planting import both, delete_entry, in_gate, record, sql
@@ -102,3 +104,24 @@ def _repair(world: World, **environ: str) -> int:
     done = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, timeout=120, check=False)
     print(done.stdout, done.stderr)  # noqa: T201 (for whoever has to find out why)
     return done.returncode
+
+
+async def test_operators_repair_over_http_when_they_say_so(busy: World) -> None:
+    await busy.node.work()
+    await in_gate(available=-1)(busy)
+
+    async def repair(**body: bool) -> dict[str, Any]:
+        response = await busy.node.http.post("/v1/admin/repair", json=body, headers=OPERATOR)
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    for _ in range(2):
+        would = await repair()
+        assert (would["done"], len(would["to_do"]), would["audit"]["verdict"]) == ([], 1, "broken")
+    done = await repair(apply=True)
+    assert (done["done"], done["to_do"], done["audit"]["verdict"]) == (would["to_do"], [], "holds")
+    assert await busy.found() == {}
+    for headers, status in (({}, 401), (buyer("ann"), 403)):
+        assert (await busy.node.http.post("/v1/admin/repair", headers=headers)).status_code == status
+    assert (await busy.node.http.post("/v1/admin/repair", json={"apply": 1}, headers=OPERATOR)).status_code == 422

@@ -170,3 +170,16 @@ async def test_readings_without_a_change_compare_the_orders_seldom(busy: World) 
     assert (await busy.auditor.read()).broken() == ["history"]
     await busy.redis.hincrby(await busy.round_key(), "available", 1)
     assert (await busy.auditor.read()).broken() == ["stock", "history"], "counters are read every time"
+
+
+async def test_a_round_that_was_closed_while_the_gate_kept_it_shut(world: World) -> None:
+    """Nobody rebuilds what is closed and has nothing on the move, and nothing of it can be wrong."""
+    (sale,) = await world.engine.ledger.sales()
+    await world.engine.gate.fence(sale.round)
+    report = await world.auditor.read(full=True)
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.lost == ((sale.round.id, sale.id),)
+    await world.node.http.post(f"/v1/sales/{world.sale['id']}/close", headers=OPERATOR)
+    report = await world.auditor.read(full=True)
+    assert report.verdict is Verdict.HOLDS
+    assert report.lost == ()

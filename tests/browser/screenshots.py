@@ -11,19 +11,34 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import redis
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from seckill.gates import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
-from tests.browser.visiting import Visit, buy, in_s, order_is, press, stopped
+from tests.browser.visiting import (
+    Visit,
+    ask,
+    buy,
+    buyer,
+    in_s,
+    notify,
+    operator,
+    order_is,
+    press,
+    stopped,
+)
 from tests.e2e.stack import Stack, running
 
 ROW = """<!doctype html>
 <body style="margin:0;display:flex;align-items:start;gap:24px;padding:24px;width:max-content;background:{ground}">
 {pictures}</body>"""
 PICTURE = '<img style="border-radius:16px;display:block;flex:none" src="data:image/png;base64,{data}">'
+SIZE = {"width": 360, "height": 740}
+LIGHT, DARK = "#e4e5e9", "#000000"
 
 
-async def row(browser: Browser, to: Path, pictures: list[bytes], ground: str) -> None:
+async def row(browser: Browser, to: Path, pictures: list[bytes], ground: str = LIGHT) -> None:
     """Several screens beside each other, as one small picture."""
     page = await browser.new_page(viewport={"width": 1600, "height": 400})
     images = "".join(PICTURE.format(data=base64.b64encode(picture).decode()) for picture in pictures)
@@ -32,60 +47,119 @@ async def row(browser: Browser, to: Path, pictures: list[bytes], ground: str) ->
     await page.close()
 
 
+async def still(page: Page) -> bytes:
+    await page.wait_for_timeout(500)  # until what moves has come to rest
+    return await page.screenshot()
+
+
+async def open_sale(stack: Stack, title: str, **facts: Any) -> dict[str, Any]:
+    facts = {"units": 100, "price_cents": 4900, "begins_at": in_s(-60), "ends_at": in_s(3600)} | facts
+    return await stack.create_sale(title=title, **facts)
+
+
 async def buyers_way(visit: Visit, stack: Stack, locale: str, scheme: Any) -> list[bytes]:
     user = {"en-GB": "ann", "zh-CN": "xiaoming"}[locale]
     title = {"en-GB": "Wireless headphones", "zh-CN": "无线降噪耳机"}[locale]
-    sale = await stack.create_sale(title=title, units=100, price_cents=9900, begins_at=in_s(30), ends_at=in_s(3600))
-    page = await visit.sale_page(sale, user, viewport={"width": 360, "height": 740}, locale=locale, color_scheme=scheme)
+    sale = await open_sale(stack, title, price_cents=9900, begins_at=in_s(30))
+    page = await visit.sale_page(sale, user, viewport=SIZE, locale=locale, color_scheme=scheme)
     await expect(page.get_by_role("timer")).to_contain_text("00:00:07", timeout=60_000)
     pictures = [await page.screenshot()]
     with stopped(stack):
         await press(page)
         await order_is(page, "queued")
-        await page.wait_for_timeout(500)
-        pictures.append(await page.screenshot())
+        pictures.append(await still(page))
     await order_is(page, "unpaid")
     await expect(page.locator("[data-action=pay]")).to_be_enabled()
     pictures.append(await page.screenshot())
     await page.locator("[data-action=pay]").click()
     await order_is(page, "paid")
-    await page.wait_for_timeout(500)
-    pictures.append(await page.screenshot())
+    pictures.append(await still(page))
     return pictures
 
 
-async def other_ends(visit: Visit, stack: Stack) -> list[bytes]:
-    """Sold out, the limit, too late to pay, trouble on the way."""
-    pictures = []
-    size = {"width": 360, "height": 740}
-    sale = await stack.create_sale(title="Kettle", units=1, price_cents=4900, begins_at=in_s(-60), ends_at=in_s(3600))
-    page = await visit.sale_page(sale, "sol", viewport=size)
+async def before_the_press(visit: Visit, stack: Stack) -> list[bytes]:
+    """The list, signing in, on now, and paused."""
+    await open_sale(stack, "Night market voucher", units=1000, price_cents=0, begins_at=in_s(7200), ends_at=in_s(9000))
+    over = await open_sale(stack, "Garden chair", units=30)
+    await ask(stack, "POST", f"/v1/sales/{over['id']}/close", operator(stack))
+    sale = await open_sale(stack, "Espresso machine", price_cents=49900, limit_per_buyer=3, units=40)
+    page = await visit.page(viewport=SIZE)
+    await page.goto(stack.url)
+    await expect(page.locator(".card").first).to_be_visible()
+    pictures = [await still(page)]
+    await page.goto(f"{stack.url}/sales/{sale['id']}")
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_label("Your name").fill("Ann")
+    pictures.append(await still(page))
+    page = await visit.sale_page(sale, "eve", viewport=SIZE)
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    pictures.append(await still(page))
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+    await page.locator("[data-action=buy]").click()
+    await expect(page.locator("[data-action=buy]")).to_have_text("Paused")
+    pictures.append(await still(page))
+    return pictures
+
+
+async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
+    """Sold out, the limit, too busy, no connection."""
+    sale = await open_sale(stack, "Kettle", units=1)
+    page = await visit.sale_page(sale, "sol", viewport=SIZE)
     await expect(page.locator("[data-action=buy]")).to_be_enabled()
     await buy(stack, sale, "rival")
     await press(page)
     await expect(page.locator("[data-refusal]")).to_be_visible()
-    pictures.append(await _still(page))
-    window = {"begins_at": in_s(-60), "ends_at": in_s(3600)}
-    sale = await stack.create_sale(title="Lamp", units=9, price_cents=2900, pay_within_s=2, **window)
-    page = await visit.sale_page(sale, "late", viewport=size)
+    pictures = [await still(page)]
+    sale = await open_sale(stack, "Lamp", price_cents=2900)
+    page = await visit.sale_page(sale, "lim", viewport=SIZE)
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    await buy(stack, sale, "lim")
     await press(page)
-    await order_is(page, "expired")
-    pictures.append(await _still(page))
-    page = await visit.sale_page(sale, "cut", viewport=size)
-    await page.route("**/v1/sales/*/orders", lambda route: route.abort())
-    await press(page)
-    await expect(page.locator("[data-phase=sending]")).to_contain_text("No connection")
-    pictures.append(await _still(page))
-    await page.goto(f"{stack.url}/orders#token={stack.token('ann')}")
-    await page.reload()
-    await expect(page.locator(".order-row").first).to_be_visible()
-    pictures.append(await _still(page))
+    await expect(page.locator("[data-refusal]")).to_be_visible()
+    pictures.append(await still(page))
+    problem = {"status": 503, "code": "overloaded", "detail": "Too many orders are waiting."}
+    for user, words in (("bus", "Very busy"), ("cut", "No connection")):
+        page = await visit.sale_page(sale, user, viewport=SIZE)
+        if user == "bus":
+            await page.route("**/v1/sales/*/orders", lambda route: route.fulfill(status=503, json=problem))
+        else:
+            await page.route("**/v1/sales/*/orders", lambda route: route.abort())
+        await press(page)
+        await expect(page.locator("[data-phase=sending]")).to_contain_text(words)
+        pictures.append(await still(page))
     return pictures
 
 
-async def _still(page: Page) -> bytes:
-    await page.wait_for_timeout(500)  # until what moves has come to rest
-    return await page.screenshot()
+async def endings(visit: Visit, stack: Stack) -> list[bytes]:
+    """Not paid in time, cancelled, refunded, replaced; and the list of them."""
+    sale = await open_sale(stack, "Desk", pay_within_s=2, limit_per_buyer=2)
+    page = await visit.sale_page(sale, "late", viewport=SIZE)
+    await press(page)
+    await order_is(page, "expired")
+    pictures = [await still(page)]
+    sale = await open_sale(stack, "Vase", units=2)
+    page = await visit.sale_page(sale, "mia", viewport=SIZE)
+    await press(page)
+    await page.locator("[data-action=cancel]").click()
+    await page.get_by_role("button", name="Yes, cancel it").click()
+    await order_is(page, "cancelled")
+    pictures.append(await still(page))
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/close", operator(stack))
+    (order,) = (await ask(stack, "GET", "/v1/orders", buyer(stack, "mia")))["orders"]
+    await notify(stack, order, "pay_7fQ2")
+    await order_is(page, "refunded")
+    pictures.append(await still(page))
+    sale = await open_sale(stack, "Clock", limit_per_buyer=2)
+    order_id = await buy(stack, sale, "mia")
+    cancelled = await ask(stack, "POST", f"/v1/orders/{order_id}/cancel", buyer(stack, "mia"))
+    await notify(stack, cancelled, "pay_9xK4")
+    await page.goto(f"{stack.url}/orders/{order_id}")
+    await expect(page.locator("[data-order-state]")).to_contain_text("has paid for a new one")
+    pictures.append(await still(page))
+    await page.goto(f"{stack.url}/orders")
+    await expect(page.locator(".order-row")).to_have_count(3)
+    pictures.append(await still(page))
+    return pictures
 
 
 async def crowd(stack: Stack, sale: dict[str, Any], many: int) -> None:
@@ -104,31 +178,79 @@ async def crowd(stack: Stack, sale: dict[str, Any], many: int) -> None:
         await asyncio.gather(*map(one, range(many)))
 
 
-async def console(visit: Visit, stack: Stack) -> bytes:
-    sale = await stack.create_sale(
-        title="Running shoes", units=360, price_cents=39900, begins_at=in_s(-60), ends_at=in_s(3600)
-    )
-    await stack.create_sale(title="Midnight voucher", units=1000, price_cents=0, begins_at=in_s(7200))
+async def console(visit: Visit, stack: Stack, folder: Path) -> None:
+    sale = await open_sale(stack, "Running shoes", units=360, price_cents=39900)
     page = await visit.console()
     await page.set_viewport_size({"width": 1200, "height": 900})
     await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
-    await crowd(stack, sale, 420)
+    await crowd(stack, sale, 480)
     await page.wait_for_timeout(1500)
-    return await page.screenshot()
+    (folder / "console.png").write_bytes(await page.screenshot())
+    nodes = page.get_by_role("region", name="Processes")
+    await nodes.scroll_into_view_if_needed()
+    (folder / "console-nodes.png").write_bytes(await still(page))
+
+
+async def console_form(visit: Visit, stack: Stack, folder: Path) -> None:
+    """What is wrong at its field, and what a repetition means."""
+    page = await visit.console()
+    await page.set_viewport_size({"width": 1200, "height": 1000})
+    await page.locator("aside").get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Breakfast voucher")
+    await form.locator("[name=units]").fill("abc")
+    await form.locator("[name=price]").fill("9.999")
+    await form.locator("[name=repetition]").select_option("cron")
+    await form.locator("[name=repeat]").fill("0 10 * * MON-FRI")
+    await form.locator("[name=timezone]").fill("Asia/Shanghai")
+    await expect(form.locator(".preview")).to_be_visible()
+    await form.locator("button[type=submit]").click()
+    (folder / "console-form.png").write_bytes(await still(page))
+    await page.close()
+
+
+async def console_order(visit: Visit, stack: Stack, folder: Path) -> None:
+    page = await visit.console()
+    await page.set_viewport_size({"width": 1200, "height": 760})
+    await page.goto(f"{stack.url}/console#/orders/mia")
+    await expect(page.locator(".found").first).to_be_visible()
+    (folder / "console-order.png").write_bytes(await still(page))
+    await page.close()
+
+
+async def console_audit(visit: Visit, stack: Stack, folder: Path) -> None:
+    """Something broken, in the dark and in Chinese, and what would mend it."""
+    page = await visit.console(locale="zh-CN", color_scheme="dark")
+    await page.set_viewport_size({"width": 1200, "height": 900})
+    await page.goto(f"{stack.url}/console#/audit")
+    with stopped(stack, "keeper"):
+        async with stack.engine() as engine:
+            ref = (await engine.ledger.sales())[-1].round.ref
+        with redis.Redis.from_url(stack.settings.redis_url) as client:
+            client.hincrby(keys.round_(ref), "available", -1)
+            await page.get_by_role("button", name="查看修复方案").click()
+            await expect(page.locator("[data-plan]")).to_be_visible()
+            (folder / "console-audit.png").write_bytes(await still(page))
+            client.hincrby(keys.round_(ref), "available", 1)
+    await page.close()
 
 
 async def main(folder: Path) -> None:
     path = next(found for found in map(shutil.which, NAMES) if found)
     arguments = ARGUMENTS + (["--no-sandbox"] if os.getuid() == 0 else [])
+    settings = {"SECKILL_SHOP_NAME": "Shop", "SECKILL_DEMO_SIGN_IN": "on"}
     with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
-        stack = Stack(Path(name), settings={"SECKILL_SHOP_NAME": "Shop"})
+        stack = Stack(Path(name), settings=settings)
         async with running(stack), async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=path, args=arguments)
             visit = Visit(browser, stack)
-            await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"), "#e4e5e9")
-            await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), "#000000")
-            await row(browser, folder / "buyer-ends.png", await other_ends(visit, stack), "#e4e5e9")
-            (folder / "console.png").write_bytes(await console(visit, stack))
+            await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
+            await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
+            await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
+            await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
+            await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
+            for take in (console, console_form, console_order, console_audit):
+                await take(visit, stack, folder)
             await visit.end()
             await browser.close()
 

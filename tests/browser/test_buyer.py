@@ -117,7 +117,8 @@ async def test_the_limit_leads_to_the_order_there_is(visit: Visit, stack: Stack)
     await page.locator("[data-action=buy]").click()
     refusal = page.locator("[data-refusal=limit_reached]")
     await expect(refusal).to_contain_text("You have yours already")
-    await refusal.get_by_role("link").click()
+    await expect(refusal.get_by_role("link")).to_have_attribute("href", f"/orders/{order_id}")
+    await page.get_by_role("link", name="See your order").click()
     await order_is(page, "unpaid")
     assert await shown_order(page) == order_id
 
@@ -310,17 +311,38 @@ async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_p
     sale = await stack.create_sale(units=5, limit_per_buyer=2)
     order_id = await buy(stack, sale, "late")
     cancelled = await ask(stack, "POST", f"/v1/orders/{order_id}/cancel", buyer(stack, "late"))
-    await notify(stack, cancelled, "paid-late")
-    async with asyncio.timeout(60):
-        while not (await ask(stack, "GET", f"/v1/orders/{order_id}", buyer(stack, "late")))["replaced_by"]:
-            await asyncio.sleep(0.1)
     page = await visit.page()
     await page.goto(f"{stack.url}/orders/{order_id}#token={stack.token('late')}")
     await order_is(page, "cancelled")
+    await expect(page.locator("[data-order-state]")).to_contain_text("Nothing was charged")
+    await notify(stack, cancelled, "paid-late")  # and the page that is open hears of it
     await expect(page.locator("[data-order-state]")).to_contain_text("has paid for a new one")
     await expect(page.locator("[data-order-state]")).not_to_contain_text("Nothing was charged")
     await page.click("text=See the order that is paid")
     await order_is(page, "paid")
+
+
+async def test_sales_that_were_over_long_ago_are_shown_on_demand(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Antique", units=1)
+    page = await visit.page()
+
+    async def shortened(route: Route) -> None:
+        """As if there were more than a hundred newer ones."""
+        content = await ask(stack, "GET", "/v1/sales", {})
+        old = [each for each in content["sales"] if each["title"] == "Antique"]
+        if "before=" in route.request.url:
+            content |= {"sales": old, "older": None}
+        else:
+            content |= {"sales": [each for each in content["sales"] if each not in old], "older": sale["id"]}
+        await route.fulfill(json=content)
+
+    await page.route("**/v1/sales*", shortened)
+    await page.goto(stack.url)
+    await expect(page.locator("h1")).to_be_visible()
+    assert await page.get_by_text("Antique").count() == 0
+    await page.get_by_role("button", name="Show older ones").click()
+    await expect(page.get_by_text("Antique")).to_be_visible()
+    await expect(page.get_by_role("button", name="Show older ones")).to_have_count(0)
 
 
 async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit, stack: Stack) -> None:

@@ -17,6 +17,8 @@ from tests.browser.visiting import (
 )
 from tests.e2e.stack import Stack
 
+# Of the console, and what is there when it is.
+AREAS = (("audit", ".view-head [data-verdict]"), ("refunds", ".empty, tbody tr"), ("orders", ".search"))
 MARKUP = "<img src=x onerror=\"document.title='stolen'\"><b>bold</b>"
 
 
@@ -147,8 +149,15 @@ async def test_axe_finds_nothing_serious(visit: Visit, stack: Stack, scheme: Any
     await expect(console.locator(".legend dd").first).to_be_visible()
     found += await serious(console)
     await console.get_by_role("button", name="New sale").click()
+    await console.locator("[name=repetition]").select_option("daily")
+    await expect(console.locator(".preview")).to_be_visible()
     await console.locator("dialog button[type=submit]").click()
     found += await serious(console)
+    await console.keyboard.press("Escape")
+    for area, shown in AREAS:
+        await console.goto(f"{stack.url}/console#/{area}")
+        await expect(console.locator(shown).first).to_be_visible()
+        found += await serious(console)
     assert found == []
 
 
@@ -170,3 +179,7 @@ async def test_nothing_is_wider_than_the_screen(visit: Visit, stack: Stack, view
     await console.goto(f"{stack.url}/console#/sales/{sale['id']}")
     await expect(console.locator(".view table").first).to_be_visible()
     assert await console.evaluate(widest) <= viewport["width"]
+    for area, shown in AREAS:
+        await console.goto(f"{stack.url}/console#/{area}")
+        await expect(console.locator(shown).first).to_be_visible()
+        assert await console.evaluate(widest) <= viewport["width"], area

@@ -3,12 +3,15 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from seckill.gates.redis import connect
 from tests.e2e.checks import check_conservation, until_drained
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # chaos runs on the other one too
 async def test_flushall_in_the_middle_of_a_sale(folder: Path, database_url: str) -> None:
     """F3: never "sold out", nothing sold twice, and the sale goes on by itself under a new epoch."""
     async with running(Stack(folder, database_url=database_url)) as stack:

@@ -45,6 +45,7 @@ async def listening(opened: AsyncExitStack, stack: Stack, user: str, order_id: s
     return listener
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the ledger plays no part in it
 async def test_every_buyer_hears_of_every_change_on_whichever_process(folder: Path, database_url: str) -> None:
     async with running(Stack(folder, database_url=database_url)) as stack, AsyncExitStack() as opened:
         (worker,) = stack.pids("worker")

@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from seckill.domain import Claim, Holding, Round
 from seckill.outcomes import Outcome
 from seckill.ports import Gate, Release, Released
@@ -52,7 +54,7 @@ async def test_what_was_never_taken_is_not_given_back(gate: Gate, backend: Backe
     round_ = await opened(make_round(total=5))
     held = await buy(gate, round_, "ann")
     before = await backend.contents()
-    strange = replace(held.number, counter=held.number.counter + 1)
+    strange = structs.replace(held.number, counter=held.number.counter + 1)
     wrong = [Release(strange, "ann", 1), Release(held.number, "bob", 1), Release(strange, "nobody", 1)]
     assert await give_back(gate, round_.ref, wrong) == [Released.UNKNOWN] * 3
     nowhere = make_round(id=99)
@@ -75,7 +77,7 @@ async def test_a_key_is_remembered_after_its_order_is_over(gate: Gate, opened: O
     held = await buy(gate, round_, "ann", key="k")
     await give_back(gate, round_.ref, [Release(held.number, "ann", 1)])
     (repeat,) = (await gate.admit(round_.ref, [Claim("ann", 1, "k")])).answers
-    assert (repeat.outcome, repeat.holdings) == (Outcome.REPEATED, (replace(held, live=False),))
+    assert (repeat.outcome, repeat.holdings) == (Outcome.REPEATED, (structs.replace(held, live=False),))
     await buy(gate, round_, "ann", key="another")
 
 
@@ -114,3 +116,11 @@ async def test_random_histories_conserve_every_unit(gate: Gate, opened: OpenedRo
     assert view is not None
     assert view.available == 20 - sum(h.quantity for _, h in live.values())
     assert view.available == view.total - view.admitted + view.released
+
+
+async def test_records_come_in_the_order_of_the_buyers(gate: Gate, opened: OpenedRound) -> None:
+    round_ = await opened(make_round(total=5))
+    ann, bob = (await gate.admit(round_.ref, [Claim("ann", 1, "a"), Claim("bob", 1, "b")])).answers
+    found = await gate.records(round_.ref, ["bob", "nobody", "ann"])
+    assert found == [tuple(bob.holdings), (), tuple(ann.holdings)]
+    assert await gate.records(round_.ref, []) == []

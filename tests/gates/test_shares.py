@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from seckill import sharing
 from seckill.chaos.proxy import Trouble
@@ -309,7 +310,7 @@ async def test_a_unit_that_comes_back_to_another_lane_is_sold_again(shares: Shar
     view = await gate.inspect(round_.ref)
     assert view is not None
     assert refused.version == view.version, "so that a flag can be raised for it"
-    strange = Release(replace(held[0].number, lane=200), one, 1)
+    strange = Release(structs.replace(held[0].number, lane=200), one, 1)
     reply = await gate.release(
         round_.ref, [strange, Release(held[1].number, other, 1), Release(held[1].number, other, 1)]
     )
@@ -325,7 +326,7 @@ async def test_a_rebuilt_round_covers_what_every_lane_has_sold(shares: ShareGate
     users = of_lane(round_, 2, 15)
     answers = (await gate.admit(round_.ref, [Claim(user, 1, "k") for user in users])).answers
     held = {user: [answer.holdings[0]] for user, answer in zip(users, answers, strict=True)}
-    held[users[0]] = [replace(held[users[0]][0], live=False)]
+    held[users[0]] = [structs.replace(held[users[0]][0], live=False)]
     await gate.fence(round_)
     round_ = await rebuild(gate, replace(round_, epoch=2), held)
     await check_units(shares, round_)
@@ -400,7 +401,7 @@ async def _end_an_order(gate: SharedGate, round_: Round, state: RoundState, pick
     reply = await gate.release(round_.ref, [Release(real[place].number, user, round_.epoch)])
     assert list(reply.results) == [Released.RELEASED]
     ended: Holding = state.buyers[user][place]
-    held = tuple(replace(h, live=False) if h is ended else h for h in state.buyers[user])
+    held = tuple(structs.replace(h, live=False) if h is ended else h for h in state.buyers[user])
     return replace(
         state,
         available=state.available + ended.quantity,

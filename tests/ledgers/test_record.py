@@ -1,8 +1,8 @@
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from seckill.domain import OrderState
 from seckill.errors import LedgerRefused
@@ -148,7 +148,7 @@ async def test_a_known_number_with_other_content_is_never_success(
     first = admission(sale.round, 1, request_id="mine")
     await ledger.record([first])
     with pytest.raises(LedgerRefused, match=f"{int(first.number)} is in the ledger already"):
-        await ledger.record([admission(sale.round, 2), replace(first, **difference)])
+        await ledger.record([admission(sale.round, 2), structs.replace(first, **difference)])
     assert await counts(ledger, sale.round.id) == (1, 1, 1), "all or nothing"
 
 
@@ -157,7 +157,7 @@ async def test_a_known_number_in_another_round_is_never_success(ledger: SqlLedge
     first = admission(sale.round, 1)
     await ledger.record([first])
     with pytest.raises(LedgerRefused, match="different content"):
-        await ledger.record([replace(first, round_id=other.round.id)])
+        await ledger.record([structs.replace(first, round_id=other.round.id)])
 
 
 async def test_an_unknown_round(ledger: SqlLedger) -> None:

@@ -88,6 +88,7 @@ class Checks:
         self.books = Books()
         self.wounded: dict[RoundRef, int] = {}  # rounds that the gate has lost or had before, and their epoch then
         self.ever_wounded: set[RoundRef] = set()
+        self.deceived = False  # somebody has forged entries, which look as if the gate had forgotten admitting them
         self.lost: set[int] = set()  # orders that were in the gate and nowhere else when it lost them
         self.promised: dict[int, RoundRef] = {}  # orders that a buyer was told of
         self._held: dict[RoundRef, HeldRound] = {}
@@ -143,6 +144,9 @@ class Checks:
                 raise Broken(
                     f"I4: round {round_.id} counts {round_.sold} sold, has {sold[round_.id]} of {round_.total}"
                 )
+            ref = RoundRef(id=round_.id, lane=round_.lane)
+            if round_.epoch > 1 and ref not in self.ever_wounded and not self.deceived:
+                raise Broken(f"round {round_.id} is in epoch {round_.epoch}, and the gate has lost nothing")
         for (round_id, user), units in held.items():
             ref = RoundRef(id=round_id, lane=self.books.rounds[round_id].lane)
             # The ledger guards a buyer's number of orders; a gate that forgot some may let one have more units.

@@ -120,11 +120,16 @@ class ApiNode(Engine):
         if sale is None:
             return None
         if short_way and self.desk.one_round_decides(sale):
-            answer = self.desk.refuse_here(sale, claim) or await self.desk.submit(sale, claim)
+            answer = self.desk.refuse_here(sale, claim) or await self._submit(sale, claim)
             if answer.outcome is Outcome.REPEATED or self.desk.is_final(sale, answer):
                 return sale.round.ref, answer
         sale, answer = await self.desk.claim(sale, claim)
         return sale.round.ref, answer
+
+    async def _submit(self, sale: Sale, claim: Claim) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.desk.submit_for(answer, sale, claim)
+        return await answer
 
     async def look(self, user: str, number: OrderNumber, seen: str, wait_s: float) -> OrderView | None:
         return await self.orders.wait_for_change(user, number, seen, wait_s)

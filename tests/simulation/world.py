@@ -189,6 +189,7 @@ class World:
         text = json.dumps(entry | number | {"user": "nobody", "request": ""})
         self.store.add_entries(lane, [self.chance.choice((b"\xff{", text.encode()))])
         self.counts["poison"] += 1
+        self.checks.deceived = True
 
     # Looking
 

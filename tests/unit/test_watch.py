@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seckill.buyer_orders import BuyerOrders, OrderView, Watch
@@ -51,6 +52,7 @@ def test_what_an_order_may_still_become() -> None:
     assert states_after(OrderState.PAID) == set()
 
 
+@settings(deadline=None)
 @given(
     early=st.lists(st.sampled_from(OrderState)),
     first=st.sampled_from(OrderState),
@@ -124,3 +126,16 @@ async def test_nobody_is_shown_the_order_of_another_with_the_same_number() -> No
         orders.close()
         assert not await watch.change()
         assert watch.order.state is OrderState.QUEUED
+
+
+async def test_an_order_in_the_place_of_one_that_is_over_is_news_once() -> None:
+    over = order(OrderState.EXPIRED)
+    watch = Watch()
+    watch.begin(over)
+    watch.offer(over)
+    assert not watch._awake.is_set()
+    watch.offer(replace(over, replaced_by=OrderNumber.from_int(2)))
+    assert await watch.change()
+    assert watch.order.replaced_by == OrderNumber.from_int(2)
+    watch.offer(over)  # read before, arrived after
+    assert not watch._awake.is_set()

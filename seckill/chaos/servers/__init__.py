@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from seckill.chaos.servers.cluster import ClusterServer
+from seckill.chaos.servers.mariadb import MariaDBServer
 from seckill.chaos.servers.postgres import PostgresServer
 from seckill.chaos.servers.rabbitmq import RabbitServer
 from seckill.chaos.servers.server import Can as Can
@@ -14,6 +16,13 @@ from seckill.chaos.servers.valkey import ValkeyServer
 LANES = 2  # enough to have more than one, and few enough to meet in them
 
 # By the name that --redis, --database and --broker know; each is made in an empty folder of its own.
-GATES: Mapping[str, Callable[[Path], Forgetful]] = {"valkey": lambda folder: ValkeyServer(folder, LANES)}
-LEDGERS: Mapping[str, Callable[[Path], Server]] = {"sqlite": SqliteFile, "postgres": PostgresServer}
+GATES: Mapping[str, Callable[[Path], Server]] = {
+    "valkey": lambda folder: ValkeyServer(folder, LANES),
+    "cluster": ClusterServer,
+}
+LEDGERS: Mapping[str, Callable[[Path], Server]] = {
+    "sqlite": SqliteFile,
+    "postgres": PostgresServer,
+    "mariadb": MariaDBServer,
+}
 BROKERS: Mapping[str, Callable[[Path], Server]] = {"rabbitmq": RabbitServer}

@@ -8,7 +8,7 @@ from seckill.chaos.proxy import Address
 from seckill.chaos.servers.server import Can
 from seckill.errors import StartError
 
-PORTS = {"redis": 6379, "postgresql": 5432, "postgres": 5432, "amqp": 5672}
+PORTS = {"redis": 6379, "postgresql": 5432, "amqp": 5672}
 
 
 class GivenServer:

@@ -93,10 +93,19 @@ def signal_all(pids: Sequence[int], number: signal.Signals) -> None:
 
 def is_stopped(pid: int) -> bool:
     """By SIGSTOP."""
+    return _state(pid) == "T"
+
+
+def is_alive(pid: int) -> bool:
+    """And no zombie."""
+    return _state(pid) not in ("", "Z")
+
+
+def _state(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
 
 
 def family(pid: int) -> list[int]:

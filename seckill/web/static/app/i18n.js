@@ -60,17 +60,20 @@ export const count = (number) => new Intl.NumberFormat(locale()).format(number);
 export const stock = ({ units, limit_per_buyer: limit }) =>
   units === 1 ? t("unit_and_limit", { limit }) : t("units_and_limit", { units: count(units), limit });
 
-const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const HANDS = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const CLOCK = { ...HANDS, second: "2-digit" };
 const DATE = { month: "short", day: "numeric" };
 
 /** With the date only where it is not today's. */
-export function time(ms, nowMs) {
+export function time(ms, nowMs, hands = CLOCK) {
   const at = new Date(ms);
   const now = new Date(nowMs);
   const today = at.toDateString() === now.toDateString();
   const year = at.getFullYear() === now.getFullYear() ? {} : { year: "numeric" };
-  return new Intl.DateTimeFormat(locale(), today ? CLOCK : { ...year, ...DATE, ...CLOCK }).format(at);
+  return new Intl.DateTimeFormat(locale(), today ? hands : { ...year, ...DATE, ...hands }).format(at);
 }
+
+export const shortTime = (ms, nowMs) => time(ms, nowMs, HANDS);
 
 /** The zone in which times are shown, as people call it: GMT+8. */
 export function zone(ms) {
@@ -80,6 +83,31 @@ export function zone(ms) {
 
 export const dateTime = (ms) =>
   new Intl.DateTimeFormat(locale(), { year: "numeric", ...DATE, ...CLOCK, fractionalSecondDigits: 3 }).format(ms);
+
+/** 10:00, by the clock of that zone. */
+export const clock = (ms, timeZone) => {
+  try {
+    return new Intl.DateTimeFormat(locale(), { ...HANDS, timeZone }).format(ms);
+  } catch {
+    return ""; // a zone that this browser does not know
+  }
+};
+
+/** Tue, 17 Nov, 10:00: for days to come. */
+export const dayAndTime = (ms) => new Intl.DateTimeFormat(locale(), { weekday: "short", ...DATE, ...HANDS }).format(ms);
+
+/** Nobody counts seconds until tomorrow. */
+export function roughDuration(ms) {
+  const [days, hours] = parts(ms);
+  return days > 0 ? t("days_and_hours", { days, hours: Number(hours) }) : shortDuration(ms);
+}
+
+/** 0 is Sunday. */
+export const weekday = (day) =>
+  new Intl.DateTimeFormat(locale(), { weekday: "long", timeZone: "UTC" }).format(Date.UTC(2023, 0, 1 + day));
+
+/** One, another and a third. */
+export const enumerated = (words) => new Intl.ListFormat(locale(), { type: "conjunction" }).format(words);
 
 const two = (number) => String(number).padStart(2, "0");
 

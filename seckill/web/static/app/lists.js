@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call } from "./api.js";
-import { money, readable, shortDuration, stock, t, time } from "./i18n.js";
+import { money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
@@ -13,13 +13,14 @@ const GROUPS = [
 ];
 
 export function SalesPage() {
-  const [sales, setSales] = useState(null);
+  const [listed, setListed] = useState(null);
+  const [past, setPast] = useState({ sales: [], older: undefined });
   const [away, setAway] = useState(false);
   const now = useNow(1000);
   useRepeated(async (isOver) => {
     try {
       const answer = await call("GET", "/v1/sales", { cache: "default" });
-      if (!isOver()) setSales(answer.sales);
+      if (!isOver()) setListed(answer);
       setAway(false);
     } catch {
       setAway(true);
@@ -29,13 +30,20 @@ export function SalesPage() {
   useEffect(() => {
     document.title = t("sales");
   });
+  const sales = listed && merged(listed.sales, past.sales, (sale) => sale.id);
+  const older = past.older === undefined ? listed?.older : past.older;
+  const more = async () => {
+    const earlier = await call("GET", `/v1/sales?before=${encodeURIComponent(older)}`).catch(() => null);
+    if (earlier !== null) setPast({ sales: [...past.sales, ...earlier.sales], older: earlier.older });
+    setAway(earlier === null);
+  };
   return html`<h1>${t("sales")}</h1>
     ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
     ${sales === null && !away && html`<${Skeleton} lines=${4} />`}
     ${sales?.length === 0 && html`<p class="empty">${t("no_sales")}</p>`}
     ${GROUPS.map(([group, states]) => {
       const members = (sales ?? []).filter((sale) => states.includes(sale.state));
-      if (group === "over") members.reverse();
+      if (group === "over") members.sort((one, other) => other.ends_at.localeCompare(one.ends_at));
       return (
         members.length > 0 &&
         html`<section key=${group} aria-labelledby=${`group-${group}`}>
@@ -45,7 +53,8 @@ export function SalesPage() {
           </ul>
         </section>`
       );
-    })}`;
+    })}
+    ${older && html`<button type="button" class="button quiet" onClick=${more}>${t("older_sales")}</button>`}`;
 }
 
 function SaleCard({ sale, now }) {
@@ -87,8 +96,8 @@ export function OrdersPage({ me, onSignIn, onSignedOut }) {
           call("GET", "/v1/sales", { cache: "default" }),
         ]);
         if (isOver()) return Infinity;
-        setTitles(Object.fromEntries(all.sales.map((sale) => [sale.id, sale.title])));
-        setOrders((known) => merged(mine.orders, known ?? []));
+        setTitles((known) => ({ ...known, ...titlesOf(all.sales) }));
+        setOrders((known) => merged(mine.orders, known ?? [], orderId));
         setNext((known) => (known === null ? mine.next : known));
         setProblem("");
       } catch (error) {
@@ -100,10 +109,30 @@ export function OrdersPage({ me, onSignIn, onSignedOut }) {
     },
     [me?.token],
   );
+  // Of a sale that was over long ago, which the list of sales leaves out.
+  const untitled = (orders ?? []).map((order) => order.sale_id).find((id) => !(id in titles));
+  useRepeated(
+    async (isOver) => {
+      if (untitled === undefined) return Infinity;
+      try {
+        const sale = await call("GET", `/v1/sales/${untitled}`, { cache: "default" });
+        if (!isOver()) setTitles((known) => ({ ...known, [untitled]: sale.title }));
+        return Infinity;
+      } catch {
+        return backoffMs(4);
+      }
+    },
+    [untitled],
+  );
   const more = async () => {
-    const page = await call("GET", `/v1/orders?cursor=${next}`, { token: me.token });
-    setOrders((known) => merged(known, page.orders));
-    setNext(page.next ?? "");
+    try {
+      const page = await call("GET", `/v1/orders?cursor=${next}`, { token: me.token });
+      setOrders((known) => merged(known, page.orders, orderId));
+      setNext(page.next ?? "");
+    } catch (error) {
+      if (error.status === 401) onSignedOut();
+      else setProblem(t("offline"));
+    }
   };
   if (!me) {
     return html`<h1>${t("my_orders")}</h1>
@@ -120,10 +149,13 @@ export function OrdersPage({ me, onSignIn, onSignedOut }) {
     ${next && html`<button type="button" class="button quiet" onClick=${more}>${t("older_orders")}</button>`}`;
 }
 
+const orderId = (order) => order.order_id;
+const titlesOf = (sales) => Object.fromEntries(sales.map((sale) => [sale.id, sale.title]));
+
 /** The first list is newer. */
-function merged(newer, older) {
-  const seen = new Set(newer.map((order) => order.order_id));
-  return [...newer, ...older.filter((order) => !seen.has(order.order_id))];
+function merged(newer, older, idOf) {
+  const seen = new Set(newer.map(idOf));
+  return [...newer, ...older.filter((one) => !seen.has(idOf(one)))];
 }
 
 function OrderRow({ order, title, now }) {
@@ -131,7 +163,7 @@ function OrderRow({ order, title, now }) {
   return html`<a class="order-row" href=${`/orders/${order.order_id}`}>
     <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
-    <span class="order-number">${readable(order.order_id)} · ${time(Date.parse(order.created_at), now)}</span>
+    <span class="order-number">${readable(order.order_id)} · ${shortTime(Date.parse(order.created_at), now)}</span>
     <span class="order-state">
       <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
       ${left > 0 && html`<span class="left">${shortDuration(left)}</span>`}

@@ -14,6 +14,39 @@ export const goesOn = (state) => state === "queued" || state === "unpaid";
 const RANKS = { queued: 0, unpaid: 1, paid: 2, cancelled: 2, expired: 2, failed: 2, refunded: 3 };
 export const isNewer = (state, known) => known === undefined || RANKS[state] > RANKS[known];
 
+// An order that was over before this is old news.
+const LATE_MS_MAX = 15 * 60_000;
+
+/** Over without having been paid. All that can still happen is that money comes late: it pays another order, or goes back. */
+export const mayBePaidLate = (order, nowMs) =>
+  ["cancelled", "expired", "failed"].includes(order.state) &&
+  !order.replaced_by &&
+  order.price_cents > 0 &&
+  Boolean(order.closed_at) &&
+  nowMs < Date.parse(order.closed_at) + LATE_MS_MAX;
+
+/** Waits for that, by long poll, while somebody looks. Returns a function that ends it. */
+export function watchLate(order, token, { onOrder, nowMs }) {
+  let over = false;
+  const run = async () => {
+    for (let known = order; !over && mayBePaidLate(known, nowMs()); ) {
+      try {
+        const wait = document.hidden ? "" : `?wait=${POLL_S}&seen=${known.state}`;
+        if (document.hidden) await sleep(POLL_S * 1000);
+        known = { ...known, ...(await call("GET", `/v1/orders/${order.order_id}${wait}`, { token, withinMs: (POLL_S + 10) * 1000 })) };
+        if (!over) onOrder(known);
+      } catch (error) {
+        if (error instanceof Refused && (error.status === 401 || error.status === 404)) return;
+        await sleep(backoffMs(4));
+      }
+    }
+  };
+  run();
+  return () => {
+    over = true;
+  };
+}
+
 class Denied extends Error {}
 class Unknown extends Error {}
 

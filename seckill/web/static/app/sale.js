@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call, meta } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
 import { money, stock, t, time, zone } from "./i18n.js";
-import { goesOn, isNewer, watch } from "./live.js";
+import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
 import { act, answered, claim, press, pressOf } from "./press.js";
 import { Countdown, Refusal, Sending } from "./panels.js";
@@ -136,9 +136,10 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   }, []);
 
   const take = (newer) =>
-    setOrder((older) =>
-      older?.order_id !== newer.order_id || isNewer(newer.state, older.state) ? { ...older, ...newer } : older,
-    );
+    setOrder((older) => {
+      const told = older?.order_id === newer.order_id && !isNewer(newer.state, older.state);
+      return told && (older.replaced_by ?? null) === (newer.replaced_by ?? null) ? older : { ...older, ...newer };
+    });
 
   const send = async (pressed) => {
     setPhase({ kind: "sending", tries: 0 });
@@ -190,6 +191,12 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     if (watched === null || !me) return undefined;
     return watch(watched, me.token, { onOrder: take, onVia: setVia, onDenied: onSignedOut });
   }, [watched, me?.token]);
+
+  const lapsed = order !== null && mayBePaidLate(order, now) ? order.order_id : null;
+  useEffect(() => {
+    if (lapsed === null || !me) return undefined;
+    return watchLate(order, me.token, { onOrder: take, nowMs });
+  }, [lapsed, me?.token]);
 
   const armed = useArmed(order?.state);
   const change = async (verb) => {
@@ -253,6 +260,8 @@ function Offer({ phase, ...offers }) {
   const { sale, state, now, me, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
+  // Who may have one and has one is led there: to press again would only be refused again.
+  const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 ? phase.problem.order_ids[0] : null;
   return html`<div class="panel">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
       ${state === "open" && phase.kind !== "refused" && html`<${UntilEnd} leftMs=${ends - now} />`}
@@ -261,7 +270,7 @@ function Offer({ phase, ...offers }) {
       </div>
       ${state === "open" && me && sale.limit_per_buyer > 1 && html`<${Quantity} most=${sale.limit_per_buyer} value=${quantity} onChange=${setQuantity} />`}
     </div>
-    <${BuyButton} ...${offers} />`;
+    ${has === null ? html`<${BuyButton} ...${offers} />` : html`<div class="action"><a class="button primary" href=${`/orders/${has}`}>${t("see_order")}</a></div>`}`;
 }
 
 /** Seconds matter on the last day only. */

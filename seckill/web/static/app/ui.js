@@ -60,8 +60,8 @@ export function LanguageSwitch() {
   </button>`;
 }
 
-/** A question over the page. `open` shows it; Escape and the second button close it. */
-export function Dialog({ open, title, onClose, children }) {
+/** A question over the page. `open` shows it; Escape and the second button close it, unless it has to be answered. */
+export function Dialog({ open, title, onClose, mustAnswer = false, children }) {
   const element = useRef();
   const id = useId();
   useEffect(() => {
@@ -69,7 +69,7 @@ export function Dialog({ open, title, onClose, children }) {
     if (open && !dialog.open) dialog.showModal();
     if (!open && dialog.open) dialog.close();
   }, [open]);
-  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose}>
+  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose} onCancel=${(event) => mustAnswer && event.preventDefault()}>
     ${open && html`<h2 id=${id}>${title}</h2>${children}`}
   </dialog>`;
 }

@@ -1,14 +1,20 @@
-// The auditor's verdict, where there is an auditor.
+// The auditor's verdict, and mending what it has found.
 
-import { dateTime, has, t } from "../i18n.js";
-import { html } from "../ui.js";
+import { useState } from "../../vendor/preact/hooks.mjs";
+import { count, dateTime, has, readable, t } from "../i18n.js";
+import { Confirm, html } from "../ui.js";
 import { usePolled } from "./data.js";
+import { ask, told } from "./session.js";
 
 const EVERY_MS = 5_000;
+// Every order is compared, and a gate may have to be rebuilt.
+const WITHIN_MS = 10 * 60_000;
 
-export function useAudit(abilities) {
-  const [audit, problem] = usePolled(abilities?.audit ? "/v1/admin/audit" : null, EVERY_MS);
-  return { audit, problem, available: abilities?.audit ?? null };
+/** `available` is false where nothing can be audited, and null while nobody knows. */
+export function useAudit() {
+  const [audit, problem] = usePolled("/v1/admin/audit", EVERY_MS);
+  const available = problem?.code === "not_available" ? false : audit === null && problem === null ? null : true;
+  return { audit, problem, available };
 }
 
 const SIGNS = { holds: "✓", broken: "✕", unknown: "?" };
@@ -23,39 +29,112 @@ export function Verdict({ audit, problem, available }) {
   </a>`;
 }
 
-export function AuditView({ audit, problem, available }) {
-  const download = () => {
-    const url = URL.createObjectURL(new Blob([JSON.stringify(audit, null, 2)], { type: "application/json" }));
-    const link = Object.assign(document.createElement("a"), { href: url, download: "audit.json" });
-    link.click();
-    URL.revokeObjectURL(url);
+function download(content, name) {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: "application/json" }));
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
+export function AuditView({ audit: latest, problem, available }) {
+  const [own, setOwn] = useState(null); // what this page has asked for, until the next reading is newer
+  const [busy, setBusy] = useState("");
+  const [said, setSaid] = useState("");
+  const [repair, setRepair] = useState(null);
+  const [question, setQuestion] = useState(null);
+  const audit = own !== null && (latest === null || own.at > latest.at) ? own : latest;
+  const run = async (what, action) => {
+    setBusy(what);
+    setSaid("");
+    try {
+      await action();
+    } catch (error) {
+      setSaid(told(error));
+    } finally {
+      setBusy("");
+    }
   };
+  const audited = () => run("audit", async () => setOwn(await ask("GET", "/v1/admin/audit?full=true", undefined, { withinMs: WITHIN_MS })));
+  const mend = (apply) => () =>
+    run(apply ? "mend" : "plan", async () => {
+      const answer = await ask("POST", "/v1/admin/repair", { apply }, { withinMs: WITHIN_MS });
+      setRepair({ ...answer, applied: apply });
+      setOwn(answer.audit);
+    });
+  const confirm = () =>
+    setQuestion({ title: t("mend_title"), effect: t("mend_effect"), yes: t("mend_yes"), act: mend(true) });
+  if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><p class="empty">${t("audit_absent_text")}</p></div>`;
+  if (audit === null) {
+    return html`<div class="view"><h1>${t("audit")}</h1><p class="facts" role="status">${problem ? told(problem) : t("loading")}</p></div>`;
+  }
+  const broken = audit.invariants.filter((one) => one.verdict !== "holds");
   return html`<div class="view">
-    <h1>${t("audit")}</h1>
-    ${available === false && html`<p class="empty">${t("audit_absent_text")}</p>`}
-    ${available && audit === null && html`<p class="facts" role="status">${problem ? problem.message : t("loading")}</p>`}
-    ${audit !== null &&
-    html`<div role="status" aria-live="polite"><p class="headline" data-verdict=${audit.verdict}><span aria-hidden="true">${SIGNS[audit.verdict] ?? ""}</span> ${named(audit.verdict)}</p></div>
-      <p class="facts">${audit.at && dateTime(Date.parse(audit.at))}</p>
-      <div class="actions"><button type="button" class="button quiet small" onClick=${download}>${t("download")}</button></div>
-      <div class="scroll"><table>
-        <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
-        <tbody>${(audit.invariants ?? []).map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
-      </table></div>`}
+    <header class="view-head">
+      <div>
+        <h1>${t("audit")}</h1>
+        <p class="facts">${t("audit_at", { time: dateTime(Date.parse(audit.at)) })}${audit.orders_compared_at && ` ${t("audit_compared_at", { time: dateTime(Date.parse(audit.orders_compared_at)) })}`}</p>
+      </div>
+      <p class="headline" role="status" data-verdict=${audit.verdict}><span aria-hidden="true">${SIGNS[audit.verdict] ?? ""}</span> ${named(audit.verdict)}</p>
+    </header>
+    <div class="actions">
+      <button type="button" class="button quiet small" disabled=${busy !== ""} onClick=${audited}>${busy === "audit" ? t("auditing") : t("audit_now")}</button>
+      <button type="button" class="button quiet small" onClick=${() => download(audit, "audit.json")}>${t("download")}</button>
+    </div>
+    ${broken.length > 0 && html`<${Invariants} title=${t("not_holding")} rows=${broken} />`}
+    <section aria-labelledby="repair-title">
+      <h2 id="repair-title">${t("repair")}</h2>
+      <p class="facts">${t("repair_why")}</p>
+      <p class="problem" role="alert">${said}</p>
+      ${repair !== null && html`<${Plan} repair=${repair} />`}
+      <div class="actions">
+        <button type="button" class="button quiet small" disabled=${busy !== ""} onClick=${mend(false)}>${busy === "plan" ? t("auditing") : t("repair_look")}</button>
+        ${repair?.to_do.length > 0 && html`<button type="button" class="button danger small" disabled=${busy !== ""} onClick=${confirm}>${busy === "mend" ? t("mending") : t("repair_apply")}</button>`}
+        ${repair !== null && html`<button type="button" class="button quiet small" onClick=${() => download(repair, "repair.json")}>${t("download")}</button>`}
+      </div>
+    </section>
+    <${Invariants} title=${t("all_invariants")} rows=${audit.invariants.filter((one) => one.verdict === "holds")} />
+    <${Confirm} question=${question} onClose=${() => setQuestion(null)} />
   </div>`;
+}
+
+function Plan({ repair }) {
+  const lists = [
+    ["repair_done", repair.done],
+    ["repair_to_do", repair.to_do],
+    ["repair_for_people", repair.for_people],
+  ].filter(([, steps]) => steps.length > 0);
+  if (lists.length === 0) return html`<p class="result" role="status">${t("repair_nothing")}</p>`;
+  return html`<div class="plan" role="status">
+    ${lists.map(([name, steps]) => html`<div key=${name} data-plan=${name}><h3>${t(name)}</h3><ol>${steps.map((says, index) => html`<li key=${index} class="text">${says}</li>`)}</ol></div>`)}
+  </div>`;
+}
+
+function Invariants({ title, rows }) {
+  if (rows.length === 0) return null;
+  return html`<section>
+    <h2>${title}</h2>
+    <div class="scroll"><table>
+      <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
+      <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
+    </table></div>
+  </section>`;
 }
 
 function Invariant({ one }) {
   return html`<tr>
-    <td><strong>${one.name}</strong><br /><span class="facts">${one.says}</span>
-      ${(one.findings ?? []).map(
-        (finding, index) => html`<p key=${index} class="problem">
-          ${finding.says} ${finding.order_id && html`<a href=${`#/orders/${finding.order_id}`}>${finding.order_id}</a>`} ${finding.user ?? ""}
-        </p>`,
-      )}
-      ${(one.reasons ?? []).map((reason) => html`<p key=${reason} class="facts">${reason}</p>`)}
+    <td class="text"><strong>${one.name}</strong><br /><span class="facts">${one.says}</span>
+      ${one.findings.length > 0 && html`<ul class="findings">${one.findings.map((finding, index) => html`<li key=${index}><${Finding} finding=${finding} /></li>`)}</ul>`}
+      ${one.found > one.findings.length && html`<p class="facts">${t("more_findings", { many: count(one.found - one.findings.length) })}</p>`}
+      ${one.reasons.map((reason) => html`<p key=${reason} class="facts">${reason}</p>`)}
     </td>
     <td data-verdict=${one.verdict}><span aria-hidden="true">${SIGNS[one.verdict] ?? ""}</span> ${named(one.verdict)}</td>
     <td class="text">${one.checked}</td>
   </tr>`;
+}
+
+/** Whom it is about, and what is wrong: with the way to each of them. */
+function Finding({ finding: { says, round, sale_id: sale, order_id: order, user } }) {
+  return html`${order && html`<a href=${`#/orders/${order}`}>${readable(order)}</a> `}
+    ${user && html`<a href=${`#/orders/${encodeURIComponent(user)}`}>${user}</a> `}
+    ${round && (sale ? html`<a href=${`#/sales/${sale}`}>${t("round", { round })}</a> ` : `${t("round", { round })} `)}
+    <span class="problem">${says}</span>`;
 }

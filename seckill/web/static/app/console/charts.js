@@ -69,7 +69,7 @@ function options(width, colour) {
     legend: { show: false },
     cursor: { sync: { key: "console" }, y: false, points: { size: 6 }, drag: { setScale: false } },
     scales: {
-      x: { range: (_, low, high) => span(low, high ?? nowMs() / 1000) },
+      x: { range: (plot, low, high) => (plot.data[0].length > 0 ? span(low, high) : span(null, nowMs() / 1000)) },
       y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] },
     },
     axes: [

@@ -1,62 +1,63 @@
-// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/dead, #/audit) and nothing secret.
+// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/refunds, #/dead,
+// #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
-import { call, meta } from "../api.js";
+import { meta } from "../api.js";
 import { keepClock } from "../clock.js";
 import { chooseLanguage, count, currentLanguage, t } from "../i18n.js";
 import { Dialog, LanguageSwitch, Skeleton, html, useLanguage } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
-import { useAbilities, useLive } from "./data.js";
+import { useLive } from "./data.js";
 import { DeadView } from "./dead.js";
 import { SaleForm } from "./form.js";
 import { OrdersView } from "./orders.js";
+import { RefundsView } from "./refunds.js";
 import { SaleView } from "./sale.js";
-import { currentKey, enter, isDenied, leave, onSession } from "./session.js";
+import { currentKey, enter, isKeyDenied, leave, onSession, told } from "./session.js";
 
 keepClock();
 
 function App() {
   useLanguage();
   const [, again] = useState(0);
-  const [why, setWhy] = useState("");
-  useEffect(
-    () =>
-      onSession((reason) => {
-        setWhy(reason);
-        again((times) => times + 1);
-      }),
-    [],
-  );
+  useEffect(() => onSession(() => again((times) => times + 1)), []);
   useEffect(() => {
     document.title = `${meta("shop")} · ${t("console")}`;
   });
-  return currentKey() === null ? html`<${SignIn} why=${why} />` : html`<${Desk} />`;
+  if (currentKey() === null) {
+    return html`<main class="sign-in">
+      <h1>${meta("shop")} · ${t("console")}</h1>
+      <${KeyForm} />
+      <${LanguageSwitch} />
+    </main>`;
+  }
+  // What is under way, a form that is half filled in for example, waits behind the question.
+  return html`<${Desk} />
+    <${Dialog} open=${isKeyDenied()} title=${t("admin_key_again")} mustAnswer=${true} onClose=${() => {}}>
+      <${KeyForm} why=${t("admin_key_wrong")} />
+      <button type="button" class="link" onClick=${leave}>${t("sign_out")}</button>
+    <//>`;
 }
 
-function SignIn({ why }) {
+function KeyForm({ why = "" }) {
   const [key, setKey] = useState("");
-  const [problem, setProblem] = useState(why === "denied" ? "denied" : "");
+  const [problem, setProblem] = useState(why);
   const submit = async (event) => {
     event.preventDefault();
     try {
-      await call("GET", "/v1/admin/live", { token: key.trim() });
-      enter(key.trim());
+      await enter(key.trim());
     } catch (error) {
-      setProblem(isDenied(error) ? "denied" : "offline");
+      setProblem(told(error));
     }
   };
-  return html`<main class="sign-in">
-    <h1>${meta("shop")} · ${t("console")}</h1>
-    <form onSubmit=${submit}>
-      <label class="field"><span>${t("admin_key")}</span>
-        <input name="key" type="password" autocomplete="current-password" required value=${key} onInput=${(event) => setKey(event.target.value)} autofocus /></label>
-      <p class="facts">${t("admin_key_why")}</p>
-      <p class="problem" role="alert">${problem === "denied" ? t("admin_key_wrong") : problem && t("offline")}</p>
-      <button type="submit" class="button primary">${t("sign_in")}</button>
-    </form>
-    <${LanguageSwitch} />
-  </main>`;
+  return html`<form class="key-form" onSubmit=${submit}>
+    <label class="field"><span>${t("admin_key")}</span>
+      <input name="key" type="password" autocomplete="current-password" required aria-describedby="wrong-key" value=${key} onInput=${(event) => setKey(event.target.value)} autofocus /></label>
+    <p class="problem" id="wrong-key" role="alert">${problem}</p>
+    <p class="facts">${t("admin_key_why")}</p>
+    <button type="submit" class="button primary">${t("sign_in")}</button>
+  </form>`;
 }
 
 function useAddress() {
@@ -75,11 +76,10 @@ const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
 function Desk() {
   const address = useAddress();
   const [creating, setCreating] = useState(false);
-  const abilities = useAbilities();
-  const audit = useAudit(abilities);
+  const audit = useAudit();
   const [chosen, setChosen] = useState(null);
   const wanted = address.area === "sales" ? address.id : chosen;
-  const { sales, live, away, samples, reload } = useLive(wanted);
+  const { sales, live, away, samples, reload, showOlder } = useLive(wanted);
   const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state));
   const sale = sorted.find((one) => one.id === wanted) ?? (address.area === "" ? sorted[0] : undefined);
   useEffect(() => {
@@ -108,9 +108,10 @@ function Desk() {
             </li>`,
           )}
         </ul>
+        ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </nav>
       <nav aria-label=${t("navigation")} class="areas">
-        ${["orders", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${["orders", "refunds", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
         <a href="/docs" target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
@@ -118,16 +119,17 @@ function Desk() {
     </aside>
     <main>
       ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
-      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} abilities=${abilities} audit=${audit} onChanged=${reload} onCreate=${() => setCreating(true)} />
+      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} audit=${audit} onChanged=${reload} onCreate=${() => setCreating(true)} />
     </main>
     <${Dialog} open=${creating} title=${t("new_sale")} onClose=${() => setCreating(false)}>
-      <${SaleForm} repeats=${abilities?.repeats ?? false} onDone=${created} onClose=${() => setCreating(false)} />
+      <${SaleForm} onDone=${created} onClose=${() => setCreating(false)} />
     <//>
   </div>`;
 }
 
-function Area({ address, sale, sales, live, samples, titles, abilities, audit, onChanged, onCreate }) {
+function Area({ address, sale, sales, live, samples, titles, audit, onChanged, onCreate }) {
   if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} titles=${titles} />`;
+  if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
@@ -136,7 +138,7 @@ function Area({ address, sale, sales, live, samples, titles, abilities, audit, o
     return html`<div class="view"><h1>${t("sales")}</h1><p class="empty">${none ? t("no_sales_yet") : t("no_such_sale")}</p>
       ${none && html`<div><button type="button" class="button primary" onClick=${onCreate}>${t("new_sale")}</button></div>`}</div>`;
   }
-  return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} abilities=${abilities} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
+  return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
 }
 
 chooseLanguage(currentLanguage());

@@ -3,14 +3,15 @@
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { call } from "../api.js";
 import { useRepeated } from "../ui.js";
-import { ask } from "./session.js";
+import { ask, isDenied } from "./session.js";
 
 const EVERY_MS = 1_000;
 const SAMPLES_MAX = 300;
 
 /** Sales, figures and processes. `samples` are those of one sale, as rates, oldest first. */
 export function useLive(saleId) {
-  const [sales, setSales] = useState(null);
+  const [listed, setListed] = useState(null);
+  const [past, setPast] = useState({ sales: [], older: undefined });
   const [live, setLive] = useState(null);
   const [away, setAway] = useState(false);
   const samples = useRef({ saleId: null, list: [], last: null });
@@ -19,19 +20,44 @@ export function useLive(saleId) {
     async (isOver) => {
       try {
         const [all, figures] = await Promise.all([call("GET", "/v1/sales"), ask("GET", "/v1/admin/live")]);
+        const wanted = await missing(saleId, all.sales);
         if (isOver()) return Infinity;
         note(samples.current, saleId, figures);
-        setSales(all.sales);
+        setListed({ ...all, sales: [...wanted, ...all.sales] });
         setLive(figures);
         setAway(false);
-      } catch {
-        setAway(true);
+      } catch (error) {
+        setAway(!isDenied(error));
       }
       return EVERY_MS;
     },
     [saleId, again],
   );
-  return { sales, live, away, samples: samples.current.list, reload: () => setAgain((times) => times + 1) };
+  const older = past.older === undefined ? listed?.older : past.older;
+  const showOlder = async () => {
+    const earlier = await call("GET", `/v1/sales?before=${encodeURIComponent(older)}`).catch(() => null);
+    if (earlier !== null) setPast({ sales: [...earlier.sales, ...past.sales], older: earlier.older });
+  };
+  const known = new Set(listed?.sales.map((sale) => sale.id));
+  return {
+    sales: listed && [...past.sales.filter((sale) => !known.has(sale.id)), ...listed.sales],
+    live,
+    away,
+    samples: samples.current.list,
+    reload: () => setAgain((times) => times + 1),
+    showOlder: older ? showOlder : null,
+  };
+}
+
+/** A sale that was over so long ago that it is not in the list. */
+async function missing(saleId, sales) {
+  if (saleId === null || sales.some((sale) => sale.id === saleId)) return [];
+  try {
+    return [await call("GET", `/v1/sales/${encodeURIComponent(saleId)}`)];
+  } catch (error) {
+    if (error.status === 404) return [];
+    throw error;
+  }
 }
 
 function note(kept, saleId, figures) {
@@ -85,22 +111,4 @@ export function usePolled(path, everyMs, fallback = null) {
     [path, everyMs, again],
   );
   return [content, problem, () => setAgain((times) => times + 1)];
-}
-
-/** What this server can do, by its own description: parts of the console stand or fall with it. */
-export function useAbilities() {
-  const [abilities, setAbilities] = useState(null);
-  useRepeated(async () => {
-    try {
-      const { paths, components } = await call("GET", "/openapi.json", { cache: "default" });
-      setAbilities({
-        audit: "/v1/admin/audit" in paths,
-        repeats: "repeat" in (components.schemas.Sale?.properties ?? {}),
-      });
-      return Infinity;
-    } catch {
-      return 2_000;
-    }
-  }, []);
-  return abilities;
 }

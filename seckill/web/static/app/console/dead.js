@@ -4,12 +4,12 @@ import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, readable, t } from "../i18n.js";
 import { Confirm, html } from "../ui.js";
 import { usePolled } from "./data.js";
-import { ask } from "./session.js";
+import { ask, told } from "./session.js";
 
 export function DeadView() {
   const [content, trouble, reload] = usePolled("/v1/admin/dead", 5_000);
   const [question, setQuestion] = useState(null);
-  const [told, setTold] = useState({ text: "", wrong: false });
+  const [said, setSaid] = useState({ text: "", wrong: false });
   const confirm = (letter, verb) => () =>
     setQuestion({
       title: t(`${verb}_title`, { id: letter.id }),
@@ -18,9 +18,9 @@ export function DeadView() {
       act: async () => {
         try {
           await ask("POST", `/v1/admin/dead/${letter.id}/${verb}`);
-          setTold({ text: t(`${verb}_done`, { id: letter.id }), wrong: false });
+          setSaid({ text: t(`${verb}_done`, { id: letter.id }), wrong: false });
         } catch (error) {
-          setTold({ text: error.problem ? error.message : t("offline"), wrong: true });
+          setSaid({ text: told(error), wrong: true });
         }
         reload();
       },
@@ -28,7 +28,7 @@ export function DeadView() {
   return html`<div class="view">
     <h1>${t("dead_letters")}</h1>
     <p class="facts">${t("dead_why")}</p>
-    <p class=${told.wrong ? "problem" : "facts"} role="status" aria-live="polite">${told.text}</p>
+    <p class=${said.wrong ? "problem" : "facts"} role="status" aria-live="polite">${said.text}</p>
     ${content === null && (trouble ? html`<p class="notice">${t("offline")}</p>` : html`<p class="facts">${t("loading")}</p>`)}
     ${content?.dead.length === 0 && html`<p class="empty">${t("no_dead")}</p>`}
     ${content?.dead.map(

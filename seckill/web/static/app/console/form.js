@@ -1,10 +1,11 @@
 // Announcing a sale, and changing one. What is wrong is said at its field, and nothing that was typed is lost.
 
-import { useState } from "../../vendor/preact/hooks.mjs";
+import { useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { t } from "../i18n.js";
-import { html } from "../ui.js";
-import { ask } from "./session.js";
+import { count, t } from "../i18n.js";
+import { html, useNow } from "../ui.js";
+import { Preview, useWindows } from "./repetition.js";
+import { ask, told } from "./session.js";
 
 const UNITS_MAX = 1_000_000_000;
 const LIMIT_MAX = 1_000;
@@ -29,6 +30,7 @@ function initial(sale) {
       begins_at: local(begins),
       ends_at: local(begins + 60 * MINUTE_MS),
       pay_within: "15",
+      repetition: "once",
       repeat: "",
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC",
     };
@@ -50,28 +52,42 @@ function check(values, isNew) {
   const ends = Date.parse(values.ends_at);
   if (values.title.trim() === "") wrong.title = t("wrong_title_empty");
   if ([...values.title].length > TITLE_MAX) wrong.title = t("wrong_title_long", { most: TITLE_MAX });
-  if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: LIMIT_MAX });
+  if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: count(LIMIT_MAX) });
   if (Number.isNaN(begins)) wrong.begins_at = t("wrong_time");
   if (Number.isNaN(ends)) wrong.ends_at = t("wrong_time");
   else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
   else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
   if (!isNew) return wrong;
-  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: UNITS_MAX });
+  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
   if (!/^([0-9]{1,9}([.][0-9]{1,2})?)?$/.test(values.price.trim())) wrong.price = t("wrong_price");
   if (!/^[A-Z]{3}$/.test(values.currency)) wrong.currency = t("wrong_currency");
-  if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: 43_200 });
+  if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
+  if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
   return wrong;
 }
 
-function body(values, sale, repeats) {
+/** How it comes again, as the API wants it; null for a sale that does not. */
+function repeated({ repetition, repeat, timezone }) {
+  if (repetition === "once") return null;
+  return { repeat: repetition === "daily" ? "daily" : repeat.trim(), timezone: timezone.trim() };
+}
+
+/** What the server can tell the next rounds of; null while something is missing. */
+function toPreview(values) {
+  const [begins, ends] = [Date.parse(values.begins_at), Date.parse(values.ends_at)];
+  const again = repeated(values);
+  if (again === null || again.repeat === "" || !(ends > begins)) return null;
+  return { ...again, begins_at: new Date(begins).toISOString(), ends_at: new Date(ends).toISOString() };
+}
+
+function body(values, sale) {
   const times = { begins_at: new Date(values.begins_at).toISOString(), ends_at: new Date(values.ends_at).toISOString() };
   const common = { title: values.title.trim(), limit_per_buyer: Number(values.limit_per_buyer) };
   if (sale !== null) return { ...common, ...onlyMoved(times, sale) };
-  const repeated = repeats && values.repeat.trim() !== "" ? { repeat: values.repeat.trim(), timezone: values.timezone } : {};
   return {
     ...common,
     ...times,
-    ...repeated,
+    ...repeated(values),
     units: Number(values.units),
     price_cents: Math.round(Number(values.price || 0) * 100),
     currency: values.currency,
@@ -86,37 +102,51 @@ function onlyMoved(times, sale) {
 }
 
 const FIELDS = { price_cents: "price", pay_within_s: "pay_within" };
+const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, message]));
+const REPETITIONS = ["once", "daily", "cron"];
 
-export function SaleForm({ sale = null, repeats, onDone, onClose }) {
+export function SaleForm({ sale = null, onDone, onClose }) {
   const [values, setValues] = useState(() => initial(sale));
   const [wrong, setWrong] = useState({});
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  const form = useRef();
+  const now = useNow(1000);
+  const wanted = sale === null ? toPreview(values) : null;
+  const windows = useWindows(wanted, (errors) => {
+    const { repeat, timezone, ends_at } = byField(errors);
+    setWrong((known) => ({ ...known, repeat, timezone, ends_at }));
+  });
+  const point = (found) => form.current?.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
   const submit = async (event) => {
     event.preventDefault();
     const found = check(values, sale === null);
     setWrong(found);
     setProblem("");
-    if (Object.keys(found).length > 0) {
-      event.target.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
-      return;
-    }
+    if (Object.keys(found).length > 0) return point(found);
     setBusy(true);
     try {
       const path = sale === null ? "/v1/sales" : `/v1/sales/${sale.id}`;
-      onDone(await ask(sale === null ? "POST" : "PATCH", path, body(values, sale, repeats)));
+      onDone(await ask(sale === null ? "POST" : "PATCH", path, body(values, sale)));
     } catch (error) {
-      const errors = error.problem?.errors ?? [];
-      setWrong(Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, message])));
-      if (errors.length === 0) setProblem(error.problem ? error.message : t("offline"));
+      const errors = byField(error.problem?.errors ?? []);
+      setWrong(errors);
+      if (Object.keys(errors).length === 0) setProblem(told(error));
+      else point(errors);
     } finally {
       setBusy(false);
     }
+    return undefined;
   };
   const field = (name, attributes = {}) => html`<${Field}
     name=${name} value=${values[name]} wrong=${wrong[name]} attributes=${attributes}
     onInput=${(event) => setValues((known) => ({ ...known, [name]: event.target.value }))} />`;
-  return html`<form class="sale-form" novalidate onSubmit=${submit}>
+  const choose = (event) => {
+    setValues((known) => ({ ...known, repetition: event.target.value }));
+    setWrong((known) => ({ ...known, repeat: undefined, timezone: undefined }));
+  };
+  const repeats = values.repetition !== "once";
+  return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit}>
     ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
     ${field("title", { autofocus: true })}
     ${sale === null && field("units", { inputmode: "numeric" })}
@@ -126,8 +156,14 @@ export function SaleForm({ sale = null, repeats, onDone, onClose }) {
     ${field("begins_at", { type: "datetime-local", step: 1 })}
     ${field("ends_at", { type: "datetime-local", step: 1 })}
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
-    ${sale === null && repeats && field("repeat", { placeholder: "daily" })}
+    ${sale === null && html`<label class="field" data-field="repetition"><span>${t("field_repetition")}</span>
+      <select name="repetition" value=${values.repetition} onChange=${choose}>
+        ${REPETITIONS.map((kind) => html`<option key=${kind} value=${kind}>${t(`repetition_${kind}`)}</option>`)}
+      </select></label>`}
+    ${sale === null && values.repetition === "cron" && field("repeat", { placeholder: "0 10 * * MON-FRI" })}
     ${sale === null && repeats && field("timezone")}
+    ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
+    <${Preview} wanted=${wanted} windows=${windows} now=${now} />
     <p class="problem" role="alert">${problem}</p>
     <div class="buttons">
       <button type="submit" class="button primary" disabled=${busy}>${t(sale === null ? "announce" : "save")}</button>
@@ -150,11 +186,11 @@ export function AddUnits({ sale, onDone, onClose }) {
   const [problem, setProblem] = useState("");
   const submit = async (event) => {
     event.preventDefault();
-    if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: UNITS_MAX }));
+    if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: count(UNITS_MAX) }));
     try {
       onDone(await ask("PATCH", `/v1/sales/${sale.id}`, { add_units: Number(units) }));
     } catch (error) {
-      setProblem(error.problem ? error.message : t("offline"));
+      setProblem(told(error));
     }
     return undefined;
   };

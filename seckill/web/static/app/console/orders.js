@@ -3,7 +3,8 @@
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, money, readable, t } from "../i18n.js";
 import { Chip, html } from "../ui.js";
-import { ask } from "./session.js";
+import { refundReason } from "./refunds.js";
+import { ask, told } from "./session.js";
 
 // 13 characters of Crockford's base32, with or without hyphens; everything else is a buyer.
 const ORDER = /^[0-9a-tv-z]{4}-?[0-9a-tv-z]{4}-?[0-9a-tv-z]{5}$/i;
@@ -21,7 +22,7 @@ export function OrdersView({ wanted, titles }) {
       if (answer.orders.length === 0) answer = await ask("GET", `/v1/admin/orders?user=${encodeURIComponent(what)}`);
       setFound({ what, orders: answer.orders });
     } catch (error) {
-      setProblem(error.problem ? error.message : t("offline"));
+      setProblem(told(error));
     }
   };
   useEffect(() => {
@@ -51,12 +52,13 @@ export function OrdersView({ wanted, titles }) {
 }
 
 function Found({ one, title }) {
-  const { order, user, events, letters } = one;
+  const { order, user, events, letters, payments } = one;
   const lines = [
     ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
     ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason }) }))),
     ...events.map(({ at, state, cause }) => ({ at, state, text: explained(cause) })),
-  ].sort((first, second) => Date.parse(first.at) - Date.parse(second.at));
+    ...payments.flatMap((payment) => ofPayment(payment, order?.order_id)),
+  ].sort((first, second) => first.at.localeCompare(second.at)); // all in UTC, to the millisecond
   return html`<article class="found">
     <header>
       <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
@@ -67,13 +69,34 @@ function Found({ one, title }) {
       ${lines.map(
         ({ at, state, text }, index) => html`<li key=${index}>
           <time datetime=${at}>${dateTime(Date.parse(at))}</time>
-          <${Chip} state=${state} label=${state === "dead" ? t("custody_dead") : t(`order_${state}`)} />
+          <${Chip} state=${state} label=${t(LABELS[state] ?? `order_${state}`)} />
           <span class="text">${text}</span>
         </li>`,
       )}
     </ol>
     ${letters.length > 0 && html`<p class="facts"><a href="#/dead">${t("see_dead")}</a></p>`}
   </article>`;
+}
+
+const LABELS = { dead: "custody_dead", payment: "payment", refund: "refund" };
+
+/** Money arrived; it paid this order or another, is late, or goes back. */
+function ofPayment(payment, orderId) {
+  const values = { amount: money(payment.amount_cents, payment.currency), provider: payment.provider, payment: payment.payment_id };
+  const lines = [{ at: payment.at, state: "payment", text: html`${t("payment_arrived", values)} ${fate(payment, orderId)}` }];
+  const { refund } = payment;
+  if (refund !== null) {
+    lines.push({ at: refund.created_at, state: "refund", text: t("refund_owed", { ...values, reason: refundReason(refund.reason) }) });
+    if (refund.done_at !== null) lines.push({ at: refund.done_at, state: "refund", text: t("refund_made_text", values) });
+  }
+  return lines;
+}
+
+function fate({ order_id: meant, pays, waits }, orderId) {
+  const link = (id) => html`<a href=${`#/orders/${id}`}>${readable(id)}</a>`;
+  if (waits) return t("payment_waits");
+  if (pays !== null && pays !== meant) return pays === orderId ? html`${t("payment_instead")} ${link(meant)}` : html`${t("payment_pays")} ${link(pays)}`;
+  return "";
 }
 
 /** Causes are short words of the ledger; those that are known are said in the reader's language. */
@@ -85,7 +108,9 @@ const CAUSES = {
 };
 
 function explained(cause) {
-  const [paid, provider] = cause.split(":");
-  if (paid === "paid" && provider) return t("cause_paid", { provider });
+  const [what, of] = cause.split(":");
+  if (of && what === "paid") return t("cause_paid", { provider: of });
+  if (of && what === "paid late") return t("cause_paid_late", { provider: of });
+  if (of && what === "paid too late") return t("cause_too_late", { reason: refundReason(of) });
   return cause in CAUSES ? t(CAUSES[cause]) : cause;
 }

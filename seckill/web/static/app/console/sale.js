@@ -8,13 +8,15 @@ import { CustodyBar } from "./custody.js";
 import { usePolled } from "./data.js";
 import { AddUnits, SaleForm } from "./form.js";
 import { Nodes } from "./nodes.js";
-import { ask } from "./session.js";
+import { NextRounds } from "./repetition.js";
+import { ask, told } from "./session.js";
 
+const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
 const ORDERS_EVERY_MS = 2_000;
 
-export function SaleView({ sale, live, samples, abilities, verdict, onChanged }) {
+export function SaleView({ sale, live, samples, verdict, onChanged }) {
   const now = useNow(250);
-  const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, 1_000);
+  const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, CUSTODY_EVERY_MS);
   const [found] = usePolled(`/v1/admin/orders?sale_id=${sale.id}&limit=10`, ORDERS_EVERY_MS);
   const figures = live?.sales.find((one) => one.sale_id === sale.id);
   return html`<div class="view">
@@ -27,14 +29,15 @@ export function SaleView({ sale, live, samples, abilities, verdict, onChanged })
           ${" "}${t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) })} ·
           ${" "}<${When} sale=${sale} now=${now} />
         </p>
-        <${Rounds} sale=${sale} now=${now} />
       </div>
       ${verdict}
     </header>
-    <${Actions} sale=${sale} abilities=${abilities} onChanged=${onChanged} />
+    <${Actions} sale=${sale} onChanged=${onChanged} />
     <${CustodyBar} custody=${custody} now=${now} />
-    <${Stats} figures=${figures} answers=${live?.answers} />
-    <${Charts} samples=${samples} />
+    ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
+    ${live !== null && figures === undefined && samples.length === 0
+      ? html`<p class="facts">${t("no_figures")}</p>`
+      : html`<${Stats} figures=${figures} answers=${live?.answers} /><${Charts} samples=${samples} />`}
     <div class="columns">
       <section aria-labelledby="refusals-title">
         <h2 id="refusals-title">${t("refusals")}</h2>
@@ -59,14 +62,7 @@ function When({ sale, now }) {
   return t("ends_in", { time: shortDuration(Date.parse(sale.ends_at) - now) });
 }
 
-/** The next rounds of a sale that repeats, where the server tells them. */
-function Rounds({ sale, now }) {
-  if (!sale.repeat) return null;
-  const next = (sale.next_rounds ?? []).slice(0, 5).map((round) => time(Date.parse(round.begins_at ?? round), now));
-  return html`<p class="facts">${t("repeats", { repeat: sale.repeat, timezone: sale.timezone ?? "UTC" })}${next.length > 0 && ` ${t("next_rounds", { times: next.join(", ") })}`}</p>`;
-}
-
-function Actions({ sale, abilities, onChanged }) {
+function Actions({ sale, onChanged }) {
   const [question, setQuestion] = useState(null);
   const [open, setOpen] = useState(null);
   const [problem, setProblem] = useState("");
@@ -76,7 +72,7 @@ function Actions({ sale, abilities, onChanged }) {
       await ask("POST", `/v1/sales/${sale.id}/${verb}`);
       onChanged();
     } catch (error) {
-      setProblem(error.problem ? error.message : t("offline"));
+      setProblem(told(error));
     }
   };
   const confirm = (verb) => () =>
@@ -100,7 +96,7 @@ function Actions({ sale, abilities, onChanged }) {
       <${AddUnits} sale=${sale} onDone=${done} onClose=${() => setOpen(null)} />
     <//>
     <${Dialog} open=${open === "edit"} title=${t("edit")} onClose=${() => setOpen(null)}>
-      <${SaleForm} sale=${sale} repeats=${abilities?.repeats ?? false} onDone=${done} onClose=${() => setOpen(null)} />
+      <${SaleForm} sale=${sale} onDone=${done} onClose=${() => setOpen(null)} />
     <//>
   </div>`;
 }

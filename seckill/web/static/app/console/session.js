@@ -1,36 +1,58 @@
 // The admin key, for this tab only, and asking the API with it.
 
 import { Refused, call } from "../api.js";
+import { t } from "../i18n.js";
 
 const KEY = "seckill.admin-key";
 const listeners = new Set();
+let denial = null; // the answer that said so
 
 export const currentKey = () => sessionStorage.getItem(KEY);
+
+/** The key was good once and is no longer: it has to be typed in again, and nothing else is lost. */
+export const isKeyDenied = () => denial !== null;
 
 export const onSession = (listener) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
 
-export function enter(key) {
+const tell = () => {
+  for (const listener of listeners) listener();
+};
+
+export async function enter(key) {
+  await call("GET", "/v1/admin/live", { token: key });
   sessionStorage.setItem(KEY, key);
-  for (const listener of listeners) listener("");
+  denial = null;
+  tell();
 }
 
-/** `why` is told where the key is typed in. */
-export function leave(why = "") {
+export function leave() {
   sessionStorage.removeItem(KEY);
-  for (const listener of listeners) listener(why);
+  denial = null;
+  tell();
 }
 
 export const isDenied = (error) => error instanceof Refused && (error.status === 401 || error.status === 403);
 
-/** Throws what `call` throws. A key that is no longer good leads back to where it is typed in. */
-export async function ask(method, path, body) {
+/** Throws what `call` throws. Nothing is asked with a key that was denied. */
+export async function ask(method, path, body, options = {}) {
+  if (denial !== null) throw denial;
+  const key = currentKey();
   try {
-    return await call(method, path, { token: currentKey(), body });
+    return await call(method, path, { token: key, body, ...options });
   } catch (error) {
-    if (isDenied(error)) leave("denied");
+    if (isDenied(error) && key === currentKey()) {
+      denial = error;
+      tell();
+    }
     throw error;
   }
+}
+
+/** What to say to the operator. */
+export function told(error) {
+  if (isDenied(error)) return t("admin_key_wrong");
+  return error.problem ? error.message : t("offline");
 }
