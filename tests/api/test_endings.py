@@ -79,8 +79,9 @@ async def test_expiry(node: Node, afterlife: Afterlife) -> None:
     sale = await node.create(units=1, pay_within_s=1)
     order_id = await order(node, sale)
     assert (await custody(node, sale))["next_return_at"]
-    while not await afterlife.expire():
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(30):
+        while not await afterlife.expire():
+            await asyncio.sleep(0.05)
     assert (await act(node, order_id, "pay")).json()["state"] == "expired"
     await afterlife.relay()
     await node.refresh()

@@ -159,7 +159,9 @@ MUTANTS = (
         name="A gate that went back in time is not noticed",
         trap="F51",
         path=KEEPER,
-        edits={"if pulse is not None and (pulse.admitted < written.get(round_.id, 0) or": "if pulse is not None and ("},
+        edits={
+            "if pulse.epoch != round_.epoch or pulse.admitted < least.admitted or released": "if pulse.epoch != round_.epoch or released"
+        },
         caught_by="tests/api/test_rebuild.py::test_a_gate_that_went_back_in_time_is_noticed",
     ),
     Mutant(
