@@ -83,6 +83,10 @@ class Crew:
             self._spawn(member)
             member.keeping = asyncio.create_task(self._keep(member))
 
+    def is_running(self, name: str) -> bool:
+        process = self.member(name).process
+        return process is not None and process.poll() is None
+
     def kill(self, name: str) -> int:
         """kill -9; the pid that was killed."""
         pid = self.member(name).pid

@@ -19,6 +19,8 @@ from seckill.errors import SeckillError
 from seckill.failpoints import VARIABLE
 
 POLL_S = 0.02
+# A fault waits so long for its target to be there and to do something: on a busy machine it may just be starting.
+PATIENCE_S = 15.0
 DIED_WITHIN_S = 3.0
 # A drill's worker has to start, read and die.
 DRILL_WITHIN_S = 60.0
@@ -95,17 +97,21 @@ class Injector:
             case _:
                 return await self._link(fault)
 
-    async def _kill(self, member: str) -> str:
-        pid = self._place.crew.kill(member)
-        return f"pid {pid} is gone" if await self._died(pid) else ""
-
-    async def _died(self, pid: int, within_s: float = DIED_WITHIN_S) -> bool:
+    async def _until(self, there: Callable[[], bool], within_s: float = PATIENCE_S) -> bool:
         give_up_at_s = self._clock() + within_s
-        while not any(death.pid == pid for death in self._place.crew.deaths):
+        while not there():
             if self._clock() > give_up_at_s:
                 return False
             await asyncio.sleep(POLL_S)
         return True
+
+    async def _kill(self, member: str) -> str:
+        await self._until(lambda: self._place.crew.is_running(member))
+        pid = self._place.crew.kill(member)
+        return f"pid {pid} is gone" if await self._died(pid) else ""
+
+    async def _died(self, pid: int, within_s: float = DIED_WITHIN_S) -> bool:
+        return await self._until(lambda: any(death.pid == pid for death in self._place.crew.deaths), within_s)
 
     async def _drill(self, member: str) -> str:
         """Killed twice: the second time by itself, in the moment in which it has entries in its hands."""
@@ -119,6 +125,7 @@ class Injector:
         return f"{entries} entries taken over" if entries else ""
 
     async def _freeze(self, fault: Fault) -> str:
+        await self._until(lambda: self._place.crew.is_running(fault.target))
         pid = self._place.crew.pause(fault.target)
         try:
             await asyncio.sleep(fault.lasts_s / 2)
@@ -173,11 +180,13 @@ class Injector:
         return f"{keys} keys gone, {len(queued)} orders queued in them" if keys else ""
 
     async def _starve(self, lasts_s: float) -> str:
-        await self._gate.starve()
-        try:
-            await asyncio.sleep(lasts_s)
-        finally:
-            refused = await self._gate.feed()
+        refused, until_s = 0, self._clock() + PATIENCE_S
+        while not refused and self._clock() < until_s:
+            await self._gate.starve()
+            try:
+                await asyncio.sleep(lasts_s)
+            finally:
+                refused = await self._gate.feed()
         return f"{refused} commands refused" if refused else ""
 
     async def _fill(self, fault: Fault) -> str:
@@ -202,18 +211,18 @@ class Injector:
         proxy = self._place.links[fault.target]
         before, hits = proxy.touched, proxy.hits
         if fault.kind == "cut":
+            await self._until(lambda: proxy.connections > 0)
             return f"{cut} connections cut" if (cut := proxy.cut()) else ""
         if fault.kind == "lost-answer":
             scheme = self._place.servers[fault.target.partition("→")[2]].url.partition(":")[0]
             proxy.lose_answer(*(ANSWERS.get(fault.target) or ANSWERS[scheme]))
-            give_up_at_s = self._clock() + fault.lasts_s
-            while proxy.hits == hits and self._clock() < give_up_at_s:  # noqa: ASYNC110 (a counter)
-                await asyncio.sleep(POLL_S)
+            lost = await self._until(lambda: proxy.hits > hits)
             proxy.forgive()
-            return "done, and the answer lost" if proxy.hits > hits else ""
+            return "done, and the answer lost" if lost else ""
         proxy.set_trouble(Trouble.HOLE if fault.kind == "hole" else Trouble.SLOW)
         try:
             await asyncio.sleep(fault.lasts_s)
+            await self._until(lambda: proxy.touched > before)
         finally:
             proxy.set_trouble(None)
         touched = proxy.touched - before

@@ -72,6 +72,10 @@ class Proxy:
         """Whoever has not lost an answer by now will not."""
         self._loss = None
 
+    @property
+    def connections(self) -> int:
+        return len(self._serving)
+
     def cut(self) -> int:
         """Every connection that there is, without a goodbye. How many."""
         cut = len(self._serving)
