@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from seckill.domain import Answer, Claim, Round, RoundState, RoundStatus, admit
 from seckill.ports import Gate, Release, Released
@@ -162,7 +163,7 @@ async def _end_an_order(gate: Gate, round_: Round, state: RoundState, pick: int)
     user, ended = live[pick % len(live)]
     release = Release(ended.number, user, round_.epoch)
     assert await give_back(gate, round_.ref, [release]) == [Released.RELEASED]
-    held = tuple(replace(h, live=False) if h == ended else h for h in state.buyers[user])
+    held = tuple(structs.replace(h, live=False) if h == ended else h for h in state.buyers[user])
     return replace(
         state,
         available=state.available + ended.quantity,
