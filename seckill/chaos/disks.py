@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
+MNT_DETACH = 2  # also if somebody still has a file open
 MS_PRIVATE_REC = 0x00040000 | 0x4000
 BALLAST = "ballast"
 PORTION = 1 << 20
@@ -14,6 +15,7 @@ PORTION = 1 << 20
 class Disks:
     def __init__(self) -> None:
         self._mine = False
+        self._mounted: list[Path] = []
         self.reason = ""  # why there are none
 
     def mount(self, folder: Path, mib: int) -> bool:
@@ -25,7 +27,14 @@ class Disks:
         if libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, f"size={mib}m,mode=700".encode()) != 0:
             self.reason = f"a small disk cannot be mounted ({os.strerror(ctypes.get_errno())})"
             return False
+        self._mounted.append(folder)
         return True
+
+    def unmount(self) -> None:
+        """So that the folders they are on can be removed."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        for folder in self._mounted:
+            libc.umount2(os.fsencode(folder), MNT_DETACH)
 
     def _leave_namespace(self) -> bool:
         """From here on, what this process and its children mount is theirs alone. To be called from the main thread,

@@ -89,6 +89,7 @@ async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Pla
     async with AsyncExitStack() as stack:
         base = stack.enter_context(_folder())
         disks = Disks()
+        stack.callback(disks.unmount)
         servers: dict[str, Server] = {}
         filled = set()
         for name, chosen, known in (
