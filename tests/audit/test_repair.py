@@ -75,6 +75,7 @@ WINDOWS = [
 ]
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)  # which database it is makes no difference here
 @pytest.mark.parametrize("window", WINDOWS)
 async def test_a_repair_that_is_killed_is_begun_again(busy: World, window: str) -> None:
     several = both(

@@ -25,9 +25,8 @@ async def test_flushall_in_the_middle_of_a_sale(folder: Path, database_url: str)
         await client.aclose()
         refused = await crowd.press("impatient")
         assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
-        # `buy` repeats as long as the answer is 503.
+        # `buy` repeats as long as the answer is 503. It may well be over by then.
         await asyncio.gather(*(crowd.buy(f"late-{i}") for i in range(100)))
-        assert crowd.retries > 0
         assert len(crowd.orders) == 120
         assert crowd.codes == {"accepted": 120, "sold_out": 30}
         again = await crowd.press("early-7", key="key of early-7")

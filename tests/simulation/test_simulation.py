@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulation import Verdict, simulate
 
-CHUNKS = 8
+CHUNKS = 5
 SEEDS_OF_A_CHUNK = 25
 # What every chunk must have seen, or it has shown nothing.
 TROUBLES = ("kills", "stops", "cuts", "losses", "doubles", "poison", "admitted", "sold_out", "not_ready")
