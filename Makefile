@@ -34,6 +34,11 @@ mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch 
 simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))
 
+.PHONY: long
+long: .venv/test ## The few tests that take a minute or more each
+	@scripts/get-servers .venv/servers
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m long
+
 .PHONY: check
 check: .venv/test ## Style and types
 	$(BIN)/ruff check .

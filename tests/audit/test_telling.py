@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from seckill.alarms import Alarm
 from seckill.domain import RoundStatus
 from seckill.operator_desk import OperatorDesk
@@ -73,6 +75,7 @@ async def test_what_only_waits_pauses_nothing(busy: World) -> None:
     assert sale.round.status is RoundStatus.OPEN
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)  # what they print is the same on both
 async def test_the_commands(busy: World) -> None:
     await busy.afterlife.relay()  # so that nothing waits for long, however long this takes
     assert run(busy, "audit")[0] == 0

@@ -127,6 +127,7 @@ def test_the_ladder(tmp_path: Path) -> None:
     assert all(strategy["strategy"] in report for strategy in run["strategies"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_ladder_on_postgres(tmp_path: Path, postgres_server: PostgresServer) -> None:
     run = compare(ON_POSTGRES, tmp_path, SECKILL_DATABASE_URL=postgres_server.url("postgres"))

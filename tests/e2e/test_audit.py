@@ -97,6 +97,7 @@ async def _states(stack: Stack) -> set[str]:
     return {state for (state,) in await rows(stack.settings.database_url, "SELECT DISTINCT state FROM orders")}
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # the plantings are on both
 async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_url: str) -> None:
     stack = Stack(folder, database_url=database_url, settings={"SECKILL_AUDIT_PAUSES": "on"})
     await stack.start()

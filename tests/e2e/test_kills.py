@@ -28,6 +28,7 @@ HITS_MIN = 1  # of each window
 SECONDS_MAX = 270.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # chaos runs on the other one too
 @pytest.mark.timeout(400)
 async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, database_url: str) -> None:

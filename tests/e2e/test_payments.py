@@ -86,6 +86,7 @@ async def buy_and_let_expire(crowd: Crowd, side: PaymentSide, users: list[str]) 
     await until("the orders expire", all_over)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # each window on each database: `test_late.py`
 @pytest.mark.timeout(400)
 async def test_late_money_pays_a_new_order_or_goes_back_whatever_is_killed(folder: Path, database_url: str) -> None:
