@@ -19,7 +19,7 @@ run: install ## A running sale on this machine, with everything it needs
 	@$(BIN)/seckill up --demo
 
 .PHONY: test
-test: .venv/test ## The whole test suite, on real servers
+test: .venv/test ## The test suite, on real servers, without what `make long` has
 	@scripts/get-servers .venv/servers
 	@tests/get-chromium || echo "The browser tests are skipped." >&2
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.

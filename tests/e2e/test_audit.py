@@ -29,7 +29,7 @@ KILLS = {"worker": 2, "keeper": 1, "api": 1, "valkey": 1}
 STATES = {"paid", "cancelled", "expired"}
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # chaos runs on the other one too
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # one of the two, to keep the run short
 @pytest.mark.timeout(400)
 async def test_no_false_alarm_at_full_load(folder: Path, database_url: str) -> None:
     chance = random.Random(4)

@@ -25,7 +25,7 @@ WINDOWS = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # chaos runs on the other one too
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # one of the two, to keep the run short
 @pytest.mark.timeout(600)
 async def test_every_unit_is_sold_again_and_in_the_end_all_are_paid(folder: Path, database_url: str) -> None:
     chance = random.Random(7)

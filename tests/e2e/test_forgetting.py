@@ -11,7 +11,7 @@ from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 
 
-@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # chaos runs on the other one too
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # one of the two, to keep the run short
 async def test_flushall_in_the_middle_of_a_sale(folder: Path, database_url: str) -> None:
     """F3: never "sold out", nothing sold twice, and the sale goes on by itself under a new epoch."""
     async with running(Stack(folder, database_url=database_url)) as stack:

@@ -29,7 +29,7 @@ SECONDS_MAX = 270.0
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # chaos runs on the other one too
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # one of the two, to keep the run short
 @pytest.mark.timeout(400)
 async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, database_url: str) -> None:
     chance = random.Random(20261115)
