@@ -341,7 +341,7 @@ async def test_a_rebuilt_round_covers_what_every_lane_has_sold(shares: ShareGate
     assert await gate.inspect(round_.ref) is None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(total=st.integers(1, 12), limit=st.integers(1, 4), history=st.lists(steps, min_size=1, max_size=10))
 def test_a_round_of_several_lanes_decides_as_one_of_one_lane(
     backend_url: str | None, total: int, limit: int, history: list[Batch | Change | Over]
