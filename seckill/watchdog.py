@@ -22,7 +22,7 @@ NAMED_MAX = 20
 
 
 class Reader(Protocol):
-    async def read(self) -> Report: ...
+    async def read(self, *, gently: bool) -> Report: ...
 
     def teller(self) -> Teller: ...
 
@@ -39,7 +39,7 @@ class Watchdog:
         self._unsure: list[str] = []
 
     async def step(self) -> Report:
-        report = await self._auditor.read()
+        report = await self._auditor.read(gently=True)
         AUDITS.labels(report.verdict.value).inc()
         for result in report.results:
             AUDIT_FINDINGS.labels(result.invariant.name).set(len(result.findings))

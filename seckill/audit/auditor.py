@@ -1,7 +1,8 @@
 """One reading after the other, each with a verdict for every invariant.
 
 A reading always takes the counters: a few statements, whatever the number of orders. The orders are compared one by one
-when they are wanted in full, when the counters look wrong, and otherwise as often as it costs a hundredth of the time.
+when they are wanted in full, those of a round when its counters look wrong, and otherwise as often as it costs a
+hundredth of the time.
 
 Whatever looks wrong is read a second time, and counts only if it is still so: what is broken stays broken, while a
 server that was restarted in the middle of a reading may show things that never were.
@@ -10,28 +11,22 @@ server that was restarted in the middle of a reading may show things that never 
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from seckill.audit.comparing import compare_orders
 from seckill.audit.counting import Reading, judge, units_of
 from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.progress import judge_progress
-from seckill.audit.report import INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.report import ALL, INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, Schedule
 from seckill.audit.shares import Shares, read_rounds
 from seckill.audit.telling import Teller
-from seckill.errors import GateUnavailable, LedgerUnavailable, SeckillError, StartError
+from seckill.errors import GateUnavailable, SeckillError, StartError
 from seckill.numbers import PublicIds
 from seckill.settings import Settings
 
-# The share of the time that goes into comparing orders one by one: one part of so many.
-PARTS_OF_TIME = 100
-BEFORE_SECOND_LOOK_S = 0.1
 PROGRESS_EVERY_S = 5.0
-ALL = tuple(invariant.name for invariant in INVARIANTS)
-
-Look = Callable[[], Awaitable[Notes]]
 
 
 class Auditor:
@@ -50,74 +45,81 @@ class Auditor:
         self._one_at_a_time = asyncio.Lock()
         self._readings: list[Reading] = []
         self._key: bytes | None = None
-        self._compared = Notes()
-        self._compared_ms = 0
-        self._compare_at_s = 0.0
-        self._cut_short = False
+        self._schedule = Schedule(ledger, gate, monotonic)
         self._progress = Notes()
         self._progress_at_s = 0.0
-        self._reasons: frozenset[object] = frozenset()
-        self._buyers: dict[tuple[int, int, int], int] = {}  # the most that an opening of a round has had
+        self._reasons: set[object] = set()
+        self._buyers: dict[tuple[object, ...], int] = {}  # the most that an opening of a round has had
 
-    async def read(self, *, full: bool = False) -> Report:
+    async def read(self, *, full: bool = False, gently: bool = False) -> Report:
+        """`full`: compare every order now. `gently`: where nothing looks wrong, compare them in small steps, a few with
+        each reading."""
         async with self._one_at_a_time:
             began_s = self._monotonic()
             self._readings = []
             if full:
                 self._progress_at_s = 0.0
-            notes = await _twice(self._count)
-            reasons = frozenset(notes.keys()) | self._reasons_to_look()
-            if self._readings and (full or self._monotonic() >= self._compare_at_s or reasons - self._reasons):
-                await self._compare_now()
-            self._reasons = reasons
+            notes = await self._count_twice()
+            schedule, readings = self._schedule, self._readings
+            suspects = self._suspects(notes)
+            if full or (not gently and schedule.is_due()):
+                await schedule.at_once(readings)
+            else:
+                at_once = [each for each in readings if each.id in suspects or (not gently and schedule.is_new(each))]
+                await schedule.at_once(at_once)
+                if gently:
+                    await schedule.go_on(readings)
             both = Notes()
             both.take(notes)
-            both.take(self._compared)
+            both.take(schedule.known(readings))
             return Report(
-                at_ms=_at_ms(self._readings),
-                orders_at_ms=self._compared_ms,
+                at_ms=_at_ms(readings),
+                orders_at_ms=schedule.compared_ms(readings),
                 took_ms=int((self._monotonic() - began_s) * 1000),
-                units=tuple(filter(None, map(units_of, self._readings))),
-                lost=tuple((reading.id, reading.after.sale_id) for reading in self._readings if reading.lost()),
+                units=tuple(filter(None, map(units_of, readings))),
+                lost=tuple((reading.id, reading.after.sale_id) for reading in readings if reading.lost()),
                 results=tuple(_result(invariant, both) for invariant in INVARIANTS),
             )
 
-    async def _compare_now(self) -> None:
-        # What it costs is CPU, not the time that passes: on a busy machine most of that is waiting for others.
-        began_cpu_s = time.process_time()
-        self._compared = await _twice(self._compare)
-        cost_s = time.process_time() - began_cpu_s
-        # A server that went away in the middle is asked again at the next reading.
-        self._compare_at_s = self._monotonic() + (0.0 if self._cut_short else PARTS_OF_TIME * cost_s)
-        self._compared_ms = _at_ms(self._readings)
-
-    def _reasons_to_look(self) -> frozenset[object]:
-        """A round that was opened or rebuilt since, or that has fewer buyers than before; or with nothing queued, and
-        yet more admitted than the ledger has."""
-        found: set[object] = set()
+    def _suspects(self, notes: Notes) -> set[int | None]:
+        """Rounds that there is a new reason to look into: what the counters say; fewer buyers than before; or nothing
+        queued, and yet more admitted than the ledger has."""
+        reasons: dict[object, int | None] = {finding.key: finding.round_id for finding in notes.findings}
+        buyers: dict[tuple[object, ...], int] = {}
         for reading in self._readings:
             gate = reading.gate
             if reading.why_not() is not None or not isinstance(gate, GateRound):
                 continue
-            opening = (reading.id, gate.epoch, gate.opened_ms)
-            found.add(("opening", *opening))
-            self._buyers[opening] = most = max(gate.buyers, self._buyers.get(opening, 0))
+            opening = (reading.id, reading.opening())
+            buyers[opening] = most = max(gate.buyers, self._buyers.get(opening, 0))
             if gate.buyers < most:
-                found.add(("forgotten", *opening, gate.buyers))
+                reasons["forgotten", opening, gate.buyers] = reading.id
             missing = gate.admitted - reading.after.written - reading.after.buried
             if gate.backlog == 0 and missing > 0:
-                found.add(("missing", *opening, missing))
-        return frozenset(found)
+                reasons["missing", opening, missing] = reading.id
+        new = {round_id for reason, round_id in reasons.items() if reason not in self._reasons}
+        self._reasons, self._buyers = set(reasons), buyers
+        return new
 
     def teller(self) -> Teller:
         """Knows how sales and orders are called outside. Before the ledger has answered there is nothing to call."""
         key = self._key or b""
         return Teller(PublicIds(key, "sale"), PublicIds(key, "order"))
 
+    async def _count_twice(self) -> Notes:
+        first = await self._count()
+        if not first.findings:
+            return first
+        await asyncio.sleep(BEFORE_SECOND_LOOK_S)
+        second = await self._count()
+        second.only(first.keys())
+        return second
+
     async def _count(self) -> Notes:
         notes = Notes()
         try:
             self._readings = await self._take_readings()
+            self._schedule.forget_others(self._readings)
             for reading in self._readings:
                 judge(reading, notes)
             await self._count_waiting(notes)
@@ -156,26 +158,6 @@ class Auditor:
         bound = await self._gate.ledger()
         if bound and self._key and bound != hashlib.blake2b(self._key, digest_size=16).hexdigest():
             raise GateUnavailable("The gate holds the rounds of another database: check the two addresses.")
-
-    async def _compare(self) -> Notes:
-        notes = Notes()
-        try:
-            await compare_orders(self._readings, self._ledger, self._gate, self._take_readings, notes)
-        except (GateUnavailable, LedgerUnavailable) as error:
-            self._cut_short = True
-            return Notes(unsure=[Unsure(ALL, str(error))])
-        self._cut_short = False
-        return notes
-
-
-async def _twice(look: Look) -> Notes:
-    first = await look()
-    if not first.findings:
-        return first
-    await asyncio.sleep(BEFORE_SECOND_LOOK_S)
-    second = await look()
-    second.only(first.keys())
-    return second
 
 
 def _at_ms(readings: Sequence[Reading]) -> int:

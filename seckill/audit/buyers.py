@@ -4,7 +4,7 @@ A record is read first, then the queue, then the ledger. An order leaves the que
 it or set it aside. So what is not in the queue when that is read must be in the ledger afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from seckill.audit.gate import Entry, GateReader, GateRound, Held, read_record
@@ -23,8 +23,9 @@ class Census:
     most: dict[str, int] = field(default_factory=dict)  # user → live units, of those above the limit we knew of
 
 
-async def take_census(round_: LedgerRound, ledger: LedgerReader, gate: GateReader, notes: Notes) -> Census:
-    census = Census()
+async def take_census(
+    round_: LedgerRound, census: Census, ledger: LedgerReader, gate: GateReader, notes: Notes
+) -> AsyncIterator[None]:
     async for lane, portion in all_records(gate, round_):
         held: dict[str, list[Held]] = {}
         for user, record in portion.items():
@@ -39,7 +40,7 @@ async def take_census(round_: LedgerRound, ledger: LedgerReader, gate: GateReade
             _count(round_, user, orders, census, notes)
         await _compare(round_, ledger, held, census, notes)
         notes.count("buyers", len(portion))
-    return census
+        yield
 
 
 def _count(round_: LedgerRound, user: str, orders: Sequence[Held], census: Census, notes: Notes) -> None:

@@ -1,6 +1,11 @@
-"""The orders one by one, both ways, for several rounds. Bounded in memory by what is in flight and by who bought."""
+"""The orders one by one, both ways, for several rounds. Bounded in memory by what is in flight and by who bought.
 
-from collections.abc import Awaitable, Callable, Sequence
+Every portion is sound by itself, and what is put together from several is true however long it takes: records only
+grow, and an entry leaves the queue only after a commit. So there may be pauses between them.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from seckill.audit.buyers import Census, check_entry, check_sums, take_census
@@ -15,72 +20,93 @@ from seckill.audit.shares import lanes_of, read_rounds, records_of
 _WITH_GATE = (*OF_GATE, "limit", "orders", "releases")
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A page for each round, and one for each lane of the queue."""
+
+    rounds: dict[int, Notes] = field(default_factory=dict)
+    lanes: dict[int, Notes] = field(default_factory=dict)
+
+    def keys(self) -> set[tuple[object, ...]]:
+        return set().union(*(notes.keys() for notes in self.pages()))
+
+    def pages(self) -> Iterable[Notes]:
+        return (*self.rounds.values(), *self.lanes.values())
+
+
 async def compare_orders(
-    readings: Sequence[Reading],
-    ledger: LedgerReader,
-    gate: GateReader,
-    read_again: Callable[[], Awaitable[Sequence[Reading]]],
-    notes: Notes,
-) -> None:
+    readings: Sequence[Reading], ledger: LedgerReader, gate: GateReader, book: Book
+) -> AsyncIterator[None]:
+    """Writes into the book, and stops after every portion. What is there before the end is not to be relied on."""
+    book.rounds.update({reading.id: Notes() for reading in readings})
     comparable = {reading.id: reading for reading in readings if reading.why_not() is None}
     censuses: dict[int, Census] = {}
     for reading in readings:
+        notes = book.rounds[reading.id]
         if reading.id not in comparable:
-            await audit_orders(reading.after, ledger, None, notes)
+            async for _ in audit_orders(reading.after, ledger, None, notes):
+                yield
             if not reading.gone_in_order():
                 notes.unsure.append(Unsure(_WITH_GATE, str(reading.why_not()), reading.id))
             continue
-        await audit_orders(reading.after, ledger, gate, notes)
-        censuses[reading.id] = await _census(reading, ledger, gate, notes)
-    await _check_queues(list(comparable.values()), censuses, ledger, gate, notes)
-    await _check_ledger([reading.id for reading in readings], ledger, notes)
-    later = {reading.id: reading for reading in await read_again()}
-    for round_id, reading in comparable.items():
-        if round_id not in later or not reading.same_opening(later[round_id]):
-            notes.without_round(round_id, _WITH_GATE)
-            notes.unsure.append(Unsure(_WITH_GATE, f"round {round_id} was rebuilt while it was read", round_id))
+        async for _ in audit_orders(reading.after, ledger, gate, notes):
+            yield
+        censuses[reading.id] = census = Census()
+        async for _ in _count_buyers(reading.after, census, ledger, gate, notes):
+            yield
+    rounds = {round_id: reading.after for round_id, reading in comparable.items()}
+    async for _ in _check_queues(rounds, censuses, ledger, gate, book):
+        yield
+    await _check_ledger([reading.id for reading in readings], ledger, book)
+    for reading, (later, _) in zip(comparable.values(), await read_rounds(gate, list(rounds.values())), strict=True):
+        if not reading.same_opening(later):
+            notes = book.rounds[reading.id]
+            notes.without(_WITH_GATE)
+            notes.unsure.append(Unsure(_WITH_GATE, f"round {reading.id} was rebuilt while it was read", reading.id))
 
 
-async def _census(reading: Reading, ledger: LedgerReader, gate: GateReader, notes: Notes) -> Census:
-    round_ = reading.after
+async def _count_buyers(
+    round_: LedgerRound, census: Census, ledger: LedgerReader, gate: GateReader, notes: Notes
+) -> AsyncIterator[None]:
     [(before, _)] = await read_rounds(gate, [round_])
-    census = await take_census(round_, ledger, gate, notes)
+    async for _ in take_census(round_, census, ledger, gate, notes):
+        yield
     [(after, _)] = await read_rounds(gate, [round_])
     newest = (await ledger.rounds([round_.id])).get(round_.id, round_)
     if isinstance(before, GateRound) and isinstance(after, GateRound):
         check_sums(before, census, after, newest, notes)
-    return census
 
 
 async def _check_queues(
-    readings: Sequence[Reading], censuses: dict[int, Census], ledger: LedgerReader, gate: GateReader, notes: Notes
-) -> None:
-    rounds = {reading.id: reading.after for reading in readings}
+    rounds: dict[int, LedgerRound], censuses: dict[int, Census], ledger: LedgerReader, gate: GateReader, book: Book
+) -> AsyncIterator[None]:
     queued: set[int] = set()
     for lane in lanes_of(list(rounds.values())):
+        book.lanes[lane] = notes = Notes()
         async for portion in gate.entries(lane):
             notes.count("entries", len(portion))
             queued |= {entry.number for entry in portion if entry.number is not None}
-            await _check_entries(lane, portion, rounds, gate, notes)
+            await _check_entries(lane, portion, rounds, gate, book)
+            yield
     for round_id, census in censuses.items():
-        await _find_lost(rounds[round_id], census.not_written, queued, ledger, notes)
+        await _find_lost(rounds[round_id], census.not_written, queued, ledger, book.rounds[round_id])
 
 
 async def _check_entries(
-    lane: int, portion: Sequence[Entry], rounds: dict[int, LedgerRound], gate: GateReader, notes: Notes
+    lane: int, portion: Sequence[Entry], rounds: dict[int, LedgerRound], gate: GateReader, book: Book
 ) -> None:
     by_round: dict[int, list[Entry]] = {}
     for entry in portion:
         if entry.number is None:
             says = f"entry {entry.entry_id} of lane {lane} cannot be read"
-            notes.add(Finding(invariant="queue", kind=f"unreadable {entry.entry_id}", says=says))
+            book.lanes[lane].add(Finding(invariant="queue", kind=f"unreadable {entry.entry_id}", says=says))
         elif entry.round_id in rounds and entry.epoch == rounds[entry.round_id].epoch:
             by_round.setdefault(entry.round_id, []).append(entry)
     for round_id, entries in by_round.items():
         round_ = rounds[round_id]
         records = await records_of(gate, round_, [entry.user for entry in entries])
         for entry in entries:
-            check_entry(round_, entry, records.get(entry.user, ""), notes)
+            check_entry(round_, entry, records.get(entry.user, ""), book.rounds[round_id])
 
 
 async def _find_lost(
@@ -107,18 +133,18 @@ async def _find_lost(
             notes.add(finding(kind="nowhere", says="was admitted, but is neither queued nor set aside nor written"))
 
 
-async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, notes: Notes) -> None:
+async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, book: Book) -> None:
     """What one statement can say about all orders of a round."""
     for sums in await ledger.sums(ids):
         finding = partial(Finding, invariant="counters", round_id=sums.id, sale_id=sums.sale_id)
         if sums.sold != sums.live_units:
             says = f"the ledger counts {sums.sold} units sold, its live orders have {sums.live_units}"
-            notes.add(finding(kind="sold", says=says))
+            book.rounds[sums.id].add(finding(kind="sold", says=says))
         if sums.written != sums.written_units:
             says = f"the ledger counts {sums.written} units written, its orders have {sums.written_units}"
-            notes.add(finding(kind="written", says=says))
+            book.rounds[sums.id].add(finding(kind="written", says=says))
     for row in await ledger.above_limit(ids):
-        notes.add(
+        book.rounds[row.round_id].add(
             Finding(
                 invariant="limit",
                 kind="ledger",
@@ -130,4 +156,6 @@ async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, notes: Notes) 
         )
     for row in await ledger.releases_without_order(ids):
         says = "has a release, but no row in the ledger"
-        notes.add(Finding(invariant="releases", kind="no_order", says=says, round_id=row.round_id, number=row.order_id))
+        book.rounds[row.round_id].add(
+            Finding(invariant="releases", kind="no_order", says=says, round_id=row.round_id, number=row.order_id)
+        )

@@ -55,12 +55,17 @@ class Reading:
     def _away(self) -> bool:
         return self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
 
-    def same_opening(self, later: "Reading") -> bool:
-        """Nothing was rebuilt between the two."""
-        mine, its = self.gate, later.gate
-        if isinstance(mine, Absent) or isinstance(its, Absent) or its.preparing:
+    def opening(self) -> tuple[int, int] | None:
+        """Which time the gate was opened, if it can be compared."""
+        if self.why_not() is not None or isinstance(self.gate, Absent):
+            return None
+        return self.gate.epoch, self.gate.opened_ms
+
+    def same_opening(self, later: GateRound | Absent) -> bool:
+        """Nothing was rebuilt since."""
+        if isinstance(later, Absent) or later.preparing:
             return False
-        return (mine.epoch, mine.opened_ms) == (its.epoch, its.opened_ms)
+        return self.opening() == (later.epoch, later.opened_ms)
 
 
 def judge(reading: Reading, notes: Notes) -> None:

@@ -4,7 +4,7 @@ The row is read first, with its history and its release, in one snapshot; then t
 to the gate by then.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,8 +35,10 @@ class Subject:
     payments: Sequence[AnyRow]
 
 
-async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateReader | None, notes: Notes) -> None:
-    """Without a gate to ask, the ledger by itself."""
+async def audit_orders(
+    round_: LedgerRound, ledger: LedgerReader, gate: GateReader | None, notes: Notes
+) -> AsyncIterator[None]:
+    """In portions. Without a gate to ask, the ledger by itself."""
     after = ("", 0)
     while (portion := await ledger.portion(round_.id, after)).rows:
         users = list({row.user_id for row in portion.rows})
@@ -58,6 +60,7 @@ async def audit_orders(round_: LedgerRound, ledger: LedgerReader, gate: GateRead
                 check_against_gate(round_, subject, held.get(row.user_id, {}).get(row.id), notes)
         notes.count("orders", len(portion.rows))
         after = (portion.rows[-1].user_id, portion.rows[-1].id)
+        yield
 
 
 def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:

@@ -40,6 +40,9 @@ INVARIANTS = (
     Invariant("money", "Every paid order has its money, and no money pays for two orders or for none."),
     Invariant("progress", "Nothing waits for long: entries, releases, unpaid orders that are due.", safety=False),
 )
+ALL = tuple(invariant.name for invariant in INVARIANTS)
+# What only a comparison of all orders can tell, in whole or in part.
+COMPARED = tuple(name for name in ALL if name not in ("stock", "epoch", "progress"))
 SAFETY = frozenset(invariant.name for invariant in INVARIANTS if invariant.safety)
 # What is compared with the gate, and cannot be judged without it.
 OF_GATE = ("stock", "buyers", "epoch", "admission", "give_back", "lost", "queue")
@@ -100,11 +103,9 @@ class Notes:
     def only(self, keys: set[tuple[object, ...]]) -> None:
         self.findings = [finding for finding in self.findings if finding.key in keys]
 
-    def without_round(self, round_id: int, invariants: Iterable[str]) -> None:
+    def without(self, invariants: Iterable[str]) -> None:
         dropped = set(invariants)
-        self.findings = [
-            finding for finding in self.findings if finding.round_id != round_id or finding.invariant not in dropped
-        ]
+        self.findings = [finding for finding in self.findings if finding.invariant not in dropped]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, func, insert, literal, select, update
+from sqlalchemy import BigInteger, ColumnElement, Integer, bindparam, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Round, RoundStatus, Sale, SaleChange, SaleDraft
@@ -36,18 +36,24 @@ _OF_ROUND = (
 
 
 @cache  # asked for several times a second
-def select_sales(rounds_max: int = 1) -> AnySelect:
-    """Every sale with each of its newest rounds, in their order; the sale that changed last comes last."""
+def select_sales() -> AnySelect:
+    """Every sale that has changed after that version (`after`), with each of so many of its newest rounds (`newest`),
+    in their order; the sale that changed last comes last."""
+    changed = sales.c.changed > bindparam("after", type_=BigInteger)
+    return _with_rounds().where(_is_among(bindparam("newest", type_=Integer)), changed)
+
+
+def _is_among(newest: ColumnElement[int]) -> ColumnElement[bool]:
+    """So many of the newest rounds of each sale."""
     others = rounds.alias("others")
-    newest = select(func.max(others.c.ordinal)).where(others.c.sale_id == sales.c.id).scalar_subquery()
-    return _with_rounds().where(rounds.c.ordinal > newest - rounds_max)
+    last = select(func.max(others.c.ordinal)).where(others.c.sale_id == sales.c.id).scalar_subquery()
+    return rounds.c.ordinal > last - newest
 
 
 def select_sale(sale_id: int, round_id: int | None = None) -> AnySelect:
     """With that round, or with its newest."""
-    if round_id is None:
-        return select_sales().where(sales.c.id == sale_id)
-    return _with_rounds().where(sales.c.id == sale_id, rounds.c.id == round_id)
+    which = _is_among(literal(1)) if round_id is None else rounds.c.id == round_id
+    return _with_rounds().where(sales.c.id == sale_id, which)
 
 
 def select_rounds(sale_id: int, before: int | None, count: int) -> AnySelect:

@@ -51,7 +51,7 @@ class Endings:
         )
         self._insert_events = self._events()
         self._insert_outbox = self._outbox()
-        self._due = (
+        self.select_due = (
             select(orders.c.id)
             # The state stands in the text: to a parameter, PostgreSQL may fit a plan that cannot use the partial index.
             .where(
@@ -60,8 +60,16 @@ class Endings:
             )
             .order_by(orders.c.expires_ms)
             .limit(bindparam("count"))
-            # Several keepers take different ones instead of waiting for each other, where the database can do that.
-            .with_for_update(skip_locked=True)
+        )
+        # Several keepers take different ones instead of waiting for each other, where the database can do that.
+        self._due = self.select_due.with_for_update(skip_locked=True)
+        returned = ("id", "round_id", "quantity", "closed_ms")
+        self._end = {
+            to: self._compare_and_set({"state": to, "active_slot": null(), "closed_ms": database.now_ms}, returned)
+            for to in OVER
+        }
+        self._pay = self._compare_and_set(
+            {"state": OrderState.PAID, "paid_ms": database.now_ms}, ("id", "round_id", "paid_ms")
         )
         self._give_back = (
             update(rounds)
@@ -76,11 +84,7 @@ class Endings:
         self, connection: AsyncConnection, numbers: Sequence[int], to: OrderState, cause: str
     ) -> list[AnyRow]:
         """From `unpaid`. Whatever somebody else has changed meanwhile is left alone and not returned."""
-        statement = self._compare_and_set(
-            {"state": to, "active_slot": null(), "closed_ms": self._database.now_ms},
-            ("id", "round_id", "quantity", "closed_ms"),
-        )
-        ended = list(await statement.run(connection, {"numbers": numbers}))
+        ended = list(await self._end[to].run(connection, {"numbers": numbers}))
         if ended:
             await self._follow_up(
                 connection,
@@ -97,10 +101,7 @@ class Endings:
         return ended
 
     async def pay(self, connection: AsyncConnection, number: int, cause: str) -> bool:
-        statement = self._compare_and_set(
-            {"state": OrderState.PAID, "paid_ms": self._database.now_ms}, ("id", "round_id", "paid_ms")
-        )
-        paid = await statement.run(connection, {"numbers": [number]})
+        paid = await self._pay.run(connection, {"numbers": [number]})
         if not paid:
             return False
         [row] = paid
@@ -178,15 +179,15 @@ def to_order(row: AnyRow) -> Order:
     )
 
 
-def select_outbox(count: int) -> AnySelect:
-    """Oldest first, with what a relay needs to know of each order."""
+def select_outbox() -> AnySelect:
+    """So many (`count`) but those of some rounds (`without`), oldest first, with what a relay needs to know of each."""
     return (
         select(outbox, orders.c.user_id, rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)
         .join(orders, orders.c.id == outbox.c.order_id)
         .join(rounds, rounds.c.id == outbox.c.round_id)
-        .where(outbox.c.done_ms.is_(None))
+        .where(outbox.c.done_ms.is_(None), outbox.c.round_id.not_in(bindparam("without", expanding=True)))
         .order_by(outbox.c.id)
-        .limit(count)
+        .limit(bindparam("count"))
     )
 
 

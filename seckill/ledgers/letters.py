@@ -72,12 +72,12 @@ def _history(earlier: Sequence[Mapping[str, object]], now_ms: int, reason: str) 
     return msgspec.json.encode([*earlier, {"at_ms": now_ms, "reason": reason}]).decode()
 
 
-def select_due(database: Database, count: int) -> AnySelect:
+def select_due(database: Database) -> AnySelect:
     return (
         select(dead_letters)
         .where(dead_letters.c.next_ms <= database.now_ms)
         .order_by(dead_letters.c.next_ms)
-        .limit(count)
+        .limit(bindparam("count"))
     )
 
 

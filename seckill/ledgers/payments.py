@@ -7,7 +7,7 @@ instead. The same way round for everybody, so that no two wait for each other.
 import asyncio
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, String, and_, bindparam, func, insert, literal, null, select, update
+from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, func, insert, literal, null, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import OVER, Order, OrderState, RoundRef, RoundStatus
@@ -41,6 +41,9 @@ class SqlPayments:
         self._note = database.insert_missing(
             payments, ["provider", "provider_ref"], _new_payment(database), returning=["id"]
         )
+        self._due_late = _Due(payments.c.id, payments.c.next_ms, database)
+        self._due_refunds = _Due(refunds.c.id, refunds.c.next_ms, database)
+        self._late = self._select_late()
 
     @to_the_end
     async def capture(self, number: OrderNumber, capture: Capture, lease_s: float) -> Captured:
@@ -104,27 +107,21 @@ class SqlPayments:
     @to_the_end
     async def late(self, payment_id: int) -> LatePayment | None:
         async with reading(self._database) as connection:
-            found = await connection.execute(self._select_late().where(payments.c.id == payment_id))
+            found = await connection.execute(self._late.where(payments.c.id == payment_id))
             row = found.one_or_none()
         return None if row is None else _to_late(row)
 
     @to_the_end
     async def take_late(self, count: int, lease_s: float) -> list[LatePayment]:
-        due = select(payments.c.id).where(payments.c.next_ms <= self._database.now_ms).order_by(payments.c.next_ms)
-        if not await self._is_any(due):
+        if not await self._due_late.is_any():
             return []
         async with writing(self._database) as connection:
-            ids = list(await connection.scalars(due.limit(count).with_for_update(skip_locked=True)))
+            ids = await self._due_late.take(connection, count)
             await connection.execute(
                 update(payments).where(payments.c.id.in_(ids)).values(next_ms=self._after(lease_s))
             )
-            found = await connection.execute(self._select_late().where(payments.c.id.in_(ids)).order_by(payments.c.id))
+            found = await connection.execute(self._late.where(payments.c.id.in_(ids)).order_by(payments.c.id))
             return [_to_late(row) for row in found]
-
-    async def _is_any(self, due: Select[int]) -> bool:
-        """Looks without the writers' lock: mostly there is nothing to do."""
-        async with reading(self._database) as connection:
-            return (await connection.execute(due.limit(1))).first() is not None
 
     def _after(self, seconds: float) -> Any:
         return self._database.now_ms + int(seconds * 1000)
@@ -202,11 +199,10 @@ class SqlPayments:
 
     @to_the_end
     async def take_refunds(self, count: int, lease_s: float) -> list[Refund]:
-        due = select(refunds.c.id).where(refunds.c.next_ms <= self._database.now_ms).order_by(refunds.c.next_ms)
-        if not await self._is_any(due):
+        if not await self._due_refunds.is_any():
             return []
         async with writing(self._database) as connection:
-            ids = list(await connection.scalars(due.limit(count).with_for_update(skip_locked=True)))
+            ids = await self._due_refunds.take(connection, count)
             await connection.execute(
                 update(refunds)
                 .where(refunds.c.id.in_(ids))
@@ -249,9 +245,30 @@ class SqlPayments:
             return [to_refund(row) for row in await connection.execute(wanted)]
 
 
+_THIS_ORDER = select(orders).where(orders.c.id == bindparam("number", type_=BigInteger))
+
+
 async def _order(connection: AsyncConnection, number: int) -> Order | None:
-    row = (await connection.execute(select(orders).where(orders.c.id == number))).one_or_none()
+    row = (await connection.execute(_THIS_ORDER, {"number": number})).one_or_none()
     return None if row is None else to_order(row)
+
+
+class _Due:
+    """What waits for its time, in a table that has such a column."""
+
+    def __init__(self, id_: ColumnElement[int], next_ms: ColumnElement[int], database: Database) -> None:
+        self._database = database
+        due = select(id_).where(next_ms <= database.now_ms).order_by(next_ms)
+        self._one = due.limit(1)
+        self._some = due.limit(bindparam("count")).with_for_update(skip_locked=True)
+
+    async def is_any(self) -> bool:
+        """Looks without the writers' lock: mostly there is nothing to do."""
+        async with reading(self._database) as connection:
+            return (await connection.execute(self._one)).first() is not None
+
+    async def take(self, connection: AsyncConnection, count: int) -> list[int]:
+        return list(await connection.scalars(self._some, {"count": count}))
 
 
 def _new_payment(database: Database) -> AnySelect:

@@ -1,8 +1,6 @@
 """A round's counters, and what its rows add up to."""
 
-from collections.abc import Sequence
-
-from sqlalchemy import and_, case, func, select, update
+from sqlalchemy import and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import Counted, OrderState
@@ -15,7 +13,7 @@ _LIVE = (OrderState.UNPAID, OrderState.PAID)
 _BURIED = and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
 
 
-def select_counted(round_ids: Sequence[int]) -> AnySelect:
+def select_counted() -> AnySelect:
     """Admitted: also those of this epoch that were given up. A gate that went back in time makes up for what it has
     forgotten by admitting others, which the ledger has no room for: without them, the loss would soon not show.
 
@@ -37,7 +35,7 @@ def select_counted(round_ids: Sequence[int]) -> AnySelect:
         rounds.c.written,
         (rounds.c.written + given_up).label("admitted"),
         (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
-    ).where(rounds.c.id.in_(round_ids))
+    ).where(rounds.c.id.in_(bindparam("rounds", expanding=True)))
 
 
 def to_counted(row: AnyRow) -> Counted:

@@ -1,6 +1,6 @@
 """Rounds that are over: which are at rest, and which the gate may forget."""
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.domain import OrderState
@@ -34,8 +34,9 @@ def select_to_forget(retired_before_ms: int, count: int) -> AnySelect:
     )
 
 
-def select_waiting(count: int) -> AnySelect:
-    oldest = select(outbox.c.round_id).where(outbox.c.done_ms.is_(None)).order_by(outbox.c.id).limit(count).subquery()
+def select_waiting() -> AnySelect:
+    waiting = select(outbox.c.round_id).where(outbox.c.done_ms.is_(None)).order_by(outbox.c.id)
+    oldest = waiting.limit(bindparam("count")).subquery()
     return select(rounds).where(rounds.c.id.in_(select(oldest.c.round_id)), rounds.c.retired_ms.is_(None))
 
 

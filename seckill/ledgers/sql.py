@@ -17,7 +17,7 @@ from seckill.ledgers.endings import Endings, to_order
 from seckill.ledgers.letters import Burial
 from seckill.ledgers.payments import SqlPayments
 from seckill.ledgers.recording import Recording
-from seckill.ledgers.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds, sales
+from seckill.ledgers.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds
 from seckill.ledgers.tasks import to_the_end
 from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
@@ -27,6 +27,11 @@ from seckill.ports import Changed, Delivery, OutboxItem, Recorded, Tally
 PING_WITHIN_S = 2.0
 
 _ID_KEY_BYTES = 32
+# Asked for every second.
+_TO_SYNC = select(rounds).where(
+    rounds.c.retired_ms.is_(None), or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
+)
+_LANES_IN_USE = select(rounds.c.lane, rounds.c.lanes).where(rounds.c.retired_ms.is_(None)).distinct()
 
 
 class SqlLedger:
@@ -40,6 +45,11 @@ class SqlLedger:
         self.payments = SqlPayments(database, self._endings, self.tasks)
         self._burial = Burial(database)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
+        # Made once, for they are asked for all the time: to make one takes longer than to run it.
+        self._select_outbox = endings.select_outbox()
+        self._select_counted = recounting.select_counted()
+        self._select_waiting = retiring.select_waiting()
+        self._select_letters_due = letters.select_due(database)
 
     @to_the_end
     async def create_sale(self, draft: SaleDraft, lane: int) -> Sale:
@@ -65,14 +75,13 @@ class SqlLedger:
 
     @to_the_end
     async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
-        wanted = catalogue.select_sales(rounds_max).where(sales.c.changed > changed_after)
         async with self._reading() as connection:
-            return [catalogue.to_sale(row) for row in await connection.execute(wanted)]
+            wanted = {"after": changed_after, "newest": rounds_max}
+            return [catalogue.to_sale(row) for row in await connection.execute(catalogue.select_sales(), wanted)]
 
     @to_the_end
     async def rounds_to_sync(self) -> list[Round]:
-        unknown_to_gate = or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
-        found = await self._rounds(select(rounds).where(rounds.c.retired_ms.is_(None), unknown_to_gate))
+        found = await self._rounds(_TO_SYNC)
         # Sorted here: for the sake of the order, SQLite would read all rounds there ever were.
         return sorted(found, key=lambda round_: round_.id)
 
@@ -99,7 +108,7 @@ class SqlLedger:
     @to_the_end
     async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]:
         async with self._reading() as connection:
-            found = await connection.execute(recounting.select_counted(round_ids))
+            found = await connection.execute(self._select_counted, {"rounds": list(round_ids)})
             return {row.id: recounting.to_counted(row) for row in found}
 
     @to_the_end
@@ -122,7 +131,7 @@ class SqlLedger:
 
     @to_the_end
     async def rounds_waiting(self, count: int) -> list[Round]:
-        return await self._rounds(retiring.select_waiting(count))
+        return await self._rounds(self._select_waiting, {"count": count})
 
     @to_the_end
     async def rounds_over(self, before_ms: int, count: int) -> list[Round]:
@@ -132,9 +141,9 @@ class SqlLedger:
     async def rounds_to_forget(self, retired_before_ms: int, count: int) -> list[Round]:
         return await self._rounds(retiring.select_to_forget(retired_before_ms, count))
 
-    async def _rounds(self, wanted: AnySelect) -> list[Round]:
+    async def _rounds(self, wanted: AnySelect, parameters: dict[str, int] | None = None) -> list[Round]:
         async with self._reading() as connection:
-            return [catalogue.to_round(row) for row in await connection.execute(wanted)]
+            return [catalogue.to_round(row) for row in await connection.execute(wanted, parameters)]
 
     @to_the_end
     async def retire(self, round_id: int, now_ms: int) -> bool:
@@ -165,9 +174,7 @@ class SqlLedger:
     @to_the_end
     async def lanes_in_use(self) -> set[int]:
         async with self._reading() as connection:
-            found = await connection.execute(
-                select(rounds.c.lane, rounds.c.lanes).where(rounds.c.retired_ms.is_(None)).distinct()
-            )
+            found = await connection.execute(_LANES_IN_USE)
             return {lane for row in found for lane in range(row.lane, row.lane + row.lanes)}
 
     @to_the_end
@@ -218,6 +225,10 @@ class SqlLedger:
 
     @to_the_end
     async def expire_due(self, count: int) -> list[OrderNumber]:
+        # Looks without the writers' lock: mostly there is nothing to do.
+        async with self._reading() as connection:
+            if (await connection.execute(self._endings.select_due, {"count": 1})).first() is None:
+                return []
         async with self._writing() as connection:
             due = await self._endings.due(connection, count)
             if not due:
@@ -233,7 +244,7 @@ class SqlLedger:
     @to_the_end
     async def letters_due(self, count: int) -> list[Letter]:
         async with self._reading() as connection:
-            found = await connection.execute(letters.select_due(self.database, count))
+            found = await connection.execute(self._select_letters_due, {"count": count})
             return [letters.to_letter(row) for row in found]
 
     @to_the_end
@@ -273,9 +284,9 @@ class SqlLedger:
 
     @to_the_end
     async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
-        wanted = endings.select_outbox(count).where(outbox.c.round_id.not_in(without_rounds))
+        wanted = {"count": count, "without": list(without_rounds)}
         async with self._reading() as connection:
-            return [endings.to_item(row) for row in await connection.execute(wanted)]
+            return [endings.to_item(row) for row in await connection.execute(self._select_outbox, wanted)]
 
     @to_the_end
     async def outbox_done(self, ids: Sequence[int]) -> None:

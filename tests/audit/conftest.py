@@ -64,8 +64,8 @@ class World:
         return int(self.sale["round"])
 
     async def ref(self) -> Any:
-        (sale,) = await self.engine.ledger.sales()
-        return sale.round.ref
+        (ref,) = [sale.round.ref for sale in await self.engine.ledger.sales() if sale.round.id == self.round_id]
+        return ref
 
     async def round_key(self) -> str:
         return keys.round_(await self.ref())

@@ -88,6 +88,7 @@ class Checks:
         self.books = Books()
         self.wounded: dict[RoundRef, int] = {}  # rounds that the gate has lost or had before, and their epoch then
         self.ever_wounded: set[RoundRef] = set()
+        self.ever_lost: set[RoundRef] = set()  # also those that were just being opened: the ledger may note that later
         self.deceived = False  # somebody has forged entries, which look as if the gate had forgotten admitting them
         self.lost: set[int] = set()  # orders that were in the gate and nowhere else when it lost them
         self.promised: dict[int, RoundRef] = {}  # orders that a buyer was told of
@@ -145,7 +146,7 @@ class Checks:
                     f"I4: round {round_.id} counts {round_.sold} sold, has {sold[round_.id]} of {round_.total}"
                 )
             ref = RoundRef(id=round_.id, lane=round_.lane)
-            if round_.epoch > 1 and ref not in self.ever_wounded and not self.deceived:
+            if round_.epoch > 1 and ref not in self.ever_lost and not self.deceived:
                 raise Broken(f"round {round_.id} is in epoch {round_.epoch}, and the gate has lost nothing")
         for (round_id, user), units in held.items():
             ref = RoundRef(id=round_id, lane=self.books.rounds[round_id].lane)
@@ -313,6 +314,8 @@ class Checks:
             # One that is not open in its epoch is going to be: from nothing, if it is the first, or from the ledger.
             sound_after = row.epoch - (row.opened_ms is None)
             changed = before.rounds[ref] != now.rounds.get(ref) or before.buyers.get(ref) != now.buyers.get(ref)
+            if changed:
+                self.ever_lost.add(ref)
             if sound_after and changed:
                 self.wounded[ref] = sound_after
                 self.ever_wounded.add(ref)

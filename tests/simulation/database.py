@@ -4,15 +4,14 @@ comes. What happens on the way there and back is for the simulation to say, and 
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from sqlalchemy import NullPool, event
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy import Connection, CursorResult, Executable, NullPool, ScalarResult, create_engine
 
 from seckill.ledgers.migrating import migrate
+from seckill.ledgers.sql import SqlLedger
 from seckill.ledgers.sqlite import LOCK_WAIT_S, SqliteDatabase
 from seckill.ledgers.writer_lock import BEGIN, WriterBusy
 from seckill.memory_store import Way
@@ -31,6 +30,9 @@ class Around(Protocol):
     async def to_database(self, process: Process, what: str, way: Way) -> None:
         """Raises ConnectionError if the connection breaks."""
 
+    def did(self, process: Process, what: str) -> None:
+        """A statement has been executed."""
+
     def committed(self, process: Process) -> None:
         """Somebody has written, and others can see it."""
 
@@ -44,21 +46,32 @@ class DatabaseFile:
         self.around = around
         self.writer: Session | None = None
         self._waiting: list[asyncio.Future[None]] = []
-        self._idle: dict[bool, list[sqlite3.Connection]] = {True: [], False: []}
-        self._made: list[sqlite3.Connection] = []
+        self._idle: dict[bool, list[Connection]] = {True: [], False: []}
+        self._made: list[Connection | sqlite3.Connection] = []
 
-    def take(self, *, writes: bool) -> sqlite3.Connection:
+    def take(self, *, writes: bool) -> Connection:
         if self._idle[writes]:
             return self._idle[writes].pop()
-        raw = sqlite3.connect(self.path, isolation_level=None)
-        raw.create_function("strftime", 2, self._strftime)
-        raw.execute("PRAGMA foreign_keys = ON" if writes else "PRAGMA query_only = ON")
-        raw.execute("PRAGMA synchronous = OFF")  # the machine itself does not fail here
+        _FRESH.append(self._open(writes=writes))
+        connection = _ENGINE.connect()
+        self._made.append(connection)
+        return connection
+
+    def put_back(self, connection: Connection, *, writes: bool) -> None:
+        self._idle[writes].append(connection)
+
+    def reader(self) -> sqlite3.Connection:
+        """For somebody who is not part of it."""
+        raw = self._open(writes=False)
         self._made.append(raw)
         return raw
 
-    def put_back(self, raw: sqlite3.Connection, *, writes: bool) -> None:
-        self._idle[writes].append(raw)
+    def _open(self, *, writes: bool) -> "RawConnection":
+        raw = sqlite3.connect(self.path, isolation_level=None, factory=RawConnection)
+        raw.create_function("strftime", 2, self._strftime)
+        raw.execute("PRAGMA foreign_keys = ON" if writes else "PRAGMA query_only = ON")
+        raw.execute("PRAGMA synchronous = OFF")  # the machine itself does not fail here
+        return raw
 
     def _strftime(self, form: str, _: str) -> str:
         """Instead of SQLite's own, so that its `now` is ours."""
@@ -87,58 +100,68 @@ class DatabaseFile:
                     turn.set_result(None)
 
     def close(self) -> None:
-        for raw in self._made:
-            raw.close()
+        for connection in self._made:
+            connection.close()
 
 
 class Session:
-    """What SQLAlchemy takes for a connection of aiosqlite."""
+    """What the ledger takes for a connection: its statements are executed by SQLAlchemy, without its way of waiting."""
 
-    def __init__(self, process: Process, file: DatabaseFile, *, writes: bool) -> None:
+    def __init__(self, *, writes: bool) -> None:
+        process = this_process()
+        assert process is not None, "only processes use the database"
         self._process = process
-        self._file = file
+        self._file = process.file
         self._writes = writes
-        raw = file.take(writes=writes)
-        self._raw: sqlite3.Connection | None = raw
+        self._connection: Connection | None = None
         self._broken = False
-        self._changes = raw.total_changes
-        process.sessions[self] = None
+        self._changes = 0
 
-    @property
-    def _connection(self) -> sqlite3.Connection | None:
-        return self._raw
+    async def __aenter__(self) -> Self:
+        self._connection = self._file.take(writes=self._writes)
+        self._process.sessions[self] = None
+        if self._writes:
+            try:
+                await self._begin()
+            except BaseException:
+                self.abandon()
+                raise
+        return self
 
-    def cursor(self) -> "Cursor":
-        return Cursor(self, self._open().cursor())
-
-    def _open(self) -> sqlite3.Connection:
-        if self._raw is None or self._broken:
-            raise Cut("the connection is broken")
-        return self._raw
-
-    async def create_function(self, *_: Any, **__: Any) -> None:
-        """SQLAlchemy's own are not used by the ledger."""
-
-    async def run(self, what: str, work: Callable[[], object]) -> None:
-        await self._cross(what, Way.THERE)
-        if what == BEGIN:
-            await self._file.lock(self)
+    async def __aexit__(self, kind: object, *_: object) -> None:
         try:
-            self._open()
-            work()
-        except BaseException:
-            if what == BEGIN:
-                self._file.unlock(self)
-            raise
+            if kind is None and self._writes:
+                await self._commit()
+        finally:
+            self.abandon()
 
-    async def commit(self) -> None:
-        raw = self._open()
-        if not raw.in_transaction:
-            return
+    async def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        await self._cross("statement", Way.THERE)
+        found = self._open().execute(statement, parameters)
+        self._file.around.did(self._process, found.context.statement or "")
+        return found
+
+    async def scalars(self, statement: Executable, parameters: Any = None) -> ScalarResult[Any]:
+        return (await self.execute(statement, parameters)).scalars()
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._broken:
+            raise Cut("the connection is broken")
+        return self._connection
+
+    async def _begin(self) -> None:
+        await self._cross(BEGIN, Way.THERE)
+        await self._file.lock(self)
+        raw = _raw(self._open())
+        raw.execute(BEGIN)
+        self._changes = raw.total_changes
+
+    async def _commit(self) -> None:
+        connection = self._open()
         await self._cross("COMMIT", Way.THERE)
-        raw.commit()
+        connection.commit()
         self._file.unlock(self)
-        if raw.total_changes != self._changes:
+        if _raw(connection).total_changes != self._changes:
             self._file.around.committed(self._process)
         await self._cross("COMMIT", Way.BACK)
 
@@ -146,80 +169,67 @@ class Session:
         try:
             await self._file.around.to_database(self._process, what, way)
         except ConnectionError as error:
-            self._roll_back()
+            self.abandon()
             self._broken = True
             raise Cut(str(error)) from None
 
-    async def rollback(self) -> None:
-        self._roll_back()
-
-    def _roll_back(self) -> None:
-        if self._raw is not None:
-            self._raw.rollback()
-        self._file.unlock(self)
-
-    async def close(self) -> None:
-        self.abandon()
-
-    def stop(self) -> None:
-        self.abandon()
-
     def abandon(self) -> None:
         """Nothing of an open transaction remains."""
-        self._roll_back()
-        if self._raw is not None:
-            self._file.put_back(self._raw, writes=self._writes)
-        self._raw = None
+        if self._connection is not None:
+            self._connection.rollback()
+            _raw(self._connection).rollback()  # also one in which nothing was executed yet
+            self._file.put_back(self._connection, writes=self._writes)
+        self._file.unlock(self)
+        self._connection = None
         self._process.sessions.pop(self, None)
 
 
-class Cursor:
-    def __init__(self, session: Session, raw: sqlite3.Cursor) -> None:
-        self._session = session
-        self._raw = raw
+class Whole(sqlite3.Cursor):
+    """Reads everything at once: what is written until somebody looks at it does not belong to it."""
 
-    async def __aenter__(self) -> Self:
+    def execute(self, sql: str, parameters: Any = ()) -> Self:
+        super().execute(sql, parameters)
+        self._rows = iter(super().fetchall())
         return self
 
-    @property
-    def description(self) -> Any:
-        return self._raw.description
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
 
-    @property
-    def rowcount(self) -> int:
-        return self._raw.rowcount
-
-    @property
-    def lastrowid(self) -> int | None:
-        return self._raw.lastrowid
-
-    async def execute(self, sql: str, parameters: Any = ()) -> None:
-        await self._session.run(sql, lambda: self._raw.execute(sql, parameters))
-
-    async def executemany(self, sql: str, parameters: Any) -> None:
-        await self._session.run(sql, lambda: self._raw.executemany(sql, parameters))
-
-    async def fetchall(self) -> list[Any]:
-        return self._raw.fetchall()
-
-    async def close(self) -> None:
-        self._raw.close()
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
 
 
-def _engine(*, writes: bool) -> AsyncEngine:
-    """One for all runs: what SQLAlchemy has once worked out, it need not work out again."""
+class RawConnection(sqlite3.Connection):
+    def cursor(self, factory: Any = Whole) -> Any:
+        return super().cursor(factory)
 
-    async def connect() -> Session:
-        process = this_process()
-        assert process is not None, "only processes use the database"
-        return Session(process, process.file, writes=writes)
 
-    return create_async_engine("sqlite+aiosqlite:///simulated", poolclass=NullPool, async_creator=connect)
+# One engine for all runs: what SQLAlchemy has once worked out, it need not work out again.
+_FRESH: list[RawConnection] = []
+_ENGINE = create_engine(
+    "sqlite+pysqlite:///simulated", poolclass=NullPool, pool_reset_on_return=None, creator=_FRESH.pop
+)
+
+
+def _raw(connection: Connection) -> sqlite3.Connection:
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+class _Sessions:
+    """What the ledger uses of an engine."""
+
+    def connect(self) -> Session:
+        return Session(writes=False)
+
+    def begin(self) -> Session:
+        return Session(writes=True)
 
 
 class SimulatedDatabase(SqliteDatabase):
-    writers = _engine(writes=True)
-    readers = _engine(writes=False)
+    writers: Any = _Sessions()
+    readers: Any = _Sessions()
 
     def __init__(self) -> None:
         """The file is that of the process that asks."""
@@ -228,7 +238,10 @@ class SimulatedDatabase(SqliteDatabase):
         """There is nothing to close."""
 
 
-event.listen(SimulatedDatabase.writers.sync_engine, "begin", lambda connection: connection.exec_driver_sql(BEGIN))
+@cache
+def simulated_ledger() -> SqlLedger:
+    """One for all runs: it keeps nothing but its statements."""
+    return SqlLedger(SimulatedDatabase())
 
 
 @cache
@@ -249,6 +262,9 @@ class _Nothing:
     async def to_database(self, process: Process, what: str, way: Way) -> None:
         pass
 
+    def did(self, process: Process, what: str) -> None:
+        pass
+
     def committed(self, process: Process) -> None:
         pass
 
@@ -258,15 +274,5 @@ def prepare() -> None:
     """What SQLAlchemy asks with its first connection must not be part of the first run: all are to be alike."""
     with tempfile.TemporaryDirectory() as folder:
         file = DatabaseFile(Path(folder), _Nothing())
-        process = Process("nobody", file)
-
-        async def connect() -> None:
-            for engine in (SimulatedDatabase.writers, SimulatedDatabase.readers):
-                async with engine.connect():
-                    pass
-
-        async def main() -> None:
-            await process.start(connect())
-
-        asyncio.run(main())
+        file.take(writes=False)
         file.close()

@@ -2,6 +2,8 @@
 
 import asyncio
 import heapq
+from collections.abc import Callable
+from contextvars import Context
 from random import Random
 from typing import Any
 
@@ -21,20 +23,33 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.chance = chance
         self.steps = 0
         self._now_s = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []  # compared without a call of ours
+        self._made = 0
 
     def time(self) -> float:
         return self._now_s
 
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self._made += 1
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, self._made, timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is passed over when its time comes."""
+
     def _run_once(self) -> None:
         self.steps += 1
         loop: Any = self
-        ready, timers = loop._ready, loop._scheduled
-        self._move_due(ready, timers)
+        ready = loop._ready
+        self._move_due(ready)
         while not ready:
-            if not timers:
+            if not self._timers:
                 raise Stuck
-            self._now_s = max(self._now_s, timers[0]._when)
-            self._move_due(ready, timers)
+            self._now_s = max(self._now_s, self._timers[0][0])
+            self._move_due(ready)
         if self.chance is not None and len(ready) > 1:
             ready.rotate(-int(self.chance.random() * len(ready)))
         handle = ready.popleft()
@@ -46,11 +61,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         else:
             handle._run()
 
-    def _move_due(self, ready: Any, timers: list[Any]) -> None:
-        while timers and (timers[0]._cancelled or timers[0]._when <= self._now_s):
-            handle = heapq.heappop(timers)
-            handle._scheduled = False
-            if not handle._cancelled:
+    def _move_due(self, ready: Any) -> None:
+        timers = self._timers
+        while timers and (timers[0][0] <= self._now_s or timers[0][2].cancelled()):
+            _, _, handle = heapq.heappop(timers)
+            if not handle.cancelled():
                 ready.append(handle)
 
     def put_back(self, handles: list[asyncio.Handle]) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.simulation import Verdict, simulate
 
-CHUNKS = 5
-SEEDS_OF_A_CHUNK = 25
+CHUNKS = 10
+SEEDS_OF_A_CHUNK = 30
 # What every chunk must have seen, or it has shown nothing.
 TROUBLES = ("kills", "stops", "cuts", "losses", "doubles", "poison", "admitted", "sold_out", "not_ready")
 

@@ -14,11 +14,10 @@ from random import Random
 from typing import Any
 
 from seckill.domain import Sale, SaleDraft
-from seckill.ledgers.sql import SqlLedger
 from seckill.memory_store import Contents, MemoryStore, Way
 from seckill.numbers import PublicIds
 from tests.simulation.checks import Broken, Checks
-from tests.simulation.database import DatabaseFile, SimulatedDatabase
+from tests.simulation.database import DatabaseFile, simulated_ledger
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.processes import Process
 from tests.simulation.roles import KEY, LANES, ApiNode, Engine, KeeperRole, WorkerRole
@@ -46,8 +45,9 @@ class World:
         self.refunded: dict[int, int] = {}
         self.store = MemoryStore(self.now_ms)
         self.file = DatabaseFile(folder, self)
-        self.ledger = SqlLedger(SimulatedDatabase())
-        self.checks = Checks(self.store, self.file.take(writes=False))
+        self.ledger = simulated_ledger()
+        self.ledger.tasks.clear()
+        self.checks = Checks(self.store, self.file.reader())
         self.processes: list[Process] = []
         self.roles: dict[str, Engine] = {}
         self._payloads: list[tuple[int, bytes]] = []
@@ -117,7 +117,10 @@ class World:
             raise ConnectionError("going back")
 
     async def to_database(self, process: Process, what: str, way: Way) -> None:
-        await self._cross(process, what[:60], way, self.weather.database_away)
+        await self._cross(process, what, way, self.weather.database_away)
+
+    def did(self, process: Process, what: str) -> None:
+        self.note(process.name, what[:60])
 
     async def _cross(self, process: Process, what: str, way: Way, away: Any) -> None:
         if self.over:

@@ -1,0 +1,176 @@
+"""Which rounds are compared order by order, and when. Told by what was read, not by how long it took."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from seckill.audit import Auditor, Verdict, comparing, schedule
+from seckill.audit import ledger as ledger_reader
+from seckill.audit.counting import Reading
+from seckill.errors import GateUnavailable
+from tests.audit.conftest import World
+
+
+class Watched:
+    """An auditor with a clock of ours, and what it has compared since we last looked."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        self._seen: list[int] = []
+        self._portions = 0
+        self.auditor = Auditor(world.auditor._ledger, world.auditor._gate, monotonic=lambda: self.now_s)
+        right = comparing.compare_orders
+
+        async def compare_orders(readings: Sequence[Reading], *args: Any) -> AsyncIterator[None]:
+            self._seen += [reading.id for reading in readings]
+            async for _ in right(readings, *args):
+                self._portions += 1
+                yield
+
+        monkeypatch.setattr(schedule, "compare_orders", compare_orders)
+
+    def compared(self) -> list[int]:
+        seen, self._seen = self._seen, []
+        return seen
+
+    def portions(self) -> int:
+        seen, self._portions = self._portions, 0
+        return seen
+
+
+@pytest.fixture
+def ledger_url(sqlite_database: str) -> str:
+    """It is about time, not about SQL."""
+    return sqlite_database
+
+
+@pytest.fixture
+def watched(busy: World, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(busy, monkeypatch)
+
+
+async def open_another(world: World) -> int:
+    sale = await world.node.create(units=3)
+    await world.node.refresh()
+    return int(sale["round"])
+
+
+@pytest.mark.parametrize("gently", [False, True])
+async def test_a_new_opening_compares_its_round_and_no_other(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch, gently: bool
+) -> None:
+    await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["ann"])
+    first = await watched.auditor.read(gently=gently)
+    assert first.broken() == ["history"]
+    assert watched.compared() == [busy.round_id] * 2, "and once more, because something was wrong"
+    other = await open_another(busy)
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)  # then each reading takes one step
+    again = await watched.auditor.read(gently=gently)
+    while again.reasons():
+        watched.now_s += 3600
+        again = await watched.auditor.read(gently=gently)
+    assert set(watched.compared()) == {other}
+    assert again.findings == first.findings, "what is known of the others is kept"
+    assert {each.figures for each in again.results} >= {"5 orders", "6 buyers", "2 rounds"}
+
+
+async def test_what_has_vanished_vanishes(busy: World, watched: Watched) -> None:
+    await open_another(busy)
+    assert (await watched.auditor.read()).verdict is Verdict.HOLDS
+    watched.compared()
+    await busy.redis.hincrby(await busy.round_key(), "available", 1)
+    await busy.sql("UPDATE rounds SET sold = sold + 1 WHERE id = :id", id=busy.round_id)
+    assert (await watched.auditor.read()).broken() == ["stock", "counters"]
+    assert set(watched.compared()) == {busy.round_id}, "only the one that looks wrong"
+    await busy.redis.hincrby(await busy.round_key(), "available", -1)
+    await busy.sql("UPDATE rounds SET sold = sold - 1 WHERE id = :id", id=busy.round_id)
+    assert (await watched.auditor.read()).broken() == ["counters"], "known from the orders, until they are compared"
+    watched.now_s += 3600
+    assert (await watched.auditor.read()).verdict is Verdict.HOLDS
+
+
+async def test_a_round_that_is_not_read_any_more_is_forgotten(busy: World, watched: Watched) -> None:
+    await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["bob"])
+    assert (await watched.auditor.read()).broken() == ["history"]
+    await busy.sql("UPDATE rounds SET opened_ms = NULL")  # as if there had never been such a round
+    report = await watched.auditor.read()
+    assert (report.findings, report.units) == ([], ())
+
+
+async def test_in_small_steps_a_large_round_is_compared_to_its_end(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A portion with each reading, and until all are through nothing is said of it."""
+    monkeypatch.setattr(ledger_reader, "PORTION", 2)
+    busy.auditor._ledger._portion = ledger_reader._select_portion()
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
+    await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["ann"])
+    verdicts = []
+    for _ in range(20):
+        watched.now_s += 3600
+        report = await watched.auditor.read(gently=True)
+        assert watched.portions() <= 1 or report.findings, "not more in one piece; a second look is not in pieces"
+        verdicts.append(report.verdict)
+        if report.verdict is Verdict.BROKEN:
+            break
+        assert report.reasons() == [f"the orders of round {busy.round_id} have not all been compared yet"]
+        assert report.orders_at_ms == 0
+    assert verdicts[0] is Verdict.UNKNOWN
+    assert verdicts[-1] is Verdict.BROKEN
+    assert len(verdicts) > 4, "of two orders each"
+    await busy.redis.hdel(await busy.buyers_key(), "bob")
+    assert set((await watched.auditor.read(gently=True)).broken()) >= {"admission"}, "what looks wrong is looked at now"
+
+
+async def test_in_small_steps_a_small_round_does_not_wait_for_a_large_one(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await open_another(busy)
+    await watched.auditor.read()  # both are known
+    monkeypatch.setattr(ledger_reader, "PORTION", 1)
+    busy.auditor._ledger._portion = ledger_reader._select_portion()
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
+    watched.compared()
+    for _ in range(12):
+        watched.now_s += 3600
+        await watched.auditor.read(gently=True)
+    compared = watched.compared()
+    assert compared.count(busy.round_id) >= 1
+    assert compared.count(other) > compared.count(busy.round_id)
+
+
+async def test_a_round_that_is_rebuilt_while_it_is_compared_in_steps_is_begun_again(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
+    await watched.auditor.read(gently=True)
+    assert watched.compared() == [busy.round_id]
+    await busy.sql("UPDATE rounds SET opened_ms = opened_ms + 1")
+    await busy.redis.hincrby(await busy.round_key(), "opened_ms", 1)
+    report = await watched.auditor.read(gently=True)
+    while report.reasons():
+        watched.now_s += 3600
+        report = await watched.auditor.read(gently=True)
+    assert report.verdict is Verdict.HOLDS
+    assert len(watched.compared()) >= 1
+
+
+async def test_a_server_that_goes_away_in_the_middle_is_asked_again(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = busy.auditor._gate
+    right = gone.all_records
+
+    def cut(_: Any) -> Any:
+        raise GateUnavailable("The gate does not answer.")
+
+    for gently in (False, True):
+        monkeypatch.setattr(gone, "all_records", cut)
+        watched.now_s += 3600
+        report = await watched.auditor.read(gently=gently)
+        assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
+        assert "The gate does not answer." in report.reasons()
+        monkeypatch.setattr(gone, "all_records", right)
+        watched.now_s += 10
+        assert (await watched.auditor.read(gently=gently)).verdict is Verdict.HOLDS
