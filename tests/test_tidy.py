@@ -52,6 +52,7 @@ LAYERS = [
     {"admission", "buyer_orders", "fulfilment", "keeper", "operator_desk", "relaying"},
     {"memory_store"},
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
+    {"broker_wiring"},
     {"wiring", "watchdog", "repairing"},
     {"web", "reports", "doctor"},
     {"compare", "bench", "chaos"},

@@ -22,7 +22,8 @@ from seckill.payments import Payments
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.auth import LEEWAY_S, mint_buyer_token
-from seckill.web.server import Server, bind, serve_until
+from seckill.web.listening import bind
+from seckill.web.server import Server, serve_until
 from seckill.wiring import Engine, open_engine
 
 ADMIN_KEY = "an-admin-key-for-tests-only"
