@@ -78,7 +78,7 @@ function DemoSignIn({ onDone }) {
       signIn(token, name.trim());
       onDone();
     } catch (error) {
-      setProblem(error.problem ? error.message : t("offline"));
+      setProblem(t(error.status === 422 ? "wrong_name" : "offline"));
     }
   };
   return html`<form onSubmit=${submit}>

@@ -47,7 +47,7 @@ const EXPLAINED = new Set(["sold_out", "limit_reached", "not_started", "ended", 
 /** What happened, what it means, what to do next. */
 export function Refusal({ phase, now }) {
   const { code, problem } = phase;
-  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${problem.detail ?? t("offline")}</p>`;
+  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
   const values = { time: problem.begins_at ? time(Date.parse(problem.begins_at), now) : "" };
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${code}_title`)}</p>

@@ -230,9 +230,10 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
 
   if (phase.kind === "sending") return html`<${Sending} phase=${phase} />`;
   if (order !== null) {
-    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} onPay=${() => change("pay")} onCancel=${askCancel}>
-        ${!isLive(order.state) && given === null && state === "open" && html`<${BuyButton} ...${offers} again=${true} />`}
-        ${["unpaid", "paid"].includes(order.state) && given === null && state === "open" && sale.limit_per_buyer > order.quantity && html`<button type="button" class="link" onClick=${buy}>${t("buy_another")}</button>`}
+    const buys = given === null && state === "open";
+    const again = !isLive(order.state) && buys ? html`<${BuyButton} ...${offers} again=${true} />` : null;
+    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} onPay=${() => change("pay")} onCancel=${askCancel}>
+        ${["unpaid", "paid"].includes(order.state) && buys && sale.limit_per_buyer > order.quantity && html`<button type="button" class="link" onClick=${buy}>${t("buy_another")}</button>`}
       <//>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
   }
