@@ -52,9 +52,9 @@ def sentences(path: Path) -> Iterator[str]:
         said: list[ast.expr] = []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SAYING:
             said = node.args[-1:] if node.func.id != "Step" else node.args[:1]
-        elif isinstance(node, ast.keyword) and node.arg == "says":
-            said = [node.value]
-        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["says"]:
+        elif (isinstance(node, ast.keyword) and node.arg == "says") or (
+            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "says"
+        ):
             said = [node.value]
         yield from (text for text in map(text_of, said) if text is not None and " " in text)
 

@@ -14,7 +14,7 @@ export function OrderPanel({ order, now, via, phase, armed, again, onPay, onCanc
   const free = order.price_cents === 0;
   const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
   const late = state === "unpaid" && left !== null && left <= 0;
-  return html`<div class="panel" data-order-state=${state} data-via=${via ?? ""}>
+  return html`<div class="panel" tabindex="-1" data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
           ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}

@@ -2,7 +2,7 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, has, readable, t } from "../i18n.js";
-import { Confirm, html } from "../ui.js";
+import { Confirm, Empty, coded, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -63,7 +63,7 @@ export function AuditView({ audit: latest, problem, available }) {
     });
   const confirm = () =>
     setQuestion({ title: t("mend_title"), effect: t("mend_effect"), yes: t("mend_yes"), act: mend(true) });
-  if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><p class="empty">${t("audit_absent_text")}</p></div>`;
+  if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><${Empty} text=${t("audit_absent_text")} /></div>`;
   if (audit === null) {
     return html`<div class="view"><h1>${t("audit")}</h1><p class="facts" role="status">${problem ? told(problem) : t("loading")}</p></div>`;
   }
@@ -105,7 +105,7 @@ function Plan({ repair }) {
   ].filter(([, steps]) => steps.length > 0);
   if (lists.length === 0) return html`<p class="result" role="status">${t("repair_nothing")}</p>`;
   return html`<div class="plan" role="status">
-    ${lists.map(([name, steps]) => html`<div key=${name} data-plan=${name}><h3>${t(name)}</h3><ol>${steps.map((says, index) => html`<li key=${index} class="text">${said(says)}</li>`)}</ol></div>`)}
+    ${lists.map(([name, steps]) => html`<div key=${name} data-plan=${name}><h3>${t(name)}</h3><ol>${steps.map((says, index) => html`<li key=${index} class="text">${coded(said(says))}</li>`)}</ol></div>`)}
   </div>`;
 }
 
@@ -113,7 +113,7 @@ function Invariants({ title, rows }) {
   if (rows.length === 0) return null;
   return html`<section>
     <h2>${title}</h2>
-    <div class="scroll"><table>
+    <div class="scroll" tabindex="0" role="group" aria-label=${title}><table>
       <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
       <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
     </table></div>

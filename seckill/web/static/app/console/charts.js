@@ -65,7 +65,7 @@ function options(width, colour) {
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 28, 0, 0], // half a time on the right, however near to the end it stands
     legend: { show: false },
     cursor: { sync: { key: "console" }, y: false, points: { size: 6 }, drag: { setScale: false } },
     scales: {

@@ -2,7 +2,7 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, readable, t } from "../i18n.js";
-import { Confirm, html } from "../ui.js";
+import { Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -31,7 +31,7 @@ export function DeadView() {
     <p class="facts">${t("dead_why")}</p>
     <p class=${result.wrong ? "problem" : "facts"} role="status" aria-live="polite">${result.text}</p>
     ${content === null && (trouble ? html`<p class="notice">${t("offline")}</p>` : html`<p class="facts">${t("loading")}</p>`)}
-    ${content?.dead.length === 0 && html`<p class="empty">${t("no_dead")}</p>`}
+    ${content?.dead.length === 0 && html`<${Empty} text=${t("no_dead")} />`}
     ${content?.dead.map(
       (letter) => html`<article class="found" key=${letter.id}>
         <header><h2>${t("letter", { id: letter.id })}</h2><span class="facts">${dateTime(Date.parse(letter.created_at))}</span></header>

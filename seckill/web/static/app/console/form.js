@@ -126,7 +126,8 @@ export function SaleForm({ sale = null, onDone, onClose }) {
   const submit = async (event) => {
     event.preventDefault();
     const found = check(values, sale === null);
-    setWrong(found);
+    // What the server has said of the repetition stands until it says otherwise.
+    setWrong(({ repeat, timezone }) => ({ repeat, timezone, ...found }));
     setProblem("");
     if (Object.keys(found).length > 0) return point(found);
     setBusy(true);

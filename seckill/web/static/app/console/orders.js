@@ -79,7 +79,7 @@ function Found({ one, title }) {
   </article>`;
 }
 
-const LABELS = { dead: "custody_dead", payment: "payment", refund: "refund" };
+const LABELS = { dead: "tried", payment: "payment", refund: "refund" };
 
 /** Money arrived; it paid this order or another, is late, or goes back. */
 function ofPayment(payment, orderId) {

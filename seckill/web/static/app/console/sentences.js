@@ -70,6 +70,7 @@ const CHINESE = {
   // Why an order could not be written
   "the entry cannot be read: {error}": "条目无法解析：{error}",
   "version {version}, lane {lane}: not an entry of this version and lane": "版本 {version}、通道 {lane}：不是本版本、本通道的条目",
+  "The database refuses the data: {error}": "数据库拒绝了数据：{error}",
   "a later try has worked": "后来重试成功",
   "Order {number} is of an unknown round, {round}.": "订单 {number} 属于未知的场次 {round}。",
   "Order {number} is in the ledger already, with different content.": "订单 {number} 已在账本中，但内容不同。",
