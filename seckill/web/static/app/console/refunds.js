@@ -2,7 +2,7 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, has, money, readable, t } from "../i18n.js";
-import { Chip, Confirm, html } from "../ui.js";
+import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, told } from "./session.js";
 
@@ -32,7 +32,7 @@ export function RefundsView() {
     <p class="facts">${t("refunds_why")}</p>
     <p class="problem" role="alert">${problem}</p>
     ${content === null && html`<p class="facts" role="status">${trouble ? told(trouble) : t("loading")}</p>`}
-    ${content?.refunds.length === 0 && html`<p class="empty">${t("no_refunds")}</p>`}
+    ${content?.refunds.length === 0 && html`<${Empty} text=${t("no_refunds")} />`}
     ${content?.refunds.length > 0 &&
     html`<section><div class="scroll"><table>
       <thead><tr>
