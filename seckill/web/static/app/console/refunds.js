@@ -1,7 +1,8 @@
 // Money that goes back: what the provider was asked for, and what somebody has to do by hand.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
-import { count, dateTime, has, money, readable, t } from "../i18n.js";
+import { nowMs } from "../clock.js";
+import { count, has, money, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, told } from "./session.js";
@@ -52,7 +53,7 @@ function Row({ refund, onDone }) {
     <td class="number">${money(refund.amount_cents, refund.currency)}</td>
     <td class="text">${refund.provider} ${refund.payment_id}</td>
     <td>${refundReason(refund.reason)}</td>
-    <td>${dateTime(Date.parse(refund.created_at))}</td>
+    <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
     <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} /></td>
     <td>${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;
