@@ -38,7 +38,7 @@ export function RefundsView() {
     html`<section><div class="scroll"><table>
       <thead><tr>
         <th scope="col">${t("order")}</th><th scope="col" class="number">${t("amount")}</th><th scope="col">${t("payment")}</th>
-        <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th><th scope="col"><span class="visually-hidden">${t("refund_done")}</span></th>
+        <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th>
       </tr></thead>
       <tbody>${content.refunds.map((refund) => html`<${Row} key=${refund.id} refund=${refund} onDone=${confirm(refund)} />`)}</tbody>
     </table></div></section>`}
@@ -52,9 +52,9 @@ function Row({ refund, onDone }) {
     <td><a href=${`#/orders/${refund.order_id}`}>${readable(refund.order_id)}</a></td>
     <td class="number">${money(refund.amount_cents, refund.currency)}</td>
     <td class="text">${refund.provider} ${refund.payment_id}</td>
-    <td>${refundReason(refund.reason)}</td>
+    <td class="text">${refundReason(refund.reason)}</td>
     <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
-    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} /></td>
-    <td>${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
+    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} />
+      ${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;
 }
