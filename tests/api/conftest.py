@@ -94,11 +94,10 @@ def ledger_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture
-def settings(redis_url: str, sqlite_database: str) -> Settings:
+def settings_of_a_node(redis_url: str, database_url: str) -> Settings:
     return Settings(
         redis_url=redis_url,
-        database_url=sqlite_database,
+        database_url=database_url,
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
@@ -106,6 +105,11 @@ def settings(redis_url: str, sqlite_database: str) -> Settings:
         backlog_max=1000,
         lanes=4,
     )
+
+
+@pytest.fixture
+def settings(redis_url: str, sqlite_database: str) -> Settings:
+    return settings_of_a_node(redis_url, sqlite_database)
 
 
 @pytest.fixture
