@@ -188,10 +188,12 @@ class AdmissionDesk:
         log.info("no longer sold out", round=round_id, version=flag.version)
 
     def forget(self, pulses: dict[int, Pulse]) -> None:
-        """Withdraws flags whose version is over, also when nobody announced it, and lets go of rounds that are."""
+        """Withdraws flags whose version is over, also when nobody announced it, and lets go of rounds that are.
+
+        While a version stands, units only go: if there are some again, the gate has gone back to an earlier time."""
         for round_id, flag in list(self._flags.items()):
             pulse = pulses.get(round_id)
-            if pulse is None or pulse.version != flag.version:
+            if pulse is None or pulse.version != flag.version or pulse.available > 0:
                 self._withdraw(round_id, flag)
         for round_id in self._announced.keys() - pulses.keys() - self._flagging.keys():
             del self._announced[round_id]

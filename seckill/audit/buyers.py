@@ -44,12 +44,17 @@ async def take_census(
 
 
 def _count(round_: LedgerRound, user: str, orders: Sequence[Held], census: Census, notes: Notes) -> None:
-    live = sum(order.quantity for order in orders if order.live)
-    census.admitted += sum(order.quantity for order in orders)
-    census.released += sum(order.quantity for order in orders if not order.live)
+    live = over = 0
+    for order in orders:
+        if order.live:
+            live += order.quantity
+        else:
+            over += order.quantity
+    census.admitted += live + over
+    census.released += over
     if live > round_.limit_max:
         census.most[user] = live
-    if len({order.number for order in orders}) != len(orders):
+    if len(orders) > 1 and len({order.number for order in orders}) != len(orders):
         notes.add(_finding(round_, "buyers", "twice", "has an order twice in the gate", user=user))
 
 

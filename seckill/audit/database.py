@@ -63,27 +63,24 @@ class ReadOnlyDatabase:
         family = parsed.drivername.partition("+")[0]
         self._family = family = _FAMILIES.get(family, family)
         self._away: tuple[type[Exception], ...] = _AWAY
+        # `plain` is for single statements, which are of one instant by themselves.
         if family == "sqlite":
-            self._engine = _sqlite(parsed)
-        elif family == "postgresql":
-            self._engine = _postgres(parsed)
-        elif family == "mysql":
+            # Without a transaction there is none to be rolled back: each time that costs a turn of the thread.
+            self._plain = _sqlite(parsed, skip_autocommit_rollback=True)
+            self._snapshots = _sqlite(parsed)
+            event.listen(self._snapshots.sync_engine, "begin", _begin)
+        elif family in _OPEN:
+            self._snapshots = _OPEN[family](parsed)
+            self._plain = self._snapshots.execution_options(isolation_level="AUTOCOMMIT")
+        else:
+            raise StartError(f"There is no audit of {family} databases.")
+        if family == "mysql":
             import pymysql  # noqa: PLC0415 (drivers are slow to load, and one is enough)
 
             # The driver's own errors come from where a connection is given back: the library wraps those of statements
             # only.
             self._away += (pymysql.MySQLError,)
-            self._engine = _mysql(parsed)
-        else:
-            raise StartError(f"There is no audit of {family} databases.")
         self.now_ms: ColumnElement[int] = literal_column(_NOW_MS[family], BigInteger)
-        # For single statements, which are of one instant by themselves.
-        self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        if family == "sqlite":
-            self._snapshots = self._engine.execution_options()
-            event.listen(self._snapshots.sync_engine, "begin", _begin)
-        else:
-            self._snapshots = self._engine
 
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         """True where the column is in the list of integers that `listed` has made of the parameter `name`. The
@@ -117,18 +114,20 @@ class ReadOnlyDatabase:
             raise LedgerUnavailable(f"The ledger does not answer ({said}).") from error
 
     async def close(self) -> None:
-        await self._engine.dispose()
+        await self._plain.dispose()
+        await self._snapshots.dispose()
 
 
-def _sqlite(url: URL) -> AsyncEngine:
+def _sqlite(url: URL, **options: Any) -> AsyncEngine:
     path = Path(url.database or "").absolute()
     # Opened as if to write, because a log that nobody has open now has to be set up first; then nothing can be written.
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=path.as_uri(), query={"mode": "rw", "uri": "true"}),
         connect_args={"isolation_level": None, "timeout": 5.0},
-        pool_size=CONNECTIONS,
+        pool_size=1,
         max_overflow=0,
         hide_parameters=True,
+        **options,
     )
     event.listen(engine.sync_engine, "connect", _only_read)
     return engine
@@ -183,3 +182,6 @@ def _postgres(url: URL) -> AsyncEngine:
     return create_async_engine(
         "postgresql+asyncpg://", async_creator=connect, pool_size=CONNECTIONS, max_overflow=0, hide_parameters=True
     )
+
+
+_OPEN = {"postgresql": _postgres, "mysql": _mysql}

@@ -15,14 +15,14 @@ from seckill.errors import GateUnavailable
 from seckill.gates import keys
 
 # Neither the server nor this process is held up for longer than a portion takes.
-PORTION = 1000
+PORTION = 500
 
 PREPARING = "preparing"
 
 _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
 _FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
 # seconds:counter:quantity:slot:request_id:live
-_HELD = re.compile(r"(\d+):(\d+):(\d+):(\d+):([^: ]*):([01])")
+_HELD = re.compile(r"([0-9]+):([0-9]+):([0-9]+):([0-9]+):([^: ]*):([01])")
 _SENT, _GOT = "sent:", "got:"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
@@ -64,8 +64,7 @@ class Absent:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True, gc=False):
     """One order in a buyer's record."""
 
     number: int
@@ -75,8 +74,7 @@ class Held:
     live: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One queue entry. `number` is None if it cannot be read."""
 
     entry_id: str

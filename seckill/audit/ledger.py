@@ -21,7 +21,10 @@ from seckill.ledgers.tables import (
 )
 
 LIVE = ("unpaid", "paid")
-PORTION = 1000
+# Some twenty milliseconds of work: nobody has to wait for long, and a hundredth of the time is soon made up for.
+PORTION = 500
+# So many that a statement asks about at once.
+LIST = 1000
 # How long after its end a round counts as recent.
 RECENT_MS = 24 * 3600 * 1000
 RELEASE = "release"
@@ -88,6 +91,7 @@ class Portion:
     events: dict[int, list[AnyRow]]  # in the order of their making
     releases: dict[int, list[AnyRow]]
     payments: Sequence[AnyRow]  # that name one of them or pay for one, with their refunds
+    last: bool  # there are no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,12 +223,15 @@ class LedgerReader:
         async with self._database.snapshot() as connection:
             found = await connection.execute(self._portion, {"round": round_id, "user": after[0], "number": after[1]})
             rows = list(found)
+            if not rows:
+                return Portion([], {}, {}, [], last=True)
             these = {"ids": self._database.listed([row.id for row in rows])}
             return Portion(
                 rows,
                 _by_order(await connection.execute(self._events, these)),
                 _by_order(await connection.execute(self._releases, these)),
                 list(await connection.execute(self._payments, these)),
+                last=len(rows) < PORTION,
             )
 
     async def states(self, numbers: Sequence[int]) -> dict[int, str]:
@@ -240,8 +247,8 @@ class LedgerReader:
 
     async def _in_portions(self, statement: AnySelect, numbers: Sequence[int]) -> list[AnyRow]:
         found: list[AnyRow] = []
-        for start in range(0, len(numbers), PORTION):
-            part = self._database.listed(numbers[start : start + PORTION])
+        for start in range(0, len(numbers), LIST):
+            part = self._database.listed(numbers[start : start + LIST])
             found += await self._database.rows(statement, {"ids": part})
         return found
 
@@ -281,7 +288,7 @@ class LedgerReader:
                 orders.c.round_id, orders.c.sale_id, orders.c.user_id, rounds.c.limit_per_buyer, rounds.c.limit_before
             )
             .having(units > rounds.c.limit_per_buyer, units > limit)
-            .limit(PORTION)
+            .limit(LIST)
         )
 
     async def releases_without_order(self, ids: Sequence[int]) -> list[AnyRow]:
@@ -289,7 +296,7 @@ class LedgerReader:
             select(outbox.c.order_id, outbox.c.round_id)
             .where(outbox.c.kind == RELEASE, outbox.c.round_id.in_(ids))
             .where(~exists().where(orders.c.id == outbox.c.order_id))
-            .limit(PORTION)
+            .limit(LIST)
         )
 
 

@@ -5,8 +5,9 @@ to the gate by then.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from seckill.audit.database import AnyRow
 from seckill.audit.gate import GateReader, Held, read_record
@@ -25,8 +26,7 @@ STEPS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct):
     """An order as the ledger has it, and what belongs to it."""
 
     row: AnyRow
@@ -40,7 +40,12 @@ async def audit_orders(
 ) -> AsyncIterator[None]:
     """In portions. Without a gate to ask, the ledger by itself."""
     after = ("", 0)
-    while (portion := await ledger.portion(round_.id, after)).rows:
+    last = False
+    while not last:
+        portion = await ledger.portion(round_.id, after)
+        last = portion.last
+        if not portion.rows:
+            return
         users = list({row.user_id for row in portion.rows})
         records = {} if gate is None else await records_of(gate, round_, users)
         held = {

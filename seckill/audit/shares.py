@@ -40,7 +40,7 @@ def shares_of(round_: Spread) -> list[ShareRef]:
 
 
 def lane_of(round_: Spread, user: str) -> int:
-    return round_.lane + crc32(user.encode()) % round_.lanes
+    return round_.lane if round_.lanes == 1 else round_.lane + crc32(user.encode()) % round_.lanes
 
 
 def lanes_of(rounds: Sequence[Spread]) -> list[int]:

@@ -135,6 +135,21 @@ async def test_who_repeats_a_dead_keepers_release_announces_it(
         await until_not_flagged(nodes[1], round_id)
 
 
+async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: list[Node], redis_url: str) -> None:
+    """A replica that took over, and has not seen the last admissions. Nobody tells: only the units do."""
+    node = nodes[0]
+    sale, _, round_id = await sell_out(nodes)
+    (stored,) = [each for each in await node.engine.ledger.sales() if each.round.id == round_id]
+    client: Any = connect(redis_url)
+    await client.hset(keys.round_(stored.round.ref), mapping={"available": 1, "admitted": 0})
+    await client.delete(keys.buyers(stored.round.ref))
+    await client.aclose()
+    assert await refuses_by_itself(node, sale), "the control: it knows nothing of it yet"
+    await node.refresh()
+    assert not node.api.context.desk.is_flagged(round_id)
+    assert (await node.buy(sale, "bob")).status_code == 202
+
+
 async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: Engine, redis_url: str) -> None:
     """F46: late, repeated and made-up announcements."""
     node = nodes[0]
