@@ -54,6 +54,7 @@ LAYERS = [
     {"gates", "transports", "ledgers", "embedded", "providers", "audit"},
     {"broker_wiring"},
     {"wiring", "watchdog", "repairing"},
+    {"roles"},
     {"web", "reports", "doctor"},
     {"compare", "bench", "chaos"},
     {"cli"},
