@@ -228,7 +228,7 @@ MUTANTS = (
         trap="F46",
         path=RELEASE,
         edits={"redis.call('HINCRBY', KEYS[1], 'version', 1)": "round[3]"},
-        caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
+        caught_by="tests/gates/test_release.py::test_a_released_unit_is_on_sale_again[valkey]",
     ),
     Mutant(
         name="A second opening fills the stock again",
