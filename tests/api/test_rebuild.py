@@ -202,6 +202,26 @@ async def test_a_gate_that_went_back_behind_a_release_is_noticed(
     assert await keeper.look_for_losses() == []
 
 
+async def test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It would sell a sale that was paused, and nothing of what it counts tells of it."""
+    sale = await node.create(units=1)
+    (found,) = await engine.ledger.sales()
+    client: Any = connect(redis_url)
+    key = keys.round_(found.round.ref)
+    old = await client.dump(key)
+    assert (await node.http.post(f"/v1/sales/{sale['id']}/pause", headers=OPERATOR)).status_code == 200
+    assert await keeper.look_for_losses() == []
+    await client.restore(key, 0, old, replace=True)
+    await client.aclose()
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "ann")).json()["code"] == "paused"
+    assert await keeper.look_for_losses() == []
+
+
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
     """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
     sale = await node.create(units=2)
