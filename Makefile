@@ -19,7 +19,7 @@ run: install ## A running sale on this machine, with everything it needs
 	@$(BIN)/seckill up --demo
 
 .PHONY: test
-test: .venv/test ## The test suite, on real servers, without what `make long` has
+test: .venv/test ## The test suite, on real servers
 	@scripts/get-servers .venv/servers
 	@tests/get-chromium || echo "The browser tests are skipped." >&2
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own.
@@ -33,11 +33,6 @@ mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch 
 .PHONY: simulate
 simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))
-
-.PHONY: long
-long: .venv/test ## The few tests that take a minute or more each
-	@scripts/get-servers .venv/servers
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m long
 
 .PHONY: check
 check: .venv/test ## Style and types

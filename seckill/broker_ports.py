@@ -1,6 +1,7 @@
 """What the use cases need from a message broker, beyond its being a transport."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -56,3 +57,12 @@ class Delays(Protocol):
 
     async def due(self, wait_s: float) -> set[Due]:
         """What somebody wanted to be reminded of, waiting up to `wait_s` for the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """What a broker needs and the streams alone do without."""
+
+    outbox: Outbox
+    courier: Courier
+    delays: Delays

@@ -52,7 +52,7 @@ class PublicIds:
 
     def __init__(self, key: bytes, kind: str) -> None:
         self._rounds = [
-            hashlib.blake2b(key=key, digest_size=4, person=f"{kind}:{step}".encode()) for step in range(_FEISTEL_ROUNDS)
+            hashlib.blake2s(key=key, digest_size=4, person=f"{kind}:{step}".encode()) for step in range(_FEISTEL_ROUNDS)
         ]
 
     def encode(self, number: int) -> str:
@@ -84,7 +84,7 @@ class PublicIds:
         return None if number >> 63 else number
 
 
-def _scramble(keyed: "hashlib.blake2b", half: int) -> int:
+def _scramble(keyed: "hashlib.blake2s", half: int) -> int:
     copy = keyed.copy()
     copy.update(half.to_bytes(4, "big"))
     return int.from_bytes(copy.digest(), "big")

@@ -1,16 +1,16 @@
-"""Chooses the adapters. The only module that imports them."""
+"""Chooses the adapters. Only this and `broker_wiring` import them."""
 
 import hashlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
-from seckill.audit import Auditor, open_auditor
 from seckill.boundaries import watched
-from seckill.broker_ports import Courier, Delays, Outbox
+from seckill.broker_ports import Broker
 from seckill.errors import StartError
 from seckill.gates.board import RedisBoard
 from seckill.gates.memory import MemoryGate
@@ -19,7 +19,7 @@ from seckill.gates.redis import RedisGate
 from seckill.insight import Board, History
 from seckill.ledgers import open_ledger
 from seckill.ledgers.history import SqlHistory
-from seckill.ledgers.migrating import pending
+from seckill.ledgers.schema import Schema, schema_of
 from seckill.memory_store import MemoryStore
 from seckill.numbers import PublicIds
 from seckill.payment_ports import PaymentProvider
@@ -28,25 +28,13 @@ from seckill.providers import open_provider
 from seckill.settings import Settings
 from seckill.share_ports import ShareGate
 from seckill.sharing import SharedGate
-from seckill.transports.amqp import Link, check_broker
-from seckill.transports.courier import RabbitCourier
-from seckill.transports.delays import RabbitDelays
 from seckill.transports.memory import MemoryTransport
-from seckill.transports.outbox import StreamOutbox
-from seckill.transports.rabbitmq import RabbitTransport
 from seckill.transports.streams import StreamTransport
-from seckill.transports.topology import Topology
+
+if TYPE_CHECKING:
+    from seckill.audit import Auditor
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
-    """What a broker needs and the streams alone do without."""
-
-    outbox: Outbox
-    courier: Courier
-    delays: Delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +44,7 @@ class Engine:
     ledger: Ledger
     provider: PaymentProvider
     broker: Broker | None
-    auditor: Auditor | None  # None: what is in the memory of one process cannot be read from outside
+    auditor: "Auditor | None"  # None: not asked for, or memory://, which cannot be read from outside of its process
     sale_ids: PublicIds
     order_ids: PublicIds
     board: Board
@@ -81,7 +69,7 @@ def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None
+    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None, audits: bool = True
 ) -> AsyncIterator[Engine]:
     """Connects, and refuses at once what could not keep the promises. `role` is who is going to use it; it names the
     failpoints."""
@@ -98,12 +86,12 @@ async def open_engine(
         stack.push_async_callback(history.close)
         for advice in await gate.check(settings.durability):
             log.warning("the gate could be safer", advice=advice)
-        if await pending(settings.database_url):
+        if await schema_of(settings.database_url) is Schema.BEHIND:
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
         transport, broker = await _open_transport(settings, store, fingerprint(key), role, stack)
-        auditor = None if store else await stack.enter_async_context(open_auditor(settings))
+        auditor = await _open_auditor(settings, stack) if audits and store is None else None
         yield Engine(
             gate=watched(gate, role, "gate"),
             transport=watched(transport, role, "transport"),
@@ -118,6 +106,12 @@ async def open_engine(
         )
 
 
+async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":
+    from seckill.audit import open_auditor  # noqa: PLC0415 (half of the roles do without)
+
+    return await stack.enter_async_context(open_auditor(settings))
+
+
 async def _open_transport(
     settings: Settings, store: MemoryStore | None, ledger: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker | None]:
@@ -127,34 +121,9 @@ async def _open_transport(
         streams = StreamTransport(settings.redis_url)
         stack.push_async_callback(streams.close)
         return streams, None
-    topology = Topology(ledger, settings.retry_delays_s)
-    if await open_broker(settings.broker_url, topology) is None:
-        log.warning("RabbitMQ does not answer; orders wait in the streams until it does")
-    outbox = StreamOutbox(settings.redis_url)
-    transport = RabbitTransport(settings.broker_url, StreamOutbox(settings.redis_url), topology)
-    courier = RabbitCourier(settings.broker_url, topology)
-    delays = RabbitDelays(settings.broker_url, topology)
-    for part in (outbox, transport, courier, delays):
-        stack.push_async_callback(part.close)
-    relay = role and "relay"
-    return transport, Broker(
-        outbox=watched(outbox, relay, "outbox"),
-        courier=watched(courier, relay, "courier"),
-        delays=watched(delays, role, "delays"),
-    )
+    from seckill.broker_wiring import open_transport  # noqa: PLC0415 (most do without a broker)
 
-
-async def open_broker(url: str, topology: Topology) -> str | None:
-    """Its version; None if it does not answer now. Raises StartError if it would never do."""
-    version = await check_broker(url)
-    if version is None:
-        return None
-    link = Link(url, "check")
-    try:
-        await topology.check(link)
-    finally:
-        await link.close()
-    return version
+    return await open_transport(settings, ledger, role, stack)
 
 
 def fingerprint(key: bytes) -> str:

@@ -1,6 +1,11 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long anything takes is no reason to fail: the machine may be busy.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 pytest_plugins = [
     "tests.fixtures.valkey",

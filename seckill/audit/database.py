@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import asyncpg
-import pymysql
 from sqlalchemy import (
     ARRAY,
     URL,
@@ -41,8 +39,7 @@ CONNECTIONS = 2
 _SQLITE_NOW_MS = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER))"
 _POSTGRES_NOW_MS = "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"
 _MYSQL_NOW_MS = "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
-# The driver's own errors come from where a connection is given back: the library wraps those of statements only.
-_AWAY = (DBAPIError, pymysql.MySQLError, OSError, TimeoutError)
+_AWAY = (DBAPIError, OSError, TimeoutError)
 _NOW_MS = {"sqlite": _SQLITE_NOW_MS, "postgresql": _POSTGRES_NOW_MS, "mysql": _MYSQL_NOW_MS}
 _FAMILIES = {"postgres": "postgresql", "mariadb": "mysql"}  # other names of the same
 
@@ -65,6 +62,7 @@ class ReadOnlyDatabase:
             raise StartError("The database address cannot be read: set SECKILL_DATABASE_URL.") from None
         family = parsed.drivername.partition("+")[0]
         self._family = family = _FAMILIES.get(family, family)
+        self._away: tuple[type[Exception], ...] = _AWAY
         # `plain` is for single statements, which are of one instant by themselves.
         if family == "sqlite":
             # Without a transaction there is none to be rolled back: each time that costs a turn of the thread.
@@ -76,6 +74,12 @@ class ReadOnlyDatabase:
             self._plain = self._snapshots.execution_options(isolation_level="AUTOCOMMIT")
         else:
             raise StartError(f"There is no audit of {family} databases.")
+        if family == "mysql":
+            import pymysql  # noqa: PLC0415 (drivers are slow to load, and one is enough)
+
+            # The driver's own errors come from where a connection is given back: the library wraps those of statements
+            # only.
+            self._away += (pymysql.MySQLError,)
         self.now_ms: ColumnElement[int] = literal_column(_NOW_MS[family], BigInteger)
 
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
@@ -104,7 +108,7 @@ class ReadOnlyDatabase:
         try:
             async with asyncio.timeout(WITHIN_S):
                 yield
-        except _AWAY as error:
+        except self._away as error:
             told = error.orig if isinstance(error, DBAPIError) else error
             said = (str(told) or type(told).__name__).splitlines()[0]
             raise LedgerUnavailable(f"The ledger does not answer ({said}).") from error
@@ -168,6 +172,8 @@ def _only_read_mysql(connection: Any, _: object) -> None:
 
 
 def _postgres(url: URL) -> AsyncEngine:
+    import asyncpg  # noqa: PLC0415 (as above)
+
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def connect() -> Any:

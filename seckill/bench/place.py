@@ -25,7 +25,7 @@ from seckill.errors import StartError
 from seckill.ledgers.migrating import migrate
 from seckill.operator_desk import OperatorDesk
 from seckill.settings import Role, Secret, Settings
-from seckill.web.server import bind
+from seckill.web.listening import bind
 from seckill.wiring import Engine, open_engine
 
 READY_WITHIN_S = 60.0

@@ -40,6 +40,7 @@ class Offer:
     cancels: float = 0.0
     repeat: str | None = None
     wanted: bool = False  # is sold out in the end
+    lanes: int = 1
 
 
 # Sizes are for a minute, and grow with the run. What is left unpaid in the first one must not expire while the books
@@ -49,7 +50,8 @@ OFFERS = (
         "always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=86_400, weight=5, pays=0.5, cancels=0.2
     ),
     Offer("soon back", 60, limit=1, price_cents=9900, pay_within_s=2, weight=3, pays=0.05, cancels=0.1, wanted=True),
-    Offer("few", units=40, limit=2, price_cents=500, pay_within_s=5, weight=1, pays=0.3, cancels=0.3, wanted=True),
+    # So few for its lanes that units move from one to the other all the time.
+    Offer("few", 40, limit=2, price_cents=500, pay_within_s=5, weight=2, pays=0.3, cancels=0.3, wanted=True, lanes=2),
     Offer("free", units=100, limit=1, price_cents=0, pay_within_s=60, weight=1, wanted=True),
     Offer("minutely", 50, 1, price_cents=700, pay_within_s=3, weight=2, pays=0.3, cancels=0.2, repeat="* * * * *"),
 )

@@ -92,6 +92,7 @@ class Run:
                     else now + timedelta(days=1)
                 ).isoformat(),
                 "repeat": offer.repeat,
+                "lanes": offer.lanes,
             }
             content = await self._operate(here, "/v1/sales", body)
             sales.append(OnSale(str(content["id"]), offer))

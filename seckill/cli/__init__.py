@@ -15,32 +15,44 @@ EXIT_SETTINGS = 2
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-app = App(
-    name="seckill",
-    help="A flash-sale engine that sells exactly the stock. `seckill up --demo` gives a running sale.",
-    help_epilogue="With `--debug`, an unexpected error is shown with its traceback.",
-    version=__version__,
-    help_format="markdown",
-)
-# By name, so that each is loaded only when it is needed: a token is made without a web server and a database.
-for _command in (
-    "up:up",
-    "roles:api",
-    "roles:worker",
-    "roles:keeper",
-    "roles:migrate",
-    "sale:app",
-    "dead:app",
-    "token:app",
-    "audit:audit",
-    "repair:repair",
-    "doctor:doctor",
-    "compare:compare",
-    "bench:bench",
-    "chaos:chaos",
-):
-    _module, _, _name = _command.partition(":")
-    app.command(f"seckill.cli.{_command}", name=_module if _name == "app" else _name)
+# Each is loaded by name when it is needed: a token is made without a web server and a database. So that the list of all
+# of them needs none, what it says of each stands here once more.
+COMMANDS = {
+    "up": "Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.",
+    "api": "Answer buyers and operators over HTTP.",
+    "worker": "Write admitted orders to the ledger.",
+    "keeper": "Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate "
+    "lost, audit.",
+    "migrate": "Bring the database's schema to this version. Harmless to repeat.",
+    "sale": "Create, list, show, pause, resume and close sales; add stock.",
+    "dead": "List, show, replay and discard dead letters: orders that could not be written.",
+    "token": "Tokens for trying things out.",
+    "audit": "Check that nothing was oversold, lost or given back twice. Changes nothing, and may run at full load.",
+    "repair": "Say what is broken and what would mend it; do it with `--apply`.",
+    "doctor": "Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong.",
+    "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
+    "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",
+    "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
+}
+GROUPS = ("sale", "dead", "token")  # with commands of their own
+
+
+def _app(*, listing: bool) -> App:
+    """`listing`: to show what there is. Otherwise each command has its own words, which are more."""
+    made = App(
+        name="seckill",
+        help="A flash-sale engine that sells exactly the stock. `seckill up --demo` gives a running sale.",
+        help_epilogue="With `--debug`, an unexpected error is shown with its traceback.",
+        version=__version__,
+        help_format="markdown",
+    )
+    for command, sentence in COMMANDS.items():
+        place = f"seckill.cli.{command}:{'app' if command in GROUPS else command}"
+        made.command(place, name=command, help=sentence if listing else None)
+    return made
+
+
+app = _app(listing=False)
 
 
 def main() -> NoReturn:
@@ -53,9 +65,9 @@ def main() -> NoReturn:
             from seckill.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
 
             arm(spec, NAMES)
-        if not arguments or arguments[0] in app.help_flags:
-            _load_all()
-        app(arguments, print_error=False, exit_on_error=False, verbose=False)
+        listing = not arguments or arguments[0] in app.help_flags
+        chosen = _app(listing=True) if listing else app
+        chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
         code = EXIT_USAGE
@@ -75,12 +87,6 @@ def main() -> NoReturn:
     else:
         code = 0
     sys.exit(code)
-
-
-def _load_all() -> None:
-    """The list of commands says what each does, which is written where it is defined."""
-    for name in list(app):
-        app[name]
 
 
 def _complain(*sentences: str) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
+from seckill.broker_wiring import open_broker
 from seckill.catalogue import Catalogue
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.printing import console, table
@@ -21,14 +22,14 @@ from seckill.embedded.valkey import find_server
 from seckill.errors import SeckillError
 from seckill.keeper import Keeper
 from seckill.ledgers import open_ledger
-from seckill.ledgers.migrating import pending
+from seckill.ledgers.schema import Schema, schema_of
 from seckill.loops import Stop
 from seckill.providers import open_provider
 from seckill.settings import TABLE, Settings, shown
 from seckill.transports.amqp import check_broker
 from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
-from seckill.wiring import fingerprint, open_broker, open_engine, open_gate
+from seckill.wiring import fingerprint, open_engine, open_gate
 
 Check = Callable[[Settings], Awaitable[str | Health]]
 
@@ -114,7 +115,7 @@ async def _ledger(settings: Settings) -> str | Health:
     if not settings.database_url:
         lasting = "has one for as long as it runs" if settings.in_memory else "keeps one in SQLite"
         return f"none configured; `seckill up` {lasting}"
-    if await pending(settings.database_url):
+    if await schema_of(settings.database_url) is Schema.BEHIND:
         raise SeckillError("the schema is behind this version: run `seckill migrate`.")
     ledger = open_ledger(settings.database_url)
     try:
@@ -135,7 +136,7 @@ async def _broker(settings: Settings) -> str:
             "RabbitMQ does not answer: start it, or correct host and port of SECKILL_BROKER_URL; until then orders "
             "wait in the streams."
         )
-    if not settings.database_url or await pending(settings.database_url):
+    if not settings.database_url or await schema_of(settings.database_url) is Schema.BEHIND:
         return f"RabbitMQ {version} answers; its queues are named after the ledger, which is not there yet"
     ledger = open_ledger(settings.database_url)
     try:

@@ -12,6 +12,7 @@ from seckill.loops import Stop
 from seckill.settings import Settings
 
 T = TypeVar("T")
+Role = Callable[[Stop], Awaitable[None]]
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

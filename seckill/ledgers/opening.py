@@ -1,28 +1,12 @@
 """From an address to a database."""
 
-from collections.abc import Callable, Mapping
-
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seckill.errors import StartError
 from seckill.ledgers.database import Database
-from seckill.ledgers.mysql import MysqlDatabase
-from seckill.ledgers.postgres import PostgresDatabase
 from seckill.ledgers.sql import SqlLedger
-from seckill.ledgers.sqlite import SqliteDatabase
 
-_DATABASES: Mapping[str, Callable[[URL], Database]] = {
-    "sqlite": SqliteDatabase,
-    "sqlite+aiosqlite": SqliteDatabase,
-    "postgres": PostgresDatabase,
-    "postgresql": PostgresDatabase,
-    "postgresql+asyncpg": PostgresDatabase,
-    "mysql": MysqlDatabase,
-    "mysql+aiomysql": MysqlDatabase,
-    "mariadb": MysqlDatabase,
-    "mariadb+aiomysql": MysqlDatabase,
-}
 _EXAMPLES = "sqlite:///FOLDER/NAME.db, postgresql://USER@HOST/NAME or mysql://USER@HOST/NAME"
 
 
@@ -37,7 +21,23 @@ def open_database(url: str) -> Database:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise StartError(f"The database address cannot be read: write {_EXAMPLES}.") from None
-    choose = _DATABASES.get(parsed.drivername)
-    if choose is None:
-        raise StartError(f"There is no ledger for {parsed.drivername} databases: use {_EXAMPLES}.")
-    return choose(parsed)
+    return _chosen(parsed)
+
+
+def _chosen(url: URL) -> Database:
+    """Loads that one only: each brings a driver and a dialect along."""
+    match url.drivername:
+        case "sqlite" | "sqlite+aiosqlite":
+            from seckill.ledgers.sqlite import SqliteDatabase
+
+            return SqliteDatabase(url)
+        case "postgres" | "postgresql" | "postgresql+asyncpg":
+            from seckill.ledgers.postgres import PostgresDatabase
+
+            return PostgresDatabase(url)
+        case "mysql" | "mysql+aiomysql" | "mariadb" | "mariadb+aiomysql":
+            from seckill.ledgers.mysql import MysqlDatabase
+
+            return MysqlDatabase(url)
+        case other:
+            raise StartError(f"There is no ledger for {other} databases: use {_EXAMPLES}.")

@@ -4,6 +4,7 @@ It stands before the framework. `ClaimRoute` as an ASGI application knows everyt
 protocol takes for the many claims with nothing unusual about them (`claiming.py`), made of the same parts.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 _PREFIX = "/v1/sales/"
 _SUFFIX = "/orders"
 _KEY_LENGTH_MAX = 255
+_KEY = re.compile(rb"[ -~]{0,%d}" % _KEY_LENGTH_MAX)
 # In the scope of a claim that has come from the short way, where it was counted already.
 COUNTED = "seckill.counted"
 _new_order = msgspec.json.Decoder(NewOrder)
@@ -163,7 +165,7 @@ class ClaimRoute:
 
 def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
     key = headers.get(b"idempotency-key", b"").strip()
-    if len(key) > _KEY_LENGTH_MAX or not all(0x20 <= char < 0x7F for char in key):
+    if not _KEY.fullmatch(key):
         raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
     return key.decode("ascii")
 

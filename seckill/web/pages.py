@@ -47,8 +47,12 @@ PAGE_HEADERS = {
 
 NOWHERE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    '<title>Not found</title><p>There is nothing here. <a href="/">All sales</a></p>'
-    '<p lang="zh-CN">这里什么也没有。<a href="/">全部秒杀</a></p></html>'
+    "<title>Not found</title>"
+    # Whatever the version is called: a node answers with its own.
+    '<link rel="stylesheet" href="/assets/own/app/theme.css"><link rel="stylesheet" href="/assets/own/app/buyer.css">'
+    '<link rel="stylesheet" href="/brand.css">'
+    '<main><h1>404</h1><div class="empty"><p>There is nothing here.<br><span lang="zh-CN">这里什么也没有。</span></p>'
+    '<a class="button quiet" href="/">All sales · <span lang="zh-CN">全部秒杀</span></a></div></main></html>'
 )
 
 

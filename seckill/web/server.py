@@ -1,14 +1,12 @@
 """Running the API on a socket."""
 
 import asyncio
-import errno
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import uvicorn
 
-from seckill.errors import StartError
 from seckill.loops import Stop
 from seckill.memory_store import MemoryStore
 from seckill.settings import Settings
@@ -18,30 +16,12 @@ from seckill.web.claiming import ClaimingProtocol
 from seckill.web.socket_guard import GuardedWebSocket
 from seckill.wiring import open_engine
 
-BACKLOG = 4096  # connections that the kernel keeps for us while everybody arrives at once
 KEEP_ALIVE_S = 15
 PING_EVERY_S = 20
 # The longest token that is accepted anywhere, and the message around it.
 MESSAGE_BYTES_MAX = TOKEN_BYTES_MAX + 64
 # Slow readers get this long to finish when the process is told to stop.
 DRAIN_S_MAX = 10
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Without SO_REUSEPORT: a port that somebody listens on is an error, not a port to share."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        remedy = "check --host"
-        if error.errno in (errno.EADDRINUSE, errno.EACCES):
-            remedy = "stop what uses it, or choose another with --port or SECKILL_PORT"
-        raise StartError(f"Cannot listen on {host}:{port} ({error.strerror}): {remedy}.") from error
-    listener.listen(BACKLOG)
-    return listener
 
 
 class Server(uvicorn.Server):

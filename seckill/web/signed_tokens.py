@@ -5,9 +5,10 @@ nothing: whatever is not plainly right goes the library's way, which decides and
 can only be wrong by believing what the library would not, and a test lets both judge the same tokens.
 """
 
+import hashlib
 import hmac
 import string
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from typing import Annotated, Any
 
 import msgspec
@@ -18,6 +19,9 @@ HEADERS_MAX = 16
 
 # The decoder passes over what is not of these.
 _BASE64URL = (string.ascii_letters + string.digits + "-_").encode()
+_TO_URL = bytes.maketrans(b"+/", b"-_")
+_FROM_URL = bytes.maketrans(b"-_", b"+/")
+_BLOCK_BYTES = 64  # of SHA-256
 # No time is as long ago as this; the library's way says so.
 _Time = Annotated[float, Meta(gt=-(1 << 53))]
 
@@ -39,7 +43,11 @@ _claims = msgspec.json.Decoder(Claims)
 
 class SignedTokens:
     def __init__(self, secret: bytes, issuer: str | None, audience: str | None) -> None:
-        self._secret = secret
+        # HMAC (RFC 2104) with the part prepared that is the same for every token: 6.6 µs instead of the 10.4 of
+        # hmac.digest, on the same busy machine.
+        key = (hashlib.sha256(secret).digest() if len(secret) > _BLOCK_BYTES else secret).ljust(_BLOCK_BYTES, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
         self._issuer = issuer
         self._audience = audience
         self._headers: set[bytes] = set()  # as they are written in tokens that the library has accepted
@@ -57,13 +65,18 @@ class SignedTokens:
         header, _, payload = signed.partition(b".")
         if header not in self._headers or payload.translate(None, _BASE64URL):
             return None
-        digest = hmac.digest(self._secret, signed, "sha256")
         # Compared as text: a signature has one spelling here, while a decoder would forgive others.
-        if not hmac.compare_digest(urlsafe_b64encode(digest)[:-1], signature):
+        if not hmac.compare_digest(b2a_base64(self._sign(signed), newline=False)[:-1].translate(_TO_URL), signature):
             return None
         try:
-            claims = _claims.decode(urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+            claims = _claims.decode(a2b_base64(payload.translate(_FROM_URL) + b"=" * (-len(payload) % 4)))
         except (ValueError, msgspec.MsgspecError):
             return None
         meant_for_us = claims.aud == self._audience and (self._issuer is None or claims.iss == self._issuer)
         return claims if meant_for_us else None
+
+    def _sign(self, text: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(text)
+        outer.update(inner.digest())
+        return outer.digest()

@@ -22,7 +22,8 @@ from seckill.payments import Payments
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.auth import LEEWAY_S, mint_buyer_token
-from seckill.web.server import Server, bind, serve_until
+from seckill.web.listening import bind
+from seckill.web.server import Server, serve_until
 from seckill.wiring import Engine, open_engine
 
 ADMIN_KEY = "an-admin-key-for-tests-only"
@@ -93,11 +94,10 @@ def ledger_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture
-def settings(redis_url: str, sqlite_database: str) -> Settings:
+def settings_of_a_node(redis_url: str, database_url: str) -> Settings:
     return Settings(
         redis_url=redis_url,
-        database_url=sqlite_database,
+        database_url=database_url,
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
@@ -105,6 +105,11 @@ def settings(redis_url: str, sqlite_database: str) -> Settings:
         backlog_max=1000,
         lanes=4,
     )
+
+
+@pytest.fixture
+def settings(redis_url: str, sqlite_database: str) -> Settings:
+    return settings_of_a_node(redis_url, sqlite_database)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from seckill.gates import keys
 from seckill.gates.redis import connect
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.web.server import Server, bind, serve_until
+from seckill.web.listening import bind
+from seckill.web.server import Server, serve_until
 from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, token
 

@@ -72,7 +72,7 @@ async def test_what_travels_is_small_and_told_apart_from_what_is_not(node: Node)
 async def test_a_mistyped_address_is_answered_for_people_to_people(node: Node) -> None:
     page = await node.http.get("/sale", headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert '<a href="/">All sales</a>' in page.text
+    assert 'href="/">All sales' in page.text
     assert page.headers["x-content-type-options"] == "nosniff"
     for path, accept in (("/sale", "*/*"), ("/v1/sale", "text/html")):
         problem = await node.http.get(path, headers={"Accept": accept})

@@ -2,11 +2,14 @@
 
 import asyncio
 import base64
+import contextlib
 import os
 import random
 import shutil
+import sqlite3
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,8 @@ ROW = """<!doctype html>
 PICTURE = '<img style="border-radius:16px;display:block;flex:none" src="data:image/png;base64,{data}">'
 SIZE = {"width": 360, "height": 740}
 LIGHT, DARK = "#e4e5e9", "#000000"
+REFUSING = """CREATE TRIGGER refusing BEFORE INSERT ON orders WHEN NEW.user_id = 'fay' AND NEW.state = 'unpaid'
+BEGIN SELECT RAISE(ABORT, 'no order of fay is taken'); END"""
 
 
 async def row(browser: Browser, to: Path, pictures: list[bytes], ground: str = LIGHT) -> None:
@@ -55,6 +60,16 @@ async def still(page: Page) -> bytes:
 async def open_sale(stack: Stack, title: str, **facts: Any) -> dict[str, Any]:
     facts = {"units": 100, "price_cents": 4900, "begins_at": in_s(-60), "ends_at": in_s(3600)} | facts
     return await stack.create_sale(title=title, **facts)
+
+
+@contextlib.contextmanager
+def refusing(stack: Stack) -> Iterator[None]:
+    """The ledger takes no order of Fay: it fails, and leaves a dead letter."""
+    (path,) = stack.data.glob("*.db")
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as ledger:
+        ledger.execute(REFUSING)
+        yield
+        ledger.execute("DROP TRIGGER refusing")
 
 
 async def buyers_way(visit: Visit, stack: Stack, locale: str, scheme: Any) -> list[bytes]:
@@ -102,7 +117,7 @@ async def before_the_press(visit: Visit, stack: Stack) -> list[bytes]:
 
 
 async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
-    """Sold out, the limit, too busy, no connection."""
+    """Sold out, the limit, too busy, no connection, and an order that failed."""
     sale = await open_sale(stack, "Kettle", units=1)
     page = await visit.sale_page(sale, "sol", viewport=SIZE)
     await expect(page.locator("[data-action=buy]")).to_be_enabled()
@@ -127,6 +142,11 @@ async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
         await press(page)
         await expect(page.locator("[data-phase=sending]")).to_contain_text(words)
         pictures.append(await still(page))
+    page = await visit.sale_page(sale, "fay", viewport=SIZE)
+    with refusing(stack):
+        await press(page)
+        await order_is(page, "failed")
+    pictures.append(await still(page))
     return pictures
 
 
@@ -148,6 +168,7 @@ async def endings(visit: Visit, stack: Stack) -> list[bytes]:
     (order,) = (await ask(stack, "GET", "/v1/orders", buyer(stack, "mia")))["orders"]
     await notify(stack, order, "pay_7fQ2")
     await order_is(page, "refunded")
+    await expect(page.locator(".action")).to_contain_text("My orders")  # nothing to try again: the sale is closed
     pictures.append(await still(page))
     sale = await open_sale(stack, "Clock", limit_per_buyer=2)
     order_id = await buy(stack, sale, "mia")
@@ -194,7 +215,7 @@ async def console(visit: Visit, stack: Stack, folder: Path) -> None:
 async def console_form(visit: Visit, stack: Stack, folder: Path) -> None:
     """What is wrong at its field, and what a repetition means."""
     page = await visit.console()
-    await page.set_viewport_size({"width": 1200, "height": 1000})
+    await page.set_viewport_size({"width": 1200, "height": 1100})
     await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Breakfast voucher")
@@ -218,6 +239,29 @@ async def console_order(visit: Visit, stack: Stack, folder: Path) -> None:
     await page.close()
 
 
+async def console_phone(visit: Visit, stack: Stack) -> list[bytes]:
+    """Signing in, an order that failed, what becomes of its letter, money that went back."""
+    page = await visit.page(SIZE)
+    await page.goto(f"{stack.url}/console")
+    await page.fill("[name=key]", "not the key")
+    await page.click("button[type=submit]")
+    await expect(page.get_by_role("alert")).to_contain_text("not the admin key")
+    pictures = [await still(page)]
+    await page.close()
+    page = await visit.console()
+    await page.set_viewport_size({"width": SIZE["width"], "height": SIZE["height"]})
+    for address, place in (("orders/fay", ".found"), ("dead", ".found"), ("refunds", "tbody tr")):
+        await page.goto(f"{stack.url}/console#/{address}")
+        await expect(page.locator(place).first).to_be_visible()
+        await page.locator(".view").evaluate("view => view.scrollIntoView()")
+        if address == "dead":
+            await page.get_by_role("button", name="Discard").click()
+        pictures.append(await still(page))
+        await page.keyboard.press("Escape")
+    await page.close()
+    return pictures
+
+
 async def console_audit(visit: Visit, stack: Stack, folder: Path) -> None:
     """Something broken, in the dark and in Chinese, and what would mend it."""
     page = await visit.console(locale="zh-CN", color_scheme="dark")
@@ -238,7 +282,7 @@ async def console_audit(visit: Visit, stack: Stack, folder: Path) -> None:
 async def main(folder: Path) -> None:
     path = next(found for found in map(shutil.which, NAMES) if found)
     arguments = ARGUMENTS + (["--no-sandbox"] if os.getuid() == 0 else [])
-    settings = {"SECKILL_SHOP_NAME": "Shop", "SECKILL_DEMO_SIGN_IN": "on"}
+    settings = {"SECKILL_SHOP_NAME": "Shop", "SECKILL_DEMO_SIGN_IN": "on", "SECKILL_RETRY_DELAYS_S": "0.1,0.1"}
     with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
         stack = Stack(Path(name), settings=settings)
         async with running(stack), async_playwright() as playwright:
@@ -249,6 +293,7 @@ async def main(folder: Path) -> None:
             await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
             await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
             await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
+            await row(browser, folder / "console-phone.png", await console_phone(visit, stack))
             for take in (console, console_form, console_order, console_audit):
                 await take(visit, stack, folder)
             await visit.end()

@@ -1,6 +1,7 @@
 """The way of a buyer, on a phone."""
 
 import asyncio
+import re
 from datetime import datetime
 from typing import Any
 
@@ -244,6 +245,13 @@ async def test_several_at_once_and_another_one(visit: Visit, stack: Stack) -> No
     await press(page)
     await order_is(page, "unpaid")
     await expect(page.locator("[data-order-state]")).to_contain_text("× 2")
+    await page.click("text=Buy another")  # offers it, with what the limit leaves
+    await expect(page.locator("[data-action=buy]")).to_contain_text("10.50")
+    assert await page.locator(".quantity").count() == 0
+    await buy(stack, sale, "many")  # on another phone
+    await press(page)
+    await expect(page.locator("[data-refusal=limit_reached]")).to_contain_text("One person may have 3")
+    assert sorted(order["quantity"] for order in await orders_of(stack, "many")) == [1, 2]
 
 
 async def race(page: Page) -> str:
@@ -266,21 +274,32 @@ async def test_two_browsers_race_for_the_last_unit(visit: Visit, stack: Stack) -
 async def test_unknown_sales_and_orders_say_so(visit: Visit, stack: Stack) -> None:
     page = await visit.page()
     await page.goto(f"{stack.url}/sales/NOTHING")
-    await expect(page.locator(".empty")).to_have_text("There is no such sale.")
+    await expect(page.locator(".empty p")).to_have_text("There is no such sale.")
     await page.goto(f"{stack.url}/orders/0000000000000#token={stack.token('nobody')}")
-    await expect(page.locator(".empty")).to_have_text("You have no such order.")
+    await expect(page.locator(".empty p")).to_have_text("You have no such order.")
 
 
-async def shop_takes_money(page: Page, address: str, pay_url: str) -> None:
-    """Says to the page what the server says with another provider."""
+async def with_settings(page: Page, address: str, **settings: str) -> None:
+    """Says to the page what the server says with other settings."""
 
     async def changed(route: Route) -> None:
         answer = await route.fetch()
-        text = (await answer.text()).replace('seckill-sandbox" content="on"', 'seckill-sandbox" content="off"')
-        text = text.replace('seckill-pay" content=""', f'seckill-pay" content="{pay_url}"')
+        text = await answer.text()
+        for name, value in settings.items():
+            text = re.sub(rf'(seckill-{name}" content=")[^"]*', rf"\g<1>{value}", text)
         await route.fulfill(response=answer, body=text)
 
     await page.route(address, changed)
+
+
+async def test_nobody_is_asked_to_sign_in_where_only_the_shop_can(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.page()
+    for path, place in ((f"/sales/{sale['id']}", ".action"), ("/orders", ".empty")):
+        await with_settings(page, f"{stack.url}{path}", demo="off")
+        await page.goto(f"{stack.url}{path}")
+        await expect(page.locator(place)).to_contain_text("Please come from the shop")
+        assert await page.get_by_role("button", name="Sign in").count() == 0
 
 
 async def test_the_shop_takes_the_money_where_it_says(visit: Visit, stack: Stack) -> None:
@@ -288,7 +307,7 @@ async def test_the_shop_takes_the_money_where_it_says(visit: Visit, stack: Stack
     order_id = await buy(stack, sale, "paula")
     page = await visit.page()
     address = f"{stack.url}/orders/{order_id}"
-    await shop_takes_money(page, address, f"{stack.url}/docs?from=page")
+    await with_settings(page, address, sandbox="off", pay=f"{stack.url}/docs?from=page")
     await page.goto(f"{address}#token={stack.token('paula')}")
     await page.locator("a[data-action=pay]").click()
     await page.wait_for_url(f"{stack.url}/docs?from=page&order_id={order_id}")
@@ -299,7 +318,7 @@ async def test_there_is_no_button_when_the_shop_does_not_say_where(visit: Visit,
     order_id = await buy(stack, sale, "nina")
     page = await visit.page()
     address = f"{stack.url}/orders/{order_id}"
-    await shop_takes_money(page, address, "")
+    await with_settings(page, address, sandbox="off")
     await page.goto(f"{address}#token={stack.token('nina')}")
     await expect(page.locator(".action")).to_contain_text("The shop takes the payment")
     await expect(page.locator("[data-action=cancel]")).to_be_visible()
@@ -318,7 +337,7 @@ async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_p
     await notify(stack, cancelled, "paid-late")  # and the page that is open hears of it
     await expect(page.locator("[data-order-state]")).to_contain_text("has paid for a new one")
     await expect(page.locator("[data-order-state]")).not_to_contain_text("Nothing was charged")
-    await page.click("text=See the order that is paid")
+    await page.click("text=See the paid order")
     await order_is(page, "paid")
 
 

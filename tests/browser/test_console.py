@@ -116,6 +116,29 @@ async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: St
     await expect(form).to_contain_text("for this round only")
 
 
+async def test_a_sale_over_several_lanes_and_the_servers_word_in_chinese(visit: Visit, stack: Stack) -> None:
+    page = await visit.console(locale="zh-CN")
+    await page.locator("aside").get_by_role("button", name="新建秒杀").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("手机")
+    await form.locator("[name=repetition]").select_option("cron")
+    await form.locator("[name=repeat]").fill("0 25 * * *")
+    await expect(form.locator("[data-field=repeat] .problem")).to_have_text("小时不能是“25”，范围是 0 到 23。")
+    await form.locator("[name=repetition]").select_option("once")
+    lanes = form.locator("[data-field=lanes]")
+    await expect(lanes).not_to_be_visible()
+    await form.locator("summary").click()
+    for value, message in (("0", "请填写 1 到 256 的整数。"), ("17", "最多 16 条通道（由 SECKILL_LANES 设定）。")):
+        await lanes.locator("input").fill(value)
+        await form.locator("button[type=submit]").click()
+        await expect(lanes.locator(".problem")).to_have_text(message)
+        await expect(lanes.locator("input")).to_be_focused()
+    await lanes.locator("input").fill("2")
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view-head")).to_contain_text("2 条通道")
+    await units(page, available=100)
+
+
 async def test_many_sales_leave_what_stands_below_them_in_sight(visit: Visit, stack: Stack) -> None:
     for number in range(10):
         await stack.create_sale(title=f"Spoon {number}", units=1)

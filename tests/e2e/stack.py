@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 
 from seckill.embedded.data_folder import read_secrets
+from seckill.embedded.tether import tethered
 from seckill.embedded.valkey import EmbeddedValkey
 from seckill.settings import Secret, Settings
 from seckill.web.auth import mint_buyer_token
@@ -50,10 +51,9 @@ class Stack:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
         environ |= {"SECKILL_DATABASE_URL": self._database_url, **self._settings, **settings}
         command = [sys.executable, "-m", "seckill", "up", "--port", str(self.port), "--api", str(self._api)]
+        command = tethered([*command, "--data", str(self.data)])  # a test run that is killed leaves nothing behind
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "--data", str(self.data)], env=environ, stdout=log, stderr=log, start_new_session=True
-            )
+            self._process = subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
         await self.until_ready()
 
     async def until_ready(self, within_s: float = READY_WITHIN_S) -> None:

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,30 +19,29 @@ UNITS = 1_000_000
 BUYERS_AT_ONCE = 24
 # The windows in which a worker's death hurts most, and the API's around the admission.
 WINDOWS = {
-    "worker.transport.read.after": 0.05,
-    "ledger.record.inside": 0.05,
-    "worker.ledger.record.after": 0.05,
-    "api.gate.admit.before": 0.001,
-    "api.gate.admit.after": 0.001,
+    "worker.transport.read.after": 0.02,
+    "ledger.record.inside": 0.02,
+    "worker.ledger.record.after": 0.02,
+    "api.gate.admit.before": 0.005,
+    "api.gate.admit.after": 0.005,
 }
 HITS_MIN = 1  # of each window
+KILLS = int(os.environ.get("KILLS", "1"))  # of each role, besides
 SECONDS_MAX = 270.0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # one of the two, to keep the run short
 @pytest.mark.timeout(400)
 async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, database_url: str) -> None:
     chance = random.Random(20261115)
-    failpoints = ",".join(f"{name}=kill:{p}" for name, p in WINDOWS.items())
     stack = Stack(folder, database_url=database_url, settings={"SECKILL_CLAIM_IDLE_S": "1"})
     killed: Counter[str] = Counter()
-    async with running(stack, SECKILL_FAILPOINTS=failpoints):
+    async with running(stack, SECKILL_FAILPOINTS=_failpoints(WINDOWS)):
         sale = await stack.create_sale(units=UNITS)
         crowd = Crowd(stack, sale)
         enough = asyncio.Event()
         buying = asyncio.create_task(crowd.keep_buying(enough, BUYERS_AT_ONCE))
-        await _kill_until_every_window_was_hit(stack, killed, chance, failpoints, buying)
+        await _kill_until_every_window_was_hit(stack, killed, chance, buying)
         enough.set()
         await buying
         stack.kill_everything()  # once more, with the last answers just given
@@ -53,7 +53,7 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
         for user in chance.sample(sorted(crowd.orders), 100):
             await crowd.buy(user)  # with the key of the first time
         assert crowd.changed == [], "a repeat with the same key gave another order"
-        assert len(crowd.orders) > 500, "there was load all along"
+        assert len(crowd.orders) > 200, "there was load all along"
         # What the kills left behind was found and mended by those who came after.
         assert stack.logged('"event": "taken over"') > 0
         print(f"killed {dict(killed)}, windows {_hits(stack)}, accepted {len(crowd.orders)}, retries {crowd.retries}")  # noqa: T201
@@ -61,18 +61,19 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
 
 
 async def _kill_until_every_window_was_hit(
-    stack: Stack, killed: Counter[str], chance: random.Random, failpoints: str, buying: asyncio.Task[None]
+    stack: Stack, killed: Counter[str], chance: random.Random, buying: asyncio.Task[None]
 ) -> None:
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + SECONDS_MAX
-    wanted = {"api": 3, "worker": 3, "valkey": 3, "everything": 1}
+    wanted = {"api": KILLS, "worker": KILLS, "valkey": KILLS, "everything": 1}
     while loop.time() < deadline_s:
         await asyncio.sleep(chance.uniform(0.2, 1.5))
         assert not buying.done(), "the buyers gave up"
         target = chance.choice([role for role in wanted if killed[role] < wanted[role]] or ["nobody"])
         if target == "everything":
             stack.kill_everything()
-            await stack.start(SECKILL_FAILPOINTS=failpoints)
+            # Only what was not hit yet: whoever dies often is started again later and later.
+            await stack.start(SECKILL_FAILPOINTS=_failpoints([name for name, hits in _hits(stack).items() if not hits]))
             killed[target] += 1
         elif stack.kill(target):
             killed[target] += 1
@@ -81,13 +82,17 @@ async def _kill_until_every_window_was_hit(
     pytest.fail(f"not every window was hit: killed {dict(killed)}, windows {_hits(stack)}")
 
 
+def _failpoints(windows: Iterable[str]) -> str:
+    return ",".join(f"{name}=kill:{WINDOWS[name]}" for name in windows)
+
+
 def _hits(stack: Stack) -> dict[str, int]:
     return {name: stack.logged(f"failpoint {name}: kill") for name in WINDOWS}
 
 
 async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
     """F39, in an idle system: no new order has to come for the old ones to be found."""
-    stack = Stack(folder, settings={"SECKILL_CLAIM_IDLE_S": "1"})
+    stack = Stack(folder, api=1, settings={"SECKILL_CLAIM_IDLE_S": "1"})
     async with running(stack, SECKILL_FAILPOINTS="worker.transport.read.after=kill:1"):
         sale = await stack.create_sale()
         crowd = Crowd(stack, sale)
@@ -107,7 +112,7 @@ async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
 async def test_with_the_worker_stopped_claims_go_on_to_the_cap(folder: Path) -> None:
     """F12, F18: SIGSTOP the worker, fill the backlog, let it go on."""
 
-    stack = Stack(folder, settings={"SECKILL_BACKLOG_MAX": "50"})
+    stack = Stack(folder, api=1, settings={"SECKILL_BACKLOG_MAX": "50"})
     async with running(stack):
         sale = await stack.create_sale(units=200)
         (worker,) = stack.pids("worker")

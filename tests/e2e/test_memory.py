@@ -12,6 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from seckill.embedded.tether import tethered
+from tests.e2e.conftest import Command
 from tests.e2e.stack import Stack, free_port, running
 from tests.e2e.test_up import SECRET, seckill, until
 
@@ -32,7 +34,7 @@ async def until_state(http: httpx2.AsyncClient, stack: Stack, user: str, order_i
         assert time.monotonic() < deadline_s, order
 
 
-async def test_a_first_look_without_any_server(folder: Path) -> None:
+async def test_a_first_look_without_any_server(folder: Path, command: Command) -> None:
     """The printed lines buy, and the order is written and paid for; run again, nothing of it is left."""
     stack = Stack(folder)
     arguments = ["seckill", "up", "--demo", "--port", str(stack.port), "--data", str(stack.data)]
@@ -48,7 +50,7 @@ async def test_a_first_look_without_any_server(folder: Path) -> None:
         printed = folder / "printed"
         with printed.open("wb") as out, stack.log.open("ab") as log:
             stack._process = subprocess.Popen(
-                [sys.executable, "-c", code], env={"PATH": "/nowhere", **MEMORY}, stdout=out, stderr=log
+                tethered([sys.executable, "-c", code]), env={"PATH": "/nowhere", **MEMORY}, stdout=out, stderr=log
             )
         try:
             await until(lambda: "Ctrl-C stops" in (folder / "printed").read_text(), 60, "no greeting")
@@ -68,7 +70,7 @@ async def test_a_first_look_without_any_server(folder: Path) -> None:
                 sales.append((await http.get(f"{stack.url}/v1/sales")).json()["sales"])
                 signed_in = await http.post(f"{stack.url}/v1/demo/sign-in", json={"name": "ann"})
                 assert signed_in.status_code == 200, "the page lets anybody in"
-            listed = seckill("sale", "list", "--json", cwd=folder, SECKILL_DATA_DIR=str(stack.data))
+            listed = command("sale", "list", "--json", SECKILL_DATA_DIR=str(stack.data))
             assert len(json.loads(listed.stdout)["sales"]) == 2, "the commands find it"
             children = Path(f"/proc/{stack.process.pid}/task/{stack.process.pid}/children").read_text()
             assert children == "", "all of it is one process"
@@ -110,8 +112,8 @@ async def test_it_sells_exactly_its_units_and_sells_again_what_comes_back(folder
 
 
 @pytest.mark.parametrize("role", ["api", "worker", "keeper"])
-def test_a_role_on_its_own_refuses_memory(folder: Path, role: str) -> None:
-    done = seckill(role, cwd=folder, **MEMORY)
+def test_a_role_on_its_own_refuses_memory(command: Command, role: str) -> None:
+    done = command(role, **MEMORY)
     assert done.returncode == 2
     assert done.stderr == (
         "seckill: memory:// is the memory of one process, for `seckill up` only: point SECKILL_REDIS_URL at a Valkey "
@@ -132,9 +134,9 @@ def test_a_role_on_its_own_refuses_memory(folder: Path, role: str) -> None:
     ids=["api", "database"],
 )
 def test_what_memory_cannot_do_is_one_sentence_and_nothing_is_started(
-    folder: Path, arguments: list[str], environ: dict[str, str], sentence: str
+    folder: Path, command: Command, arguments: list[str], environ: dict[str, str], sentence: str
 ) -> None:
-    done = seckill("up", "--port", str(free_port()), *arguments, cwd=folder, **MEMORY, **environ)
+    done = command("up", "--port", str(free_port()), *arguments, **MEMORY, **environ)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"seckill: {sentence}\n")
     assert list(folder.iterdir()) == []
 

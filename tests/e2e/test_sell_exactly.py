@@ -12,14 +12,14 @@ from tests.e2e.stack import Stack, running
 
 
 @pytest.mark.parametrize(
-    ("database_url", "limit", "quantity"),
-    [("sqlite", 1, 1), ("postgres", 3, 2), ("mariadb", 1, 1)],
+    ("database_url", "buyers", "limit", "quantity"),
+    [("sqlite", 2000, 1, 1), ("postgres", 1000, 3, 2), ("mariadb", 1000, 1, 1)],
     indirect=["database_url"],
 )
 async def test_a_hundred_units_become_a_hundred_orders(
-    folder: Path, database_url: str, limit: int, quantity: int
+    folder: Path, database_url: str, buyers: int, limit: int, quantity: int
 ) -> None:
-    """2,000 distinct buyers, and 20 more who press fifty times each at the same moment."""
+    """Distinct buyers, and 20 more who press fifty times each at the same moment."""
     async with running(Stack(folder, database_url=database_url)) as stack:
         assert len(stack.pids("api")) == 2
         sale = await stack.create_sale(units=100, limit_per_buyer=limit)
@@ -30,7 +30,7 @@ async def test_a_hundred_units_become_a_hundred_orders(
             repeated[user].append(await crowd.press(user, quantity=quantity))
 
         presses = [press(user) for user in repeated for _ in range(50)]
-        buys = [crowd.buy(f"buyer-{i}", quantity) for i in range(2000)]
+        buys = [crowd.buy(f"buyer-{i}", quantity) for i in range(buyers)]
         mixed = [work for pair in zip(presses, buys[:1000], strict=True) for work in pair] + buys[1000:]
         await asyncio.gather(*mixed)
 

@@ -18,10 +18,12 @@ import pytest
 import redis
 
 from seckill.domain import SaleDraft
+from seckill.embedded.tether import tethered
 from seckill.operator_desk import OperatorDesk
 from seckill.settings import Settings
 from seckill.wiring import open_engine
 from tests.e2e.checks import rows
+from tests.e2e.conftest import Command
 from tests.e2e.stack import Stack, free_port, running
 
 SECRET = "g8Jq2Lw0Zr5Tn7Vx3Bc9Ym1Kp6Hd4Fs8Qa2"
@@ -54,14 +56,14 @@ async def until(condition: Any, within_s: float, what: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_the_printed_lines_buy_and_show_an_order(folder: Path) -> None:
+async def test_the_printed_lines_buy_and_show_an_order(folder: Path, command: Command) -> None:
     """What `make run` prints can be copied as it stands; run again, the data is still there."""
     stack = Stack(folder)
-    command = [sys.executable, "-m", "seckill", "up", "--demo", "--port", str(stack.port), "--data", str(stack.data)]
+    up = [sys.executable, "-m", "seckill", "up", "--demo", "--port", str(stack.port), "--data", str(stack.data)]
     for _ in range(2):
         printed = folder / "printed"
         with printed.open("wb") as out, stack.log.open("ab") as log:
-            stack._process = subprocess.Popen(command, stdout=out, stderr=log)
+            stack._process = subprocess.Popen(tethered(up), stdout=out, stderr=log)
         await until(lambda: "Ctrl-C stops" in (folder / "printed").read_text(), 60, "no greeting")
         greeting = printed.read_text()
         lines = "\n".join(re.findall(r"^  ((?:TOKEN=|curl ).*)$", greeting, re.MULTILINE))
@@ -70,7 +72,7 @@ async def test_the_printed_lines_buy_and_show_an_order(folder: Path) -> None:
         (order_id,) = re.findall(r'"order_id":"(\w+)","state":"queued"', done.stdout)[:1]
         orders = json.loads(done.stdout[done.stdout.index('{"orders"') :])["orders"]
         assert [order["order_id"] for order in orders] in ([], [order_id]), "perhaps not written yet"
-        listed = seckill("sale", "list", "--json", cwd=folder, SECKILL_DATA_DIR=str(stack.data))
+        listed = command("sale", "list", "--json", SECKILL_DATA_DIR=str(stack.data))
         assert len(json.loads(listed.stdout)["sales"]) == 2, "the demo's sales are made once"
         for page in ("", "console"):
             assert f"{stack.url}/{page}\n" in greeting
@@ -122,14 +124,14 @@ async def test_killed_with_9_it_leaves_nothing_and_the_port_is_free(folder: Path
         socket.create_server(("127.0.0.1", stack.port)).close()
 
 
-@pytest.mark.parametrize("role", ["api", "worker", "keeper", "valkey"])
-async def test_what_dies_is_started_again(folder: Path, role: str) -> None:
+async def test_what_dies_is_started_again(folder: Path) -> None:
     stack = Stack(folder, api=1)
     async with running(stack):
-        (pid,) = stack.pids(role)
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: stack.pids(role) not in ([], [pid]), 20, f"{role} did not come back")
-        await stack.until_ready()
+        for role in ("api", "worker", "keeper", "valkey"):
+            (pid,) = stack.pids(role)
+            os.kill(pid, signal.SIGKILL)
+            await until(lambda role=role, pid=pid: stack.pids(role) not in ([], [pid]), 20, f"{role} did not come back")
+            await stack.until_ready()
 
 
 async def test_a_second_owner_of_the_folder_is_refused(folder: Path) -> None:
@@ -201,25 +203,25 @@ def test_without_a_server_to_embed_it_says_what_to_do(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["api", "worker", "keeper"])
-def test_roles_refuse_to_start_without_what_they_need(folder: Path, role: str) -> None:
-    done = seckill(role, cwd=folder)
+def test_roles_refuse_to_start_without_what_they_need(command: Command, role: str) -> None:
+    done = command(role)
     assert done.returncode == 2
     missing = {line.split()[2].rstrip(":") for line in done.stderr.splitlines()}
     wanted = {"SECKILL_REDIS_URL", "SECKILL_DATABASE_URL"}
     assert missing == wanted | ({"SECKILL_ADMIN_KEY", "SECKILL_JWT_SECRET"} if role == "api" else set())
 
 
-def test_all_settings_that_are_wrong_are_reported_at_once(folder: Path) -> None:
-    done = seckill("doctor", cwd=folder, SECKILL_PORT="99999", SECKILL_LANES="0", SECKILL_PROT="1")
+def test_all_settings_that_are_wrong_are_reported_at_once(command: Command) -> None:
+    done = command("doctor", SECKILL_PORT="99999", SECKILL_LANES="0", SECKILL_PROT="1")
     assert done.returncode == 2
     assert [line.split()[1] for line in done.stderr.splitlines()] == ["SECKILL_PORT", "SECKILL_LANES", "SECKILL_PROT"]
     assert "Traceback" not in done.stderr
 
 
-def production(redis_url: str, folder: Path) -> dict[str, str]:
+def production(redis_url: str, database_url: str) -> dict[str, str]:
     return {
         "SECKILL_REDIS_URL": redis_url,
-        "SECKILL_DATABASE_URL": f"sqlite:///{folder / 'ledger.db'}",
+        "SECKILL_DATABASE_URL": database_url,
         "SECKILL_ADMIN_KEY": "kR7tq2Zx9vLm4Wp8",
         "SECKILL_JWT_SECRET": SECRET,
         "SECKILL_DURABILITY": "fast",
@@ -229,7 +231,7 @@ def production(redis_url: str, folder: Path) -> dict[str, str]:
 def test_a_redis_that_evicts_is_refused(folder: Path, redis_url: str) -> None:
     """F71."""
 
-    environ = production(redis_url, folder)
+    environ = production(redis_url, f"sqlite:///{folder / 'ledger.db'}")
     assert seckill("migrate", cwd=folder, **environ).returncode == 0
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
@@ -241,69 +243,64 @@ def test_a_redis_that_evicts_is_refused(folder: Path, redis_url: str) -> None:
     assert "set maxmemory-policy to noeviction" in done.stderr
 
 
-def test_a_redis_that_is_not_strict_is_refused(folder: Path, redis_url: str) -> None:
-    environ = production(redis_url, folder) | {"SECKILL_DURABILITY": "strict"}
-    seckill("migrate", cwd=folder, **environ)
+def test_a_redis_that_is_not_strict_is_refused(folder: Path, redis_url: str, sqlite_database: str) -> None:
+    environ = production(redis_url, sqlite_database) | {"SECKILL_DURABILITY": "strict"}
     done = seckill("worker", cwd=folder, **environ)
     assert done.returncode == 1
     assert "set appendfsync always" in done.stderr
 
 
 def test_a_schema_that_is_behind_is_refused(folder: Path, redis_url: str) -> None:
-    done = seckill("keeper", cwd=folder, **production(redis_url, folder))
+    done = seckill("keeper", cwd=folder, **production(redis_url, f"sqlite:///{folder / 'ledger.db'}"))
     assert done.returncode == 1
     assert "run `seckill migrate` first" in done.stderr
 
 
-def test_a_redis_that_is_not_there(folder: Path) -> None:
-    environ = production("redis://127.0.0.1:1/0", folder)
-    seckill("migrate", cwd=folder, **environ)
-    done = seckill("worker", cwd=folder, **environ)
+def test_a_redis_that_is_not_there(folder: Path, sqlite_database: str) -> None:
+    done = seckill("worker", cwd=folder, **production("redis://127.0.0.1:1/0", sqlite_database))
     assert done.returncode == 1
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-async def test_the_operators_commands(folder: Path) -> None:
+async def test_the_operators_commands(folder: Path, command: Command) -> None:
     stack = Stack(folder, api=1)
     async with running(stack):
         here = {"SECKILL_DATA_DIR": str(stack.data)}
-        made = seckill("sale", "create", "[red]Phone[/]", "--units", "5", "--json", cwd=folder, **here)
+        made = command("sale", "create", "[red]Phone[/]", "--units", "5", "--json", **here)
         sale = json.loads(made.stdout)
         assert (sale["units"], sale["state"], sale["price_cents"]) == (5, "open", 0)
-        shown = seckill("sale", "show", sale["id"], cwd=folder, **here)
+        shown = command("sale", "show", sale["id"], **here)
         assert sale["id"] in shown.stdout
         assert "[red]Phone[/]" in shown.stdout
         assert "available 5" in shown.stdout
         for verb, state in (("pause", "paused"), ("resume", "open"), ("close", "ended")):
-            done = seckill("sale", verb, sale["id"], "--json", cwd=folder, **here)
+            done = command("sale", verb, sale["id"], "--json", **here)
             assert json.loads(done.stdout)["state"] == state
-        refused = seckill("sale", "add-stock", sale["id"], "5", cwd=folder, **here)
+        refused = command("sale", "add-stock", sale["id"], "5", **here)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert len(refused.stderr.strip().splitlines()) == 1
-        bad = seckill("sale", "create", "Phone", "--units", "0", cwd=folder, **here)
+        bad = command("sale", "create", "Phone", "--units", "0", **here)
         assert bad.returncode == 1
         assert bad.stderr.startswith("seckill: units:")
-        unknown = seckill("sale", "show", "nothing", cwd=folder, **here)
+        unknown = command("sale", "show", "nothing", **here)
         assert unknown.stderr == "seckill: There is no such sale.\n"
-        token = seckill("token", "buyer", "alice", cwd=folder, **here).stdout.strip()
+        token = command("token", "buyer", "alice", **here).stdout.strip()
         async with httpx2.AsyncClient() as http:
             mine = await http.get(f"{stack.url}/v1/orders", headers={"Authorization": f"Bearer {token}"})
             nobody = await http.post(f"{stack.url}/v1/demo/sign-in", json={"name": "ann"})
         assert mine.status_code == 200
         assert nobody.status_code == 404, "without --demo there is no such thing"
-        assert seckill("token", "admin", cwd=folder, **here).stdout.strip() == stack.settings.admin_key.reveal()  # type: ignore[union-attr]
+        assert command("token", "admin", **here).stdout.strip() == stack.settings.admin_key.reveal()  # type: ignore[union-attr]
         healthy = seckill("doctor", cwd=folder, **here)
         assert healthy.returncode == 0
         assert "rounds: the gate has all that are on" in healthy.stdout
         assert stack.settings.admin_key.reveal() not in healthy.stdout  # type: ignore[union-attr]
 
 
-async def test_doctor_tells_of_rounds_that_the_gate_has_lost(folder: Path, redis_url: str) -> None:
-    environ = production(redis_url, folder)
-    assert seckill("migrate", cwd=folder, **environ).returncode == 0
-    settings = Settings(
-        redis_url=redis_url, database_url=environ["SECKILL_DATABASE_URL"], durability="fast", gate_timeout_s=10
-    )
+async def test_doctor_tells_of_rounds_that_the_gate_has_lost(
+    folder: Path, redis_url: str, sqlite_database: str
+) -> None:
+    settings = Settings(redis_url=redis_url, database_url=sqlite_database, durability="fast", gate_timeout_s=10)
     async with open_engine(settings) as engine:
         now_ms = int(time.time() * 1000)
         draft = SaleDraft(
@@ -319,16 +316,14 @@ async def test_doctor_tells_of_rounds_that_the_gate_has_lost(folder: Path, redis
         await OperatorDesk(engine.ledger, engine.gate).announce(draft, 0)
     with redis.Redis.from_url(redis_url) as client:
         client.flushdb()
-    done = seckill("doctor", cwd=folder, **environ)
+    done = seckill("doctor", cwd=folder, **production(redis_url, sqlite_database))
     assert done.returncode == 1
     assert "mend  rounds: the gate has lost 1: `seckill keeper` (or `seckill up`) rebuilds them." in done.stdout
 
 
-def test_commands_without_a_running_api(folder: Path) -> None:
-    done = seckill("sale", "list", cwd=folder, SECKILL_ADMIN_KEY="kR7tq2Zx9vLm4Wp8", SECKILL_PORT="1")
+def test_commands_without_a_running_api(command: Command) -> None:
+    done = command("sale", "list", SECKILL_ADMIN_KEY="kR7tq2Zx9vLm4Wp8", SECKILL_PORT="1")
     assert done.returncode == 1
     assert "does not answer" in done.stderr
-    assert seckill("token", "buyer", "al ice", cwd=folder, SECKILL_JWT_SECRET=SECRET).stderr.startswith(
-        "seckill: A user id has"
-    )
-    assert "seckill up" in seckill("token", "admin", cwd=folder).stderr
+    assert command("token", "buyer", "al ice", SECKILL_JWT_SECRET=SECRET).stderr.startswith("seckill: A user id has")
+    assert "seckill up" in command("token", "admin").stderr

@@ -5,24 +5,20 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from msgspec import structs
 
 from seckill import sharing
 from seckill.chaos.proxy import Trouble
-from seckill.domain import Answer, Claim, Holding, Round, RoundRef, RoundState, RoundStatus, admit
+from seckill.domain import Claim, Round, RoundRef
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateView, Opening, Release, Released, Update
 from seckill.share_ports import ShareGate
 from seckill.shares import deal
 from seckill.sharing import SharedGate
-from tests.fixtures.backends import Backend, new_backend
+from tests.fixtures.backends import Backend
 from tests.gates.conftest import open_round, outcomes, rebuild
-from tests.gates.test_same_rule import Batch, Change, Over, _change, _state, steps
 from tests.making import make_round
 
 LANES = 4
@@ -339,72 +335,3 @@ async def test_a_rebuilt_round_covers_what_every_lane_has_sold(shares: ShareGate
     assert [user async for portion in gate.buyers(round_.ref) for user in portion]
     await gate.forget(round_.ref)
     assert await gate.inspect(round_.ref) is None
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(total=st.integers(1, 12), limit=st.integers(1, 4), history=st.lists(steps, min_size=1, max_size=10))
-def test_a_round_of_several_lanes_decides_as_one_of_one_lane(
-    backend_url: str | None, total: int, limit: int, history: list[Batch | Change | Over]
-) -> None:
-    """One claim after the other: the same outcome, units and slot as by the pure rule for the whole round."""
-
-    async def replay() -> None:
-        backend = new_backend(backend_url)
-        try:
-            await backend.lose_everything()
-            await _replay(backend.gate(), total, limit, history)
-        finally:
-            await backend.close()
-
-    asyncio.run(replay())
-
-
-async def _replay(shares: ShareGate, total: int, limit: int, history: list[Batch | Change | Over]) -> None:
-    gate = SharedGate(shares)
-    round_ = await open_round(gate, make_round(total=total, limit_per_buyer=limit, lanes=3))
-    state = _state(round_)
-    for step in history:
-        if isinstance(step, Batch):
-            for claim in step.claims:
-                state = await _claim(gate, round_, claim, state)
-        elif isinstance(step, Change):
-            round_, state = await _change(gate, round_, state, step)
-        else:
-            state = await _end_an_order(gate, round_, state, step.pick)
-        await check_units(shares, round_)
-    view = await gate.inspect(round_.ref)
-    assert view is not None
-    assert (view.total, view.available, view.admitted) == (state.total, state.available, state.admitted)
-    assert (view.released, view.buyers, view.backlog) == (state.released, len(state.buyers), state.backlog)
-    assert RoundStatus(view.status) is state.status
-
-
-async def _claim(gate: SharedGate, round_: Round, claim: Claim, state: RoundState) -> RoundState:
-    reply = await gate.admit(round_.ref, [claim])
-    after, expected = admit(state, claim, reply.now_ms, 1_000_000)
-    assert after is not None
-    assert _told(reply.answers[0]) == _told(expected)
-    return after
-
-
-def _told(answer: Answer) -> Any:
-    """Without the numbers: every lane counts its own."""
-    return answer.outcome, [(held.quantity, held.slot, held.request_id, held.live) for held in answer.holdings]
-
-
-async def _end_an_order(gate: SharedGate, round_: Round, state: RoundState, pick: int) -> RoundState:
-    live = [(user, place) for user, held in sorted(state.buyers.items()) for place, h in enumerate(held) if h.live]
-    if not live:
-        return state
-    user, place = live[pick % len(live)]
-    (real,) = await gate.holdings([round_.ref], user)
-    reply = await gate.release(round_.ref, [Release(real[place].number, user, round_.epoch)])
-    assert list(reply.results) == [Released.RELEASED]
-    ended: Holding = state.buyers[user][place]
-    held = tuple(structs.replace(h, live=False) if h is ended else h for h in state.buyers[user])
-    return replace(
-        state,
-        available=state.available + ended.quantity,
-        released=state.released + ended.quantity,
-        buyers={**state.buyers, user: held},
-    )

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, text
 
 from seckill.errors import LedgerUnavailable, StartError
 from seckill.ledgers.database import Database
-from seckill.ledgers.migrating import migrate, pending
+from seckill.ledgers.migrating import migrate, migrations
 from seckill.ledgers.opening import open_database
+from seckill.ledgers.schema import REVISIONS, Schema, schema_of
 from seckill.ledgers.tables import CATALOGUE, OF_ALL, metadata
 from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
@@ -103,16 +105,31 @@ def shape(connection: Connection) -> dict[str, str]:
     return {name: " ".join(definition.split()) for name, definition in found if "alembic_version" not in name}
 
 
-async def test_a_fresh_database_is_pending_until_it_is_migrated(empty_url: str) -> None:
-    assert await pending(empty_url)
+async def test_a_fresh_database_is_behind_until_it_is_migrated(empty_url: str) -> None:
+    assert await schema_of(empty_url) is Schema.BEHIND
     await migrate(empty_url)
-    assert not await pending(empty_url)
+    assert await schema_of(empty_url) is Schema.CURRENT
     await migrate(empty_url)
-    assert not await pending(empty_url)
+    assert await schema_of(empty_url) is Schema.CURRENT
+
+
+def test_the_newest_migration_is_known_without_alembic() -> None:
+    known = [each.revision for each in ScriptDirectory.from_config(migrations()).walk_revisions()]
+    assert known == REVISIONS[::-1]
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+async def test_every_earlier_version_is_behind(empty_url: str, database: Database) -> None:
+    await migrate(empty_url)
+    for earlier in REVISIONS[:-1]:
+        told = text(f"UPDATE alembic_version SET version_num = '{earlier}'")
+        async with database.writers.begin() as connection:
+            await connection.execute(told)
+        assert await schema_of(empty_url) is Schema.BEHIND
 
 
 async def test_asking_does_not_create_the_database(tmp_path: Path) -> None:
-    assert await pending(f"sqlite:///{tmp_path}/not-there.db")
+    assert await schema_of(f"sqlite:///{tmp_path}/not-there.db") is Schema.BEHIND
     assert names(tmp_path) == set()
 
 
@@ -156,7 +173,7 @@ async def test_a_migration_that_fails_leaves_nothing(empty_url: str, database: D
     with pytest.raises(Exception, match="payments"):
         await migrate(empty_url)
     assert {name for name in await sync(database, shape) if "sales" in name} == set()
-    assert await pending(empty_url)
+    assert await schema_of(empty_url) is Schema.BEHIND
 
 
 @pytest.mark.parametrize("empty_url", ["mariadb"], indirect=True)
@@ -164,7 +181,7 @@ async def test_a_migration_that_was_broken_off_is_taken_up_again(empty_url: str,
     """MySQL cannot take back a CREATE TABLE, so the next attempt goes on, wherever the last one ended."""
 
     broken_off = 0
-    while await pending(empty_url):
+    while await schema_of(empty_url) is Schema.BEHIND:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("seckill.ledgers.migrating.open_database", partial(breaking, after=3 * (broken_off + 1)))
             try:
@@ -197,7 +214,7 @@ async def test_a_database_of_a_newer_version(empty_url: str, database: Database)
     await migrate(empty_url)
     newer = text("UPDATE alembic_version SET version_num = '9999'")
     await sync(database, lambda connection: connection.execute(newer))
-    assert not await pending(empty_url)
+    assert await schema_of(empty_url) is Schema.AHEAD
     with pytest.raises(StartError, match="newer version"):
         await migrate(empty_url)
 
@@ -205,13 +222,13 @@ async def test_a_database_of_a_newer_version(empty_url: str, database: Database)
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "poem.db"
     path.write_text("Shall I compare thee to a summer's day?\n" * 100)
-    for attempt in (migrate, pending):
+    for attempt in (migrate, schema_of):
         with pytest.raises(StartError, match="not a database"):
             await attempt(f"sqlite:///{path}")
 
 
 async def test_a_server_that_is_not_there() -> None:
-    for attempt in (migrate, pending):
+    for attempt in (migrate, schema_of):
         with pytest.raises(LedgerUnavailable):
             await attempt("postgresql://nobody:secret@127.0.0.1:1/nothing")
 
@@ -220,7 +237,7 @@ async def test_logins_and_names_that_are_wrong(postgres_server: PostgresServer) 
     right = postgres_server.url("postgres")
     for wrong in (right.replace("seckill:", "seckill:x"), right.replace("seckill:", "mallory:"), f"{right}x"):
         with pytest.raises(StartError, match="check its address and rights") as refused:
-            await pending(wrong)
+            await schema_of(wrong)
         assert wrong not in str(refused.value)
 
 

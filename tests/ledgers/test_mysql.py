@@ -153,40 +153,6 @@ async def test_the_loser_of_a_deadlock_comes_again(ledger: SqlLedger) -> None:
     assert [row.lane for row in lanes] == [3, 3]
 
 
-async def test_a_lock_that_somebody_holds(
-    mariadb_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
-) -> None:
-    monkeypatch.setitem(mysql._SESSION, "innodb_lock_wait_timeout", "1")
-    sale = await ledger.create_sale(draft(), lane=0)
-    hasty = open_ledger(mariadb_database)
-    async with ledger.database.writers.begin() as connection:
-        await connection.execute(text("SELECT 1 FROM rounds FOR UPDATE"))
-        with pytest.raises(LedgerUnavailable, match="Lock wait timeout"):
-            await hasty.record([admission(sale.round, 1)])
-    assert (await hasty.record([admission(sale.round, 1)])).new == 1
-    await hasty.close()
-
-
-async def test_f30_a_worker_that_was_stopped_in_a_transaction_loses_it(
-    mariadb_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
-) -> None:
-    """The others wait no longer than the server lets it idle, and its own commit comes to nothing."""
-    monkeypatch.setitem(mysql._SESSION_OF["mariadb"], "idle_transaction_timeout", "1")
-    sale = await ledger.create_sale(draft(), lane=0)
-    stopped = open_ledger(mariadb_database)
-
-    async def record_with_a_stop() -> None:
-        async with edge(stopped.database, 10), stopped.database.writers.begin() as connection:
-            await stopped._recording.run(connection, [admission(sale.round, 1)])
-            assert (await ledger.record([admission(sale.round, 2)])).new == 1
-
-    with pytest.raises(LedgerUnavailable):
-        await record_with_a_stop()
-    assert await counts(ledger, sale.round.id) == (1, 1, 1)
-    assert (await stopped.record([admission(sale.round, 1)])).new == 1
-    await stopped.close()
-
-
 async def test_a_frozen_server_is_given_up_in_time_and_works_afterwards(
     own_ledger: SqlLedger, own_server: EmbeddedMariaDB, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,13 +231,6 @@ async def test_too_many_connections(own_server: EmbeddedMariaDB, own_ledger: Sql
 def test_what_numbers_mean(mariadb_database: str, number: int, meaning: Verdict | None) -> None:
     error = OperationalError("", {}, pymysql.err.OperationalError(number, "because"))
     assert open_ledger(mariadb_database).database.verdict(error) is meaning
-
-
-@pytest.mark.parametrize("bad", [{"user": "x" * 129}, {"user": "\ud800"}, {"quantity": 2**40}])
-async def test_values_that_do_not_fit(ledger: SqlLedger, bad: dict[str, Any]) -> None:
-    sale = await ledger.create_sale(draft(), lane=0)
-    with pytest.raises(LedgerRefused):
-        await ledger.record([admission(sale.round, 1, **bad)])
 
 
 async def test_a_letter_longer_than_the_usual_text(ledger: SqlLedger) -> None:

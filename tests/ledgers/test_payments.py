@@ -3,79 +3,18 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 from sqlalchemy import func, select, table
 
-from seckill.domain import Admission, OrderState, Round
+from seckill.domain import OrderState
 from seckill.ledgers import SqlLedger, open_ledger
 from seckill.ledgers import payments as payments_module
-from seckill.ledgers.tables import order_events, orders, outbox, payments, refunds
-from seckill.letters import LetterState
-from seckill.numbers import OrderNumber
-from seckill.payment_ports import Capture, Fate, LatePayment, Settlement
-from seckill.ports import Delivery
+from seckill.ledgers.tables import orders, payments
+from seckill.payment_ports import Capture, Fate, Settlement
 from tests.ledgers.looking import rows, write
-from tests.ledgers.making import admission, draft
-
-PRICE = 500
-
-
-def capture(ref: str = "r1", *, cents: int = PRICE, currency: str = "CNY", provider: str = "p") -> Capture:
-    return Capture(provider=provider, ref=ref, amount_cents=cents, currency=currency)
-
-
-async def make_round(ledger: SqlLedger, **facts: Any) -> Round:
-    return (await ledger.create_sale(draft(limit_per_buyer=9, price_cents=PRICE, **facts), lane=2)).round
-
-
-async def make_order(
-    ledger: SqlLedger, round_: Round, counter: int = 1, *, user: str = "ann", slot: int | None = None
-) -> Admission:
-    made = admission(round_, counter, user=user, slot=counter if slot is None else slot)
-    await ledger.record([made])
-    return made
-
-
-async def make_late(ledger: SqlLedger, made: Admission, ref: str = "late") -> LatePayment:
-    await ledger.cancel(made.number, made.user)
-    captured = await ledger.payments.capture(made.number, capture(ref), 0)
-    assert captured.fate is Fate.LATE
-    late = await ledger.payments.late(captured.payment_id)
-    assert late is not None
-    return late
-
-
-async def everything(ledger: SqlLedger) -> list[list[tuple[Any, ...]]]:
-    tables = (orders, order_events, payments, refunds, outbox)
-    return [[tuple(row) for row in await rows(ledger, select(each).order_by(each.c.id))] for each in tables]
-
-
-async def state_of(ledger: SqlLedger, number: OrderNumber) -> OrderState:
-    order = await ledger.order(number)
-    assert order is not None
-    return order.state
-
-
-async def check_money(ledger: SqlLedger) -> None:
-    """I14: what was taken = the price of paid orders + refunds + what is late and undecided. One capture per order."""
-
-    async def total(statement: Any) -> int:
-        return int((await rows(ledger, statement))[0][0] or 0)
-
-    taken = await total(select(func.sum(payments.c.amount_cents)))
-    paid = await total(select(func.sum(orders.c.price_cents)).where(orders.c.state == OrderState.PAID))
-    back = await total(select(func.sum(refunds.c.amount_cents)))
-    late = await total(select(func.sum(payments.c.amount_cents)).where(payments.c.next_ms.is_not(None)))
-    assert taken == paid + back + late
-    settled = select(func.sum(payments.c.amount_cents)).join(orders, orders.c.id == payments.c.settles)
-    assert await total(settled.where(orders.c.state == OrderState.PAID)) == paid
-    both = select(func.count()).select_from(payments).join(refunds, refunds.c.payment_id == payments.c.id)
-    assert await total(both.where(payments.c.settles.is_not(None))) == 0
-    for row in await rows(ledger, select(orders).where(orders.c.replaced_by.is_not(None))):
-        assert await state_of(ledger, OrderNumber.from_int(row.replaced_by)) is OrderState.PAID
-        assert row.state in {"cancelled", "expired", "failed"}
+from tests.ledgers.making import admission
+from tests.ledgers.paying import PRICE, capture, check_money, everything, make_late, make_order, make_round, state_of
 
 
 async def test_an_unpaid_order_is_paid_and_a_repeat_changes_nothing(ledger: SqlLedger) -> None:
@@ -168,132 +107,6 @@ async def test_parallel_notices_over_two_nodes_have_one_outcome(ledger: SqlLedge
     assert sorted(map(len, by_payment.values())) == [1] * 12, "everybody gets the same answer"
     assert sorted(fate for fates in by_payment.values() for fate in fates) == [Fate.SETTLED] * 6 + [Fate.SURPLUS] * 6
     await check_money(ledger)
-
-
-async def test_a_late_payment_pays_the_order_in_its_place(ledger: SqlLedger) -> None:
-    round_ = await make_round(ledger)
-    old = await make_order(ledger, round_, 1)
-    late = await make_late(ledger, old)
-    assert (late.ref, late.release_epoch, late.round_over) == (round_.ref, 1, False)
-    new = admission(round_, 2, user="ann")
-    assert await ledger.payments.settle(late, new.number) is Settlement.NOT_WRITTEN
-    await ledger.record([new])
-    assert await ledger.payments.settle(late, new.number) is Settlement.DONE
-    assert await ledger.payments.settle(late, new.number) is Settlement.DECIDED
-    assert await ledger.payments.give_back(late, "x") is False
-    again = await ledger.payments.capture(old.number, capture("late"), 5)
-    assert again.fate is Fate.REPLACED
-    assert again.order is not None
-    assert (again.order.state, again.order.replaced_by) == (OrderState.CANCELLED, new.number)
-    assert await state_of(ledger, new.number) is OrderState.PAID
-    assert await ledger.payments.take_late(10, 5) == []
-    await check_money(ledger)
-
-
-@pytest.mark.parametrize("end", ["cancelled", "expired", "failed"])
-async def test_a_late_payment_that_cannot_be_used_goes_back(ledger: SqlLedger, end: str) -> None:
-    round_ = await make_round(ledger)
-    old = admission(round_, 1, user="ann")
-    if end == "failed":
-        await ledger.set_aside(Delivery(2, "1-1", "{}", old), "bad", 0)
-        [letter] = await ledger.letters(LetterState.RETRYING, 1)
-        await ledger.bury(letter, old, "bad")
-    else:
-        await ledger.record([old])
-    if end == "expired":
-        await write(ledger, "UPDATE orders SET expires_ms = 1")
-        await ledger.expire_due(10)
-    elif end == "cancelled":
-        await ledger.cancel(old.number, "ann")
-    assert await state_of(ledger, old.number) == end
-    captured = await ledger.payments.capture(old.number, capture(), 0)
-    late = await ledger.payments.late(captured.payment_id)
-    assert late is not None
-    assert await ledger.payments.give_back(late, "sold_out") is True
-    assert await ledger.payments.give_back(late, "sold_out") is False
-    assert await state_of(ledger, old.number) is OrderState.REFUNDED
-    again = await ledger.payments.capture(old.number, capture(), 5)
-    assert again.fate is Fate.REFUNDED
-    [refund] = await ledger.payments.refunds(10)
-    assert (refund.reason, refund.capture.amount_cents, refund.done_ms) == ("sold_out", PRICE, None)
-    last = (await rows(ledger, select(order_events).order_by(order_events.c.id.desc())))[0]
-    assert (last.from_state, last.to_state) == (end, "refunded")
-    told = [item for item in await ledger.outbox(10) if item.state is OrderState.REFUNDED]
-    assert [(item.number, item.release) for item in told] == [(old.number, None)]
-    await check_money(ledger)
-
-
-async def test_two_late_payments_for_one_order_use_one_place(ledger: SqlLedger) -> None:
-    round_ = await make_round(ledger)
-    old = await make_order(ledger, round_, 1)
-    lates = [await make_late(ledger, old, ref) for ref in ("a", "b")]
-    new = await make_order(ledger, round_, 2)
-    results = await asyncio.gather(*(ledger.payments.settle(late, new.number) for late in lates))
-    assert sorted(results) == [Settlement.DONE, Settlement.OVER]
-    loser = lates[results.index(Settlement.OVER)]
-    assert await ledger.payments.give_back(loser, "replacement_over") is True
-    [refund] = await ledger.payments.refunds(10)
-    assert refund.reason == "already_paid"
-    order = await ledger.order(old.number)
-    assert order is not None
-    assert (order.state, order.replaced_by) == (OrderState.CANCELLED, new.number), "not refunded: it was replaced"
-    third = await ledger.payments.capture(old.number, capture("c"), 5)
-    assert third.fate is Fate.SURPLUS
-    await check_money(ledger)
-
-
-async def test_late_money_for_one_order_pays_no_second_one(ledger: SqlLedger) -> None:
-    """Also when somebody comes with another new order, and when the first money has gone back."""
-    round_ = await make_round(ledger)
-    replaced, refunded = [await make_order(ledger, round_, counter) for counter in (1, 2)]
-    first, second = [await make_late(ledger, replaced, ref) for ref in ("a", "b")]
-    third, fourth = [await make_late(ledger, refunded, ref) for ref in ("c", "d")]
-    new = await make_order(ledger, round_, 3)
-    other = admission(round_, 4, user="ann", slot=2)
-    await ledger.record([other])
-    assert await ledger.payments.settle(first, new.number) is Settlement.DONE
-    assert await ledger.payments.give_back(third, "sold_out") is True
-    for late in (second, fourth):
-        assert await ledger.payments.settle(late, other.number) is Settlement.OVER
-    assert await state_of(ledger, other.number) is OrderState.UNPAID
-    await check_money(ledger)
-
-
-@pytest.mark.parametrize("end", ["pay", "cancel"])
-async def test_a_new_order_that_ended_meanwhile_is_left_alone(ledger: SqlLedger, end: str) -> None:
-    round_ = await make_round(ledger)
-    late = await make_late(ledger, await make_order(ledger, round_, 1))
-    new = await make_order(ledger, round_, 2)
-    if end == "pay":
-        await ledger.pay(new.number, "ann", capture("own"))
-    else:
-        await ledger.cancel(new.number, "ann")
-    before = await everything(ledger)
-    assert await ledger.payments.settle(late, new.number) is Settlement.OVER
-    assert await everything(ledger) == before
-    assert await ledger.payments.give_back(late, "replacement_over") is True
-    assert await state_of(ledger, late.order.number) is OrderState.REFUNDED
-    another = await ledger.payments.capture(late.order.number, capture("again"), 5)
-    assert another.fate is Fate.REFUNDED
-    await check_money(ledger)
-
-
-async def test_settling_and_giving_back_at_the_same_instant_have_one_winner(ledger: SqlLedger, ledger_url: str) -> None:
-    other = open_ledger(ledger_url)
-    round_ = await make_round(ledger)
-    for counter in range(1, 21, 2):
-        late = await make_late(ledger, await make_order(ledger, round_, counter), f"r{counter}")
-        new = await make_order(ledger, round_, counter + 1)
-        await asyncio.gather(
-            ledger.payments.settle(late, new.number),
-            other.payments.give_back(late, "sold_out"),
-            other.payments.settle(late, new.number),
-            ledger.payments.give_back(late, "sold_out"),
-        )
-        await ledger.cancel(new.number, "ann")
-        await check_money(ledger)
-    await other.close()
-    assert await ledger.payments.take_late(10, 5) == []
 
 
 @pytest.mark.parametrize("window", ["ledger.capture.inside", "ledger.settle.inside", "ledger.give_back.inside"])

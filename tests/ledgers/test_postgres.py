@@ -2,7 +2,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import asyncpg
 import pytest
@@ -119,40 +118,6 @@ async def test_frozen_in_the_middle_of_a_transaction(
     assert impatient.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
-async def test_a_lock_that_somebody_holds(
-    postgres_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
-) -> None:
-    monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "200ms")
-    sale = await ledger.create_sale(draft(), lane=0)
-    hasty = open_ledger(postgres_database)
-    async with ledger.database.writers.begin() as connection:
-        await connection.execute(text("SELECT 1 FROM rounds FOR UPDATE"))
-        with pytest.raises(LedgerUnavailable, match="lock timeout"):
-            await hasty.record([admission(sale.round, 1)])
-    assert (await hasty.record([admission(sale.round, 1)])).new == 1
-    await hasty.close()
-
-
-async def test_f30_a_worker_that_was_stopped_in_a_transaction_loses_it(
-    postgres_database: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
-) -> None:
-    """The others wait no longer than the server lets it idle, and its own commit comes to nothing."""
-    monkeypatch.setitem(postgres._SERVER_SETTINGS, "idle_in_transaction_session_timeout", "300ms")
-    sale = await ledger.create_sale(draft(), lane=0)
-    stopped = open_ledger(postgres_database)
-
-    async def record_with_a_stop() -> None:
-        async with edge(stopped.database, 10), stopped.database.writers.begin() as connection:
-            await stopped._recording.run(connection, [admission(sale.round, 1)])
-            assert (await ledger.record([admission(sale.round, 2)])).new == 1
-
-    with pytest.raises(LedgerUnavailable):
-        await record_with_a_stop()
-    assert await counts(ledger, sale.round.id) == (1, 1, 1)
-    assert (await stopped.record([admission(sale.round, 1)])).new == 1
-    await stopped.close()
-
-
 async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger, postgres_database: str) -> None:
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
     other = await asyncpg.connect(postgres_database)
@@ -209,10 +174,3 @@ async def test_what_nobody_expects_is_not_explained_away(ledger: SqlLedger) -> N
         async with edge(ledger.database, 10):
             await write(ledger, "SELECT * FROM no_such_table")
     assert not isinstance(raised.value, LedgerUnavailable | LedgerRefused)
-
-
-@pytest.mark.parametrize("bad", [{"user": "x" * 129}, {"user": "\ud800"}, {"quantity": 2**40}])
-async def test_values_that_do_not_fit(ledger: SqlLedger, bad: dict[str, Any]) -> None:
-    sale = await ledger.create_sale(draft(), lane=0)
-    with pytest.raises(LedgerRefused):
-        await ledger.record([admission(sale.round, 1, **bad)])

@@ -11,9 +11,18 @@ MUTANTS = (
         path=DESK,
         edits={
             "pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user",
-            "            if pulse is None or pulse.version != flag.version:\n": "            if pulse is None:\n",
+            "            if pulse is None or pulse.version != flag.version or pulse.available > 0:\n": (
+                "            if pulse is None:\n"
+            ),
         },
         caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
+    ),
+    Mutant(
+        name="A flag outlives a gate that went back to an earlier time",
+        trap="ours",
+        path=DESK,
+        edits={" or pulse.available > 0:\n": ":\n"},
+        caught_by="tests/api/test_flags.py::test_a_gate_that_went_back_to_the_same_version_is_not_sold_out",
     ),
     Mutant(
         name="A flag is raised although its version is over",

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from seckill.broker_wiring import open_broker
 from seckill.cli.doctor import _broker
 from seckill.errors import SeckillError, StartError
 from seckill.ledgers import open_ledger
 from seckill.settings import Settings
 from seckill.transports.amqp import Link, _suitable, check_broker, with_heartbeat
 from seckill.transports.topology import QUORUM, Topology
-from seckill.wiring import fingerprint, open_broker
+from seckill.wiring import fingerprint
 from tests.fixtures.rabbitmq import RabbitServer
 
 # In one call of the broker's own tool, which takes a second. `ours` has the rights that the documentation names.

@@ -4,7 +4,6 @@ import http.server
 import json
 import re
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,9 +14,9 @@ import pytest
 
 from seckill.audit.report import Units
 from seckill.cli import app, main
+from seckill.cli.announcing import _token_command, greet
 from seckill.cli.audit import _sold
 from seckill.cli.printing import instant
-from seckill.cli.up import _token_command, greet
 from seckill.settings import Secret, Settings
 
 KEY = "kR7tq2Zx9vLm4Wp8"
@@ -350,17 +349,6 @@ def test_the_line_of_the_audit_tells_of_rounds_that_are_on_first() -> None:
     assert [each.split(":")[0] for each in told] == [*(f"round {n}" for n in (3, 2, 8, 7, 6)), "… and 3 more rounds"]
     assert _sold(rounds[:1]) == "round 1: 0 of 9 sold"
     assert _sold(rounds[:6]).endswith(" · … and 1 more round")
-
-
-def test_a_token_is_made_without_web_server_and_database() -> None:
-    """So it is quick."""
-    code = (
-        "import sys; from seckill.cli import main; sys.argv = ['seckill', 'token', 'admin']\n"
-        "try: main()\n"
-        "except SystemExit: print([m for m in ('uvicorn', 'sqlalchemy', 'redis', 'alembic') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_times_are_short() -> None:

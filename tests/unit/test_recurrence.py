@@ -8,7 +8,7 @@ from itertools import islice, pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seckill.recurrence import DAILY, REPEAT_LENGTH_MAX, BadRecurrence, Recurrence
@@ -96,7 +96,6 @@ def calendar_days(zone: ZoneInfo, begins_ms: int, ends_ms: int) -> set[date]:
     }
 
 
-@settings(deadline=None)
 @given(
     zone=st.sampled_from(ZONES),
     begins=st.datetimes(datetime(1993, 1, 1), datetime(2040, 1, 1)),  # noqa: DTZ001 (drawn without a zone)
@@ -126,7 +125,6 @@ def _passed_over_into_the_next(zone: ZoneInfo, begins_ms: int, day: date) -> boo
     return wanted.astimezone(UTC).astimezone(zone).date() != day
 
 
-@settings(deadline=None)
 @given(
     zone=st.sampled_from(ZONES),
     repeat=st.sampled_from(["30 2 * * *", "0 0 * * *", "*/20 * * * *", "15 0-3 * * *", "0 12 L * *", "0 0 29 2 *"]),
@@ -143,7 +141,6 @@ def test_it_does_not_matter_from_when_one_asks(zone: str, repeat: str, begins_ms
     assert list(islice(cron.after(after_ms), len(expected))) == expected
 
 
-@settings(deadline=None)
 @given(repeat=st.text("0123456789*/,-#LWMONSUN ", max_size=20) | st.text(max_size=20), zone=st.text(max_size=20))
 def test_whatever_is_written_is_understood_or_refused(repeat: str, zone: str) -> None:
     for recurrence in (

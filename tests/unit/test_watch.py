@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seckill.buyer_orders import BuyerOrders, OrderView, Watch
@@ -52,7 +52,6 @@ def test_what_an_order_may_still_become() -> None:
     assert states_after(OrderState.PAID) == set()
 
 
-@settings(deadline=None)
 @given(
     early=st.lists(st.sampled_from(OrderState)),
     first=st.sampled_from(OrderState),

@@ -5,23 +5,18 @@ import time
 from contextlib import AsyncExitStack
 from typing import ClassVar
 
-from seckill.afterlife import Afterlife
-from seckill.alarms import Alarm
 from seckill.boundaries import NAMES
-from seckill.catalogue import Catalogue
 from seckill.compare.database import Database
 from seckill.compare.moments import Moments
 from seckill.compare.strategy import Group, Role, Servers, Strategy
 from seckill.domain import Claim, SaleDraft
 from seckill.failpoints import arm
-from seckill.failures import Failures
-from seckill.fulfilment import Worker, run_worker
-from seckill.keeper import Keeper, run_keeper
 from seckill.loops import Stop
 from seckill.numbers import OrderNumber
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
-from seckill.payments import Payments
+from seckill.roles.keeper import keep
+from seckill.roles.worker import work
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.wiring import open_engine
@@ -105,27 +100,10 @@ class Engine(Strategy):
         raise TimeoutError("the engine gave no clear answer")
 
     async def consume(self) -> None:
-        stop, settings, engine = Stop(), self._settings, self._engine
-        worker = Worker(
-            engine.transport,
-            engine.ledger,
-            stop,
-            lanes=[LANE],
-            claim_idle_s=settings.claim_idle_s,
-            retry_delay_s=settings.retry_delays_s[0],
-        )
-        await run_worker(worker, stop)
+        await work(self._engine, self._settings, Stop())
 
     async def keep(self) -> None:
-        settings, engine = self._settings, self._engine
-        catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-        await run_keeper(
-            Keeper(engine.gate, engine.transport, engine.ledger, catalogue, settings.lanes),
-            Afterlife(engine.gate, engine.transport, engine.ledger),
-            Failures(engine.ledger, Alarm(settings.alarm_url), settings.retry_delays_s),
-            Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids),
-            Stop(),
-        )
+        await keep(self._engine, self._settings, Stop())
 
     async def fall_through(self, order: int, buyer: int) -> None:
         changed = await self._engine.ledger.cancel(OrderNumber.from_int(order), f"{buyer}")

@@ -29,6 +29,7 @@ local status = round[1]
 
 -- Digits only: tonumber alone would also take '1e3', '0x10' and ' 1 '.
 local function quantity_of(text)
+  if text == '1' then return 1 end
   if #text > 4 or not string.find(text, '^%d+$') then return nil end
   local quantity = tonumber(text)
   if quantity < 1 or quantity > QUANTITY_MAX then return nil end
@@ -96,51 +97,56 @@ local function refusal(units, quantity)
   return nil
 end
 
-local answers = {}
-local function answer(outcome, holdings)
-  answers[#answers + 1] = outcome
-  answers[#answers + 1] = holdings
+local reply = {now_ms, tonumber(round[7]), available}
+local function answer(i, outcome, holdings)
+  reply[2 * i + 2] = outcome
+  reply[2 * i + 3] = holdings
 end
 
--- Decide, on copies of the numbers.
+-- Decide, on copies of the numbers. Most buyers are new and most claims plain, so nothing is made for these that they
+-- do not need; the strings are put together by `..`, which is one step for a whole chain of them.
 local seconds = string.format('%d', now_s - ORIGIN_S)
-local winners = {}
+local head = '{"v":1,"round":' .. round[9] .. ',"epoch":' .. round[8] .. ',"lane":' .. round[10] .. ',"seconds":' ..
+             seconds .. ',"at_ms":' .. string.format('%.0f', now_ms) .. ',"counter":'
+local entries, buyers = {}, {}
 for i = 1, claims do
   local user, quantity, request_id = users[i], quantity_of(ARGV[3 * i]), ARGV[3 * i + 1]
   if not quantity then
-    answer('invalid', '')
+    answer(i, 'invalid', '')
   else
-    local units, taken, live, known = look_up(record_of[user], request_id)
+    local record, units, slot, live, known = record_of[user], 0, 1, nil, nil
+    if record ~= '' then
+      local taken
+      units, taken, live, known = look_up(record, request_id)
+      while taken[slot] do slot = slot + 1 end
+    end
     local refused = not known and refusal(units, quantity)
     if known then
-      answer(known[2] == quantity and 'repeated' or 'key_reused', known[1])
+      answer(i, known[2] == quantity and 'repeated' or 'key_reused', known[1])
     elseif refused then
-      answer(refused, refused == 'limit_reached' and table.concat(live, ' ') or '')
+      answer(i, refused, live and refused == 'limit_reached' and table.concat(live, ' ') or '')
     else
-      local slot = 1
-      while taken[slot] do slot = slot + 1 end
       counter, backlog = counter + 1, backlog + 1
       available, admitted = available - quantity, admitted + quantity
-      local order = table.concat({seconds, counter, quantity, slot, request_id, 1}, ':')
-      record_of[user] = record_of[user] == '' and order or record_of[user] .. ' ' .. order
-      winners[#winners + 1] = {user = user, quantity = quantity, slot = slot, request_id = request_id, counter = counter}
-      answer('admitted', order)
+      local order = seconds .. ':' .. counter .. ':' .. quantity .. ':' .. slot .. ':' .. request_id .. ':1'
+      record_of[user] = record == '' and order or record .. ' ' .. order
+      buyers[#buyers + 1] = user
+      entries[#entries + 1] = head .. counter .. ',"quantity":' .. quantity .. ',"slot":' .. slot .. ',"user":' ..
+                              cjson.encode(user) .. ',"request":' .. cjson.encode(request_id) .. '}'
+      answer(i, 'admitted', order)
     end
   end
 end
 
 -- Write.
-if #winners > 0 then
-  local head = string.format('{"v":1,"round":%s,"epoch":%s,"lane":%s,"seconds":%s,"at_ms":%.0f,',
-                             round[9], round[8], round[10], seconds, now_ms)
-  local buyers = {}
-  for _, w in ipairs(winners) do
-    redis.call('XADD', KEYS[3], '*', 'order', head .. string.format('"counter":%d,"quantity":%d,"slot":%d,"user":%s,"request":%s}',
-               w.counter, w.quantity, w.slot, cjson.encode(w.user), cjson.encode(w.request_id)))
-    buyers[#buyers + 1] = w.user
-    buyers[#buyers + 1] = record_of[w.user]
+if #entries > 0 then
+  local records = {}
+  for i, entry in ipairs(entries) do
+    redis.call('XADD', KEYS[3], '*', 'order', entry)
+    records[2 * i - 1] = buyers[i]
+    records[2 * i] = record_of[buyers[i]]
   end
-  redis.call('HSET', KEYS[2], unpack(buyers))
+  redis.call('HSET', KEYS[2], unpack(records))
   redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted)
   redis.call('HSET', KEYS[4], today, counter)
   if first_of_the_day then
@@ -151,6 +157,5 @@ if #winners > 0 then
   end
 end
 
-local reply = {now_ms, tonumber(round[7]), available}
-for i = 1, #answers do reply[i + 3] = answers[i] end
+reply[3] = available
 return reply

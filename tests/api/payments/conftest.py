@@ -17,7 +17,7 @@ from seckill.signing import HEADER, signature
 from seckill.wiring import Engine
 from tests.api.conftest import Node, buyer, make_node
 from tests.ledgers.looking import write
-from tests.ledgers.test_payments import check_money, everything
+from tests.ledgers.paying import check_money, everything
 
 PAYMENT_SECRET = Secret("the-payment-key-of-the-tests-0123456789")
 PRICE = 9900

@@ -2,7 +2,7 @@
 
 import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
-import { call, meta, signIn, signOut, takeTokenFromAddress, whoami } from "./api.js";
+import { call, canSignIn, meta, signIn, signOut, takeTokenFromAddress, whoami } from "./api.js";
 import { keepClock } from "./clock.js";
 import { chooseLanguage, currentLanguage, t } from "./i18n.js";
 import { OrdersPage, SalesPage } from "./lists.js";
@@ -41,7 +41,7 @@ function App() {
         <${LanguageSwitch} />
         ${me
           ? html`<button type="button" class="link" onClick=${leave} title=${t("sign_out")}>${t("sign_out_name", { name: me.name })}</button>`
-          : html`<button type="button" class="link" onClick=${askToSignIn}>${t("sign_in")}</button>`}
+          : canSignIn() && html`<button type="button" class="link" onClick=${askToSignIn}>${t("sign_in")}</button>`}
       </nav>
     </header>
     <main><${Route} ...${page} /></main>
@@ -60,9 +60,7 @@ function Route(page) {
 
 /** The shop signs people in and sends them back with #token=…. */
 function goToShop() {
-  const url = meta("sign-in");
-  if (url === "") return;
-  const target = new URL(url);
+  const target = new URL(meta("sign-in"));
   target.searchParams.set("return", location.origin + location.pathname);
   location.assign(target);
 }
@@ -78,7 +76,7 @@ function DemoSignIn({ onDone }) {
       signIn(token, name.trim());
       onDone();
     } catch (error) {
-      setProblem(error.problem ? error.message : t("offline"));
+      setProblem(t(error.status === 422 ? "wrong_name" : "offline"));
     }
   };
   return html`<form onSubmit=${submit}>

@@ -73,6 +73,9 @@ export function time(ms, nowMs, hands = CLOCK) {
   return new Intl.DateTimeFormat(locale(), today ? hands : { ...year, ...DATE, ...hands }).format(at);
 }
 
+/** With seconds only where there are any. */
+export const roundTime = (ms, nowMs) => time(ms, nowMs, ms % MINUTE_MS === 0 ? HANDS : CLOCK);
+
 export const shortTime = (ms, nowMs) => time(ms, nowMs, HANDS);
 
 /** The zone in which times are shown, as people call it: GMT+8. */

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call } from "./api.js";
 import { money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
-import { Chip, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
+import { Chip, Cover, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
 const GROUPS = [
@@ -40,7 +40,7 @@ export function SalesPage() {
   return html`<h1>${t("sales")}</h1>
     ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
     ${sales === null && !away && html`<${Skeleton} lines=${4} />`}
-    ${sales?.length === 0 && html`<p class="empty">${t("no_sales")}</p>`}
+    ${sales?.length === 0 && html`<${Empty} text=${t("no_sales")} />`}
     ${GROUPS.map(([group, states]) => {
       const members = (sales ?? []).filter((sale) => states.includes(sale.state));
       if (group === "over") members.sort((one, other) => other.ends_at.localeCompare(one.ends_at));
@@ -135,14 +135,12 @@ export function OrdersPage({ me, onSignIn, onSignedOut }) {
     }
   };
   if (!me) {
-    return html`<h1>${t("my_orders")}</h1>
-      <p class="empty">${t("sign_in_to_see_orders")}</p>
-      <div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button></div>`;
+    return html`<h1>${t("my_orders")}</h1><${SignInFirst} text=${t("sign_in_to_see_orders")} onSignIn=${onSignIn} />`;
   }
   return html`<h1>${t("my_orders")}</h1>
     ${problem && html`<p class="notice" role="status">${problem}</p>`}
     ${orders === null && !problem && html`<${Skeleton} lines=${4} />`}
-    ${orders?.length === 0 && html`<p class="empty">${t("no_orders")}</p>`}
+    ${orders?.length === 0 && html`<${Empty} text=${t("no_orders")}><a class="button quiet" href="/">${t("all_sales")}</a><//>`}
     <ul class="orders">
       ${(orders ?? []).map((order) => html`<li key=${order.order_id}><${OrderRow} order=${order} title=${titles[order.sale_id]} now=${now} /></li>`)}
     </ul>
@@ -163,7 +161,8 @@ function OrderRow({ order, title, now }) {
   return html`<a class="order-row" href=${`/orders/${order.order_id}`}>
     <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
-    <span class="order-number">${readable(order.order_id)} · ${shortTime(Date.parse(order.created_at), now)}</span>
+    <span class="order-number">${readable(order.order_id)}</span>
+    <span class="order-time">${shortTime(Date.parse(order.created_at), now)}</span>
     <span class="order-state">
       <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
       ${left > 0 && html`<span class="left">${shortDuration(left)}</span>`}

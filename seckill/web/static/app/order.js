@@ -9,12 +9,12 @@ import { html } from "./ui.js";
 /** Counts towards the limit. */
 export const isLive = (state) => ["queued", "unpaid", "paid"].includes(state);
 
-export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, children }) {
+export function OrderPanel({ order, now, via, phase, armed, again, onPay, onCancel, children }) {
   const { state } = order;
   const free = order.price_cents === 0;
   const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
   const late = state === "unpaid" && left !== null && left <= 0;
-  return html`<div class="panel" data-order-state=${state} data-via=${via ?? ""}>
+  return html`<div class="panel" tabindex="-1" data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
           ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}
@@ -25,11 +25,10 @@ export function OrderPanel({ order, now, via, phase, armed, onPay, onCancel, chi
       <p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.quantity > 1 ? ` · × ${order.quantity}` : ""}</p>
       ${state === "queued" && html`<${Steps} done=${2} />`}
       ${state === "unpaid" && left !== null && !late && html`<p class="pay-within"><span>${t("pay_within")}</span> <span class="digits" role="timer">${shortDuration(left)}</span></p>`}
-      ${order.replaced_by && html`<p><a href=${`/orders/${order.replaced_by}`}>${t("replaced_by")}</a></p>`}
       ${goesOn(state) && via === null && html`<p class="facts" role="status">${t("reconnecting")}</p>`}
       ${phase.kind === "trouble" && html`<p class="problem" role="alert">${t(phase.code === "not_sandbox" ? "pay_at_shop" : "action_failed")}</p>`}
     </div>
-    <${OrderAction} order=${order} late=${late} phase=${phase} armed=${armed} onPay=${onPay} onCancel=${onCancel} />
+    <${OrderAction} order=${order} late=${late} phase=${phase} armed=${armed} again=${again} onPay=${onPay} onCancel=${onCancel} />
     ${children}`;
 }
 
@@ -39,7 +38,8 @@ function explained({ state, price_cents: price, replaced_by: other }, late) {
   return t(state === "paid" && price === 0 ? "order_free_text" : `order_${state}_text`);
 }
 
-function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
+/** One button, always at the same place: `again` is the one to buy once more, where that is possible. */
+function OrderAction({ order, late, phase, armed, again, onPay, onCancel }) {
   const busy = phase.kind === "pay" || phase.kind === "cancel";
   if (order.state === "queued") {
     return html`<div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
@@ -50,10 +50,10 @@ function OrderAction({ order, late, phase, armed, onPay, onCancel }) {
       <button type="button" class="link" data-action="cancel" disabled=${busy} onClick=${onCancel}>${t("cancel_order")}</button>
     </div>`;
   }
-  if (order.state === "paid") {
-    return html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
+  if (order.replaced_by) {
+    return html`<div class="action"><a class="button primary" href=${`/orders/${order.replaced_by}`}>${t("replaced_by")}</a></div>`;
   }
-  return null;
+  return again ?? html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
 }
 
 /** In the shop if it has told us where, here in the sandbox only. */

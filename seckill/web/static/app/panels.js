@@ -32,7 +32,7 @@ export function Steps({ done }) {
 export function Sending({ phase }) {
   const trouble = phase.tries > 0;
   const text = trouble && (phase.code === "offline" || phase.code === "unknown") ? t("unclear_text") : t("busy_text");
-  return html`<div class="panel" data-phase="sending">
+  return html`<div class="panel" tabindex="-1" data-phase="sending">
       <div role="status" aria-live="polite">
         <p class="headline" data-state="queued">${trouble ? t(phase.code === "offline" ? "offline_title" : "busy_title") : t("sending_title")}</p>
         <p class="result">${trouble ? text : t("sending_text")}</p>
@@ -45,13 +45,14 @@ export function Sending({ phase }) {
 const EXPLAINED = new Set(["sold_out", "limit_reached", "not_started", "ended", "paused", "unknown_sale", "key_reused", "invalid"]);
 
 /** What happened, what it means, what to do next. */
-export function Refusal({ phase, now }) {
+export function Refusal({ phase, limit, now }) {
   const { code, problem } = phase;
-  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${problem.detail ?? t("offline")}</p>`;
-  const values = { time: problem.begins_at ? time(Date.parse(problem.begins_at), now) : "" };
+  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
+  const values = { limit, time: problem.begins_at ? time(Date.parse(problem.begins_at), now) : "" };
+  const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;
   return html`<div data-refusal=${code}>
-    <p class="headline" data-state="refused">${t(`refused_${code}_title`)}</p>
-    <p class="result">${t(`refused_${code}`, values)}</p>
+    <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
+    <p class="result">${t(`refused_${why}`, values)}</p>
     ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><a href=${`/orders/${id}`}>${t("order_number", { number: readable(id) })}</a></p>`)}
   </div>`;
 }

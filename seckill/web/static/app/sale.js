@@ -1,20 +1,21 @@
 // One sale, and what becomes of one's press of its button.
 
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
-import { Refused, backoffMs, call, meta } from "./api.js";
+import { Refused, backoffMs, call, canSignIn } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
-import { money, stock, t, time, zone } from "./i18n.js";
+import { money, roundTime, stock, t, time, zone } from "./i18n.js";
 import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
 import { act, answered, claim, press, pressOf } from "./press.js";
 import { Countdown, Refusal, Sending } from "./panels.js";
-import { Confirm, Cover, Skeleton, html, useNow, useRepeated } from "./ui.js";
+import { Confirm, Cover, Empty, SignInFirst, Skeleton, html, useFocusKept, useNow, useRepeated } from "./ui.js";
 
 // Everybody's button comes to life a little later than the sale, and not everybody's at once.
 const JITTER_MS = 300;
 // A finger that presses twice on "buy" must not have pressed "pay".
 const UNARMED_MS = 700;
 const DAY_MS = 24 * 3_600_000;
+const LONG_TITLE = 60; // characters: set smaller, so that the button stays near
 
 export function SalePage({ saleId, ...page }) {
   const [sale, problem, reload] = useSale(saleId);
@@ -45,10 +46,9 @@ export function OrderPage({ orderId, ...page }) {
     [orderId, me?.token],
   );
   if (!me) {
-    return html`<h1>${t("order")}</h1><p class="empty">${t("sign_in_to_see_orders")}</p>
-      <div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button></div>`;
+    return html`<h1>${t("order")}</h1><${SignInFirst} text=${t("sign_in_to_see_orders")} onSignIn=${onSignIn} />`;
   }
-  if (unknown) return html`<h1>${t("order")}</h1><p class="empty">${t("no_such_order")}</p>`;
+  if (unknown) return html`<h1>${t("order")}</h1><${Empty} text=${t("no_such_order")}><a class="button quiet" href="/orders">${t("my_orders")}</a><//>`;
   if (order === null) return html`<${Skeleton} lines=${5} />`;
   return html`<${OrderOfSale} given=${order} ...${page} />`;
 }
@@ -62,7 +62,7 @@ function OrderOfSale({ given, ...page }) {
 function NoSale({ problem }) {
   if (problem === null) return html`<${Skeleton} lines=${5} />`;
   const text = problem === "unknown" ? t("no_such_sale") : t("offline");
-  return html`<h1>${t("a_sale")}</h1><p class="empty" role="status">${text}</p><p><a href="/">${t("all_sales")}</a></p>`;
+  return html`<h1>${t("a_sale")}</h1><${Empty} text=${text}><a class="button quiet" href="/">${t("all_sales")}</a><//>`;
 }
 
 /** Asked again every few seconds, which a CDN answers, and by nobody who does not look. */
@@ -99,12 +99,12 @@ function Product({ sale, children }) {
     document.title = sale.title;
   });
   const begins = Date.parse(sale.begins_at);
-  const period = t("from_to", { from: time(begins, now), to: time(Date.parse(sale.ends_at), now) });
+  const period = t("from_to", { from: roundTime(begins, now), to: roundTime(Date.parse(sale.ends_at), now) });
   return html`<article class="product">
     <${Cover} seed=${sale.id} />
     <div class="product-text">
       <div class="title-line">
-        <h1>${sale.title}</h1>
+        <h1 class=${[...sale.title].length > LONG_TITLE ? "long" : ""}>${sale.title}</h1>
         <p class="price">${money(sale.price_cents, sale.currency)}</p>
       </div>
       <p class="facts">${stock(sale)}</p>
@@ -116,7 +116,7 @@ function Product({ sale, children }) {
 }
 
 function repetition({ repeat, next_rounds: [next] }, now) {
-  const values = { time: time(Date.parse(next), now) };
+  const values = { time: roundTime(Date.parse(next), now) };
   return t(repeat === "daily" ? "again_daily" : "again", values);
 }
 
@@ -126,10 +126,12 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   const [known, setKnown] = useState(given !== null || !me);
   const [phase, setPhase] = useState({ kind: "idle" });
   const [quantity, setQuantity] = useState(1);
+  const [held, setHeld] = useState({}); // units that count towards the limit, by order
   const [question, setQuestion] = useState(null);
   const [via, setVia] = useState(undefined);
   const [openFrom] = useState(() => JITTER_MS * Math.random());
   const wanted = useRef(true);
+  const sending = useRef(false);
   const over = useRef(new Set()); // orders that were given back, which the gate learns a moment later
   useEffect(() => () => {
     wanted.current = false;
@@ -141,7 +143,10 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       return told && (older.replaced_by ?? null) === (newer.replaced_by ?? null) ? older : { ...older, ...newer };
     });
 
+  useFocusKept(".panel");
   const send = async (pressed) => {
+    if (sending.current) return;
+    sending.current = true;
     setPhase({ kind: "sending", tries: 0 });
     try {
       const accepted = await claim(sale, pressed, me.token, {
@@ -160,6 +165,8 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       setPhase({ kind: "refused", code: error.code, problem: error.problem ?? {} });
       if (error.code === "not_started") syncClock().catch(() => {});
       reload();
+    } finally {
+      sending.current = false;
     }
   };
 
@@ -178,6 +185,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       const here = orders.filter((other) => other.sale_id === sale.id && other.round === sale.round);
       const found = here.find((other) => isLive(other.state)) ?? here[0];
       if (found) setOrder((chosen) => chosen ?? found);
+      setHeld((newer) => ({ ...Object.fromEntries(here.map(units)), ...newer }));
       setKnown(true);
       return Infinity;
     } catch (error) {
@@ -185,6 +193,11 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       return backoffMs(2);
     }
   }, [me?.token]);
+
+  useEffect(() => {
+    if (order !== null) setHeld((older) => ({ ...older, ...Object.fromEntries([units(order)]) }));
+  }, [order?.order_id, order?.state]);
+  const left = sale.limit_per_buyer - Object.values(held).reduce((sum, many) => sum + many, 0);
 
   const watched = order !== null && goesOn(order.state) ? order.order_id : null;
   useEffect(() => {
@@ -226,18 +239,26 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     setOrder(null);
     send(press(me.user, sale, quantity));
   };
-  const offers = { sale, state, now, me, quantity, setQuantity, onBuy: buy, onSignIn, known };
+  const another = () => {
+    setOrder(null);
+    setQuantity(1);
+    setPhase({ kind: "idle" });
+  };
+  const offers = { sale, state, now, me, left, quantity, setQuantity, onBuy: buy, onSignIn, known };
 
   if (phase.kind === "sending") return html`<${Sending} phase=${phase} />`;
   if (order !== null) {
-    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} onPay=${() => change("pay")} onCancel=${askCancel}>
-        ${!isLive(order.state) && given === null && state === "open" && html`<${BuyButton} ...${offers} again=${true} />`}
-        ${["unpaid", "paid"].includes(order.state) && given === null && state === "open" && sale.limit_per_buyer > order.quantity && html`<button type="button" class="link" onClick=${buy}>${t("buy_another")}</button>`}
+    const buys = given === null && state === "open";
+    const again = !isLive(order.state) && buys ? html`<${BuyButton} ...${offers} again=${true} />` : null;
+    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} onPay=${() => change("pay")} onCancel=${askCancel}>
+        ${["unpaid", "paid"].includes(order.state) && buys && left > 0 && html`<button type="button" class="link" onClick=${another}>${t("buy_another")}</button>`}
       <//>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
   }
   return html`<${Offer} ...${offers} phase=${phase} />`;
 }
+
+const units = (order) => [order.order_id, isLive(order.state) ? order.quantity : 0];
 
 function useArmed(state) {
   const [armed, setArmed] = useState(false);
@@ -251,24 +272,24 @@ function useArmed(state) {
 
 /** The list may be seconds old; the clock is not. */
 function stateNow(sale, now, laterMs) {
-  if (now >= Date.parse(sale.ends_at)) return "ended";
+  if (isClockSet() && now >= Date.parse(sale.ends_at)) return "ended";
   if (sale.state !== "scheduled") return sale.state;
   return isClockSet() && now >= Date.parse(sale.begins_at) + laterMs ? "open" : "scheduled";
 }
 
 function Offer({ phase, ...offers }) {
-  const { sale, state, now, me, quantity, setQuantity } = offers;
+  const { sale, state, now, me, left, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
   // Who may have one and has one is led there: to press again would only be refused again.
   const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 ? phase.problem.order_ids[0] : null;
-  return html`<div class="panel">
+  return html`<div class="panel" tabindex="-1">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
       ${state === "open" && phase.kind !== "refused" && html`<${UntilEnd} leftMs=${ends - now} />`}
       <div role="status" aria-live="polite">
-        ${phase.kind === "refused" ? html`<${Refusal} phase=${phase} now=${now} />` : ["paused", "sold_out", "ended"].includes(state) && html`<p class="headline" data-state=${state}>${t(`sale_${state}`)}</p><p class="result">${t(`explain_${state}`)}</p>`}
+        ${phase.kind === "refused" ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} />` : ["paused", "sold_out", "ended"].includes(state) && html`<p class="headline" data-state=${state}>${t(`sale_${state}`)}</p><p class="result">${t(`explain_${state}`)}</p>`}
       </div>
-      ${state === "open" && me && sale.limit_per_buyer > 1 && html`<${Quantity} most=${sale.limit_per_buyer} value=${quantity} onChange=${setQuantity} />`}
+      ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} onChange=${setQuantity} />`}
     </div>
     ${has === null ? html`<${BuyButton} ...${offers} />` : html`<div class="action"><a class="button primary" href=${`/orders/${has}`}>${t("see_order")}</a></div>`}`;
 }
@@ -276,12 +297,12 @@ function Offer({ phase, ...offers }) {
 /** Seconds matter on the last day only. */
 function UntilEnd({ leftMs }) {
   if (leftMs < DAY_MS) return html`<${Countdown} label=${t("ends_in_label")} leftMs=${leftMs} />`;
-  return html`<p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p>`;
+  return html`<div><p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p></div>`;
 }
 
 function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, again = false }) {
   if (state === "open" && !me) {
-    if (meta("demo") !== "on" && meta("sign-in") === "") return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
+    if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
   }
   const price = money(sale.price_cents * quantity, sale.currency);
@@ -294,7 +315,7 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, aga
   }[state];
   return html`<div class="action">
     <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known} onClick=${onBuy}>${label}</button>
-    ${!me && state !== "ended" && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
+    ${!me && state !== "ended" && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
   </div>`;
 }
 

@@ -4,6 +4,7 @@ import htm from "../vendor/htm/htm.mjs";
 import { useEffect, useId, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { h } from "../vendor/preact/preact.mjs";
 import { nowMs } from "./clock.js";
+import { canSignIn } from "./api.js";
 import { chooseLanguage, onLanguage, otherLanguage, t } from "./i18n.js";
 
 export const html = htm.bind(h);
@@ -46,6 +47,20 @@ export function useRepeated(step, inputs) {
       document.removeEventListener("visibilitychange", look);
     };
   }, inputs);
+}
+
+let focused = null;
+document.addEventListener("focusin", ({ target }) => {
+  focused = target;
+});
+
+/** When the button that was pressed goes away, whoever uses the keyboard stays where they are: at what has come of it. */
+export function useFocusKept(selector) {
+  useEffect(() => {
+    if (focused === null || document.activeElement !== document.body || (focused.isConnected && !focused.disabled)) return;
+    focused = null;
+    document.querySelector(selector)?.focus({ preventScroll: true });
+  });
 }
 
 export function LanguageSwitch() {
@@ -94,6 +109,17 @@ export function Confirm({ question, onClose }) {
     </div>
   <//>`;
 }
+
+/** Nothing to show: why, and where to go instead. */
+export const Empty = ({ text, children }) => html`<div class="empty"><p role="status">${text}</p>${children}</div>`;
+
+export const SignInFirst = ({ text, onSignIn }) =>
+  canSignIn()
+    ? html`<${Empty} text=${text}><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button><//>`
+    : html`<${Empty} text=${t("come_from_shop")} />`;
+
+/** `Commands` in a text are set apart. */
+export const coded = (text) => text.split("`").map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 
 export const Chip = ({ state, label }) =>
   html`<span class="chip" data-state=${state}><span class="dot" aria-hidden="true"></span>${label}</span>`;

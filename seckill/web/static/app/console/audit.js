@@ -2,8 +2,9 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, has, readable, t } from "../i18n.js";
-import { Confirm, html } from "../ui.js";
+import { Confirm, Empty, coded, html } from "../ui.js";
 import { usePolled } from "./data.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 const EVERY_MS = 5_000;
@@ -38,17 +39,17 @@ function download(content, name) {
 export function AuditView({ audit: latest, problem, available }) {
   const [own, setOwn] = useState(null); // what this page has asked for, until the next reading is newer
   const [busy, setBusy] = useState("");
-  const [said, setSaid] = useState("");
+  const [trouble, setTrouble] = useState("");
   const [repair, setRepair] = useState(null);
   const [question, setQuestion] = useState(null);
   const audit = own !== null && (latest === null || own.at > latest.at) ? own : latest;
   const run = async (what, action) => {
     setBusy(what);
-    setSaid("");
+    setTrouble("");
     try {
       await action();
     } catch (error) {
-      setSaid(told(error));
+      setTrouble(told(error));
     } finally {
       setBusy("");
     }
@@ -62,7 +63,7 @@ export function AuditView({ audit: latest, problem, available }) {
     });
   const confirm = () =>
     setQuestion({ title: t("mend_title"), effect: t("mend_effect"), yes: t("mend_yes"), act: mend(true) });
-  if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><p class="empty">${t("audit_absent_text")}</p></div>`;
+  if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><${Empty} text=${t("audit_absent_text")} /></div>`;
   if (audit === null) {
     return html`<div class="view"><h1>${t("audit")}</h1><p class="facts" role="status">${problem ? told(problem) : t("loading")}</p></div>`;
   }
@@ -83,7 +84,7 @@ export function AuditView({ audit: latest, problem, available }) {
     <section aria-labelledby="repair-title">
       <h2 id="repair-title">${t("repair")}</h2>
       <p class="facts">${t("repair_why")}</p>
-      <p class="problem" role="alert">${said}</p>
+      <p class="problem" role="alert">${trouble}</p>
       ${repair !== null && html`<${Plan} repair=${repair} />`}
       <div class="actions">
         <button type="button" class="button quiet small" disabled=${busy !== ""} onClick=${mend(false)}>${busy === "plan" ? t("auditing") : t("repair_look")}</button>
@@ -104,7 +105,7 @@ function Plan({ repair }) {
   ].filter(([, steps]) => steps.length > 0);
   if (lists.length === 0) return html`<p class="result" role="status">${t("repair_nothing")}</p>`;
   return html`<div class="plan" role="status">
-    ${lists.map(([name, steps]) => html`<div key=${name} data-plan=${name}><h3>${t(name)}</h3><ol>${steps.map((says, index) => html`<li key=${index} class="text">${says}</li>`)}</ol></div>`)}
+    ${lists.map(([name, steps]) => html`<div key=${name} data-plan=${name}><h3>${t(name)}</h3><ol>${steps.map((says, index) => html`<li key=${index} class="text">${coded(said(says))}</li>`)}</ol></div>`)}
   </div>`;
 }
 
@@ -112,7 +113,7 @@ function Invariants({ title, rows }) {
   if (rows.length === 0) return null;
   return html`<section>
     <h2>${title}</h2>
-    <div class="scroll"><table>
+    <div class="scroll" tabindex="0" role="group" aria-label=${title}><table>
       <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
       <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
     </table></div>
@@ -121,13 +122,13 @@ function Invariants({ title, rows }) {
 
 function Invariant({ one }) {
   return html`<tr>
-    <td class="text"><strong>${one.name}</strong><br /><span class="facts">${one.says}</span>
+    <td class="text"><strong>${one.name}</strong><br /><span class="facts">${said(one.says)}</span>
       ${one.findings.length > 0 && html`<ul class="findings">${one.findings.map((finding, index) => html`<li key=${index}><${Finding} finding=${finding} /></li>`)}</ul>`}
       ${one.found > one.findings.length && html`<p class="facts">${t("more_findings", { many: count(one.found - one.findings.length) })}</p>`}
-      ${one.reasons.map((reason) => html`<p key=${reason} class="facts">${reason}</p>`)}
+      ${one.reasons.map((reason) => html`<p key=${reason} class="facts">${said(reason)}</p>`)}
     </td>
     <td data-verdict=${one.verdict}><span aria-hidden="true">${SIGNS[one.verdict] ?? ""}</span> ${named(one.verdict)}</td>
-    <td class="text">${one.checked}</td>
+    <td class="text">${said(one.checked)}</td>
   </tr>`;
 }
 
@@ -136,5 +137,5 @@ function Finding({ finding: { says, round, sale_id: sale, order_id: order, user 
   return html`${order && html`<a href=${`#/orders/${order}`}>${readable(order)}</a> `}
     ${user && html`<a href=${`#/orders/${encodeURIComponent(user)}`}>${user}</a> `}
     ${round && (sale ? html`<a href=${`#/sales/${sale}`}>${t("round", { round })}</a> ` : `${t("round", { round })} `)}
-    <span class="problem">${says}</span>`;
+    <span class="problem">${said(says)}</span>`;
 }

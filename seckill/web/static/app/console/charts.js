@@ -65,11 +65,12 @@ function options(width, colour) {
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 28, 0, 0], // half a time on the right, however near to the end it stands
     legend: { show: false },
     cursor: { sync: { key: "console" }, y: false, points: { size: 6 }, drag: { setScale: false } },
     scales: {
-      x: { range: (plot, low, high) => (plot.data[0].length > 0 ? span(low, high) : span(null, nowMs() / 1000)) },
+      // By the samples themselves: of a single one uPlot would make a whole day.
+      x: { range: ({ data: [times] }) => (times.length > 0 ? span(times[0], times.at(-1)) : span(null, nowMs() / 1000)) },
       y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] },
     },
     axes: [

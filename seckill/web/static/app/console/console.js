@@ -2,11 +2,11 @@
 // #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
-import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
+import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { meta } from "../api.js";
 import { keepClock } from "../clock.js";
 import { chooseLanguage, count, currentLanguage, t } from "../i18n.js";
-import { Dialog, LanguageSwitch, Skeleton, html, useLanguage } from "../ui.js";
+import { Dialog, Empty, LanguageSwitch, Skeleton, coded, html, useLanguage } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
 import { DeadView } from "./dead.js";
@@ -55,7 +55,7 @@ function KeyForm({ why = "" }) {
     <label class="field"><span>${t("admin_key")}</span>
       <input name="key" type="password" autocomplete="current-password" required aria-describedby="wrong-key" value=${key} onInput=${(event) => setKey(event.target.value)} autofocus /></label>
     <p class="problem" id="wrong-key" role="alert">${problem}</p>
-    <p class="facts">${t("admin_key_why")}</p>
+    <p class="facts">${coded(t("admin_key_why"))}</p>
     <button type="submit" class="button primary">${t("sign_in")}</button>
   </form>`;
 }
@@ -85,6 +85,8 @@ function Desk() {
   useEffect(() => {
     if (sale !== undefined) setChosen(sale.id);
   }, [sale?.id]);
+  const current = useRef(null);
+  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
   const created = (made) => {
     setCreating(false);
     location.hash = `#/sales/${made.id}`;
@@ -100,7 +102,7 @@ function Desk() {
         <ul class="sale-list">
           ${sorted.map(
             (one) => html`<li key=${one.id}>
-              <a href=${`#/sales/${one.id}`} aria-current=${one.id === sale?.id && ["", "sales"].includes(address.area) ? "page" : "false"}>
+              <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && ["", "sales"].includes(address.area) ? "page" : "false"}>
                 <span class="dot" data-state=${one.state} aria-hidden="true"></span>
                 <span class="sale-title">${one.title}</span>
                 <span class="facts">${t(`sale_${one.state}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
@@ -135,8 +137,8 @@ function Area({ address, sale, sales, live, samples, titles, audit, onChanged, o
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
   if (sale === undefined) {
     const none = sales.length === 0;
-    return html`<div class="view"><h1>${t("sales")}</h1><p class="empty">${none ? t("no_sales_yet") : t("no_such_sale")}</p>
-      ${none && html`<div><button type="button" class="button primary" onClick=${onCreate}>${t("new_sale")}</button></div>`}</div>`;
+    return html`<div class="view"><h1>${t("sales")}</h1>
+      <${Empty} text=${none ? t("no_sales_yet") : t("no_such_sale")}>${none && html`<button type="button" class="button primary" onClick=${onCreate}>${t("new_sale")}</button>`}<//></div>`;
   }
   return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
 }

@@ -2,14 +2,15 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { count, dateTime, readable, t } from "../i18n.js";
-import { Confirm, html } from "../ui.js";
+import { Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 export function DeadView() {
   const [content, trouble, reload] = usePolled("/v1/admin/dead", 5_000);
   const [question, setQuestion] = useState(null);
-  const [said, setSaid] = useState({ text: "", wrong: false });
+  const [result, setResult] = useState({ text: "", wrong: false });
   const confirm = (letter, verb) => () =>
     setQuestion({
       title: t(`${verb}_title`, { id: letter.id }),
@@ -18,9 +19,9 @@ export function DeadView() {
       act: async () => {
         try {
           await ask("POST", `/v1/admin/dead/${letter.id}/${verb}`);
-          setSaid({ text: t(`${verb}_done`, { id: letter.id }), wrong: false });
+          setResult({ text: t(`${verb}_done`, { id: letter.id }), wrong: false });
         } catch (error) {
-          setSaid({ text: told(error), wrong: true });
+          setResult({ text: told(error), wrong: true });
         }
         reload();
       },
@@ -28,19 +29,19 @@ export function DeadView() {
   return html`<div class="view">
     <h1>${t("dead_letters")}</h1>
     <p class="facts">${t("dead_why")}</p>
-    <p class=${said.wrong ? "problem" : "facts"} role="status" aria-live="polite">${said.text}</p>
+    <p class=${result.wrong ? "problem" : "facts"} role="status" aria-live="polite">${result.text}</p>
     ${content === null && (trouble ? html`<p class="notice">${t("offline")}</p>` : html`<p class="facts">${t("loading")}</p>`)}
-    ${content?.dead.length === 0 && html`<p class="empty">${t("no_dead")}</p>`}
+    ${content?.dead.length === 0 && html`<${Empty} text=${t("no_dead")} />`}
     ${content?.dead.map(
       (letter) => html`<article class="found" key=${letter.id}>
         <header><h2>${t("letter", { id: letter.id })}</h2><span class="facts">${dateTime(Date.parse(letter.created_at))}</span></header>
-        <p class="text">${letter.reason}</p>
+        <p class="text">${said(letter.reason)}</p>
         <p class="facts">
           ${letter.order_id ? html`<a href=${`#/orders/${letter.order_id}`}>${readable(letter.order_id)}</a>` : t("unreadable")} ·
           ${" "}${t("attempts", { many: count(letter.attempts) })}
         </p>
         <ol class="history">
-          ${letter.history.map(({ at, reason }, index) => html`<li key=${index}><time datetime=${at}>${dateTime(Date.parse(at))}</time><span class="text">${reason}</span></li>`)}
+          ${letter.history.map(({ at, reason }, index) => html`<li key=${index}><time datetime=${at}>${dateTime(Date.parse(at))}</time><span class="text">${said(reason)}</span></li>`)}
         </ol>
         <details><summary>${t("payload")}</summary><pre>${letter.payload}</pre></details>
         <div class="actions">

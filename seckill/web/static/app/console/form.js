@@ -1,14 +1,16 @@
 // Announcing a sale, and changing one. What is wrong is said at its field, and nothing that was typed is lost.
 
-import { useRef, useState } from "../../vendor/preact/hooks.mjs";
+import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
 import { count, t } from "../i18n.js";
 import { html, useNow } from "../ui.js";
 import { Preview, useWindows } from "./repetition.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 const UNITS_MAX = 1_000_000_000;
 const LIMIT_MAX = 1_000;
+const LANES_MAX = 256;
 const TITLE_MAX = 200;
 const MINUTE_MS = 60_000;
 
@@ -32,6 +34,7 @@ function initial(sale) {
       pay_within: "15",
       repetition: "once",
       repeat: "",
+      lanes: "1",
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC",
     };
   }
@@ -62,6 +65,7 @@ function check(values, isNew) {
   if (!/^([0-9]{1,9}([.][0-9]{1,2})?)?$/.test(values.price.trim())) wrong.price = t("wrong_price");
   if (!/^[A-Z]{3}$/.test(values.currency)) wrong.currency = t("wrong_currency");
   if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
+  if (!isWhole(values.lanes, 1, LANES_MAX)) wrong.lanes = t("wrong_whole", { least: 1, most: LANES_MAX });
   if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
   return wrong;
 }
@@ -92,6 +96,7 @@ function body(values, sale) {
     price_cents: Math.round(Number(values.price || 0) * 100),
     currency: values.currency,
     pay_within_s: Number(values.pay_within) * 60,
+    lanes: Number(values.lanes),
   };
 }
 
@@ -102,7 +107,7 @@ function onlyMoved(times, sale) {
 }
 
 const FIELDS = { price_cents: "price", pay_within_s: "pay_within" };
-const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, message]));
+const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, said(message)]));
 const REPETITIONS = ["once", "daily", "cron"];
 
 export function SaleForm({ sale = null, onDone, onClose }) {
@@ -121,7 +126,8 @@ export function SaleForm({ sale = null, onDone, onClose }) {
   const submit = async (event) => {
     event.preventDefault();
     const found = check(values, sale === null);
-    setWrong(found);
+    // What the server has said of the repetition stands until it says otherwise.
+    setWrong(({ repeat, timezone }) => ({ repeat, timezone, ...found }));
     setProblem("");
     if (Object.keys(found).length > 0) return point(found);
     setBusy(true);
@@ -164,12 +170,22 @@ export function SaleForm({ sale = null, onDone, onClose }) {
     ${sale === null && repeats && field("timezone")}
     ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
     <${Preview} wanted=${wanted} windows=${windows} now=${now} />
+    ${sale === null && html`<${Advanced} open=${wrong.lanes !== undefined}>${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p><//>`}
     <p class="problem" role="alert">${problem}</p>
     <div class="buttons">
       <button type="submit" class="button primary" disabled=${busy}>${t(sale === null ? "announce" : "save")}</button>
       <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>
     </div>
   </form>`;
+}
+
+/** What hardly anybody needs; open where something in it is wrong. */
+function Advanced({ open, children }) {
+  const element = useRef();
+  useEffect(() => {
+    if (open) element.current.open = true;
+  }, [open]);
+  return html`<details ref=${element} class="advanced"><summary>${t("advanced")}</summary>${children}</details>`;
 }
 
 function Field({ name, value, wrong, attributes, onInput }) {

@@ -5,7 +5,7 @@ import { Chip, html } from "../ui.js";
 
 export function Nodes({ nodes, now }) {
   if (nodes.length === 0) return html`<p class="facts">${t("no_nodes")}</p>`;
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll" tabindex="0" role="group" aria-labelledby="nodes-title"><table>
     <thead>
       <tr>
         <th scope="col">${t("role")}</th><th scope="col">${t("state")}</th><th scope="col">${t("host")}</th>

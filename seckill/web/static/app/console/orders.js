@@ -4,6 +4,7 @@ import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, money, readable, t } from "../i18n.js";
 import { Chip, html } from "../ui.js";
 import { refundReason } from "./refunds.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 // 13 characters of Crockford's base32, with or without hyphens; everything else is a buyer.
@@ -55,7 +56,7 @@ function Found({ one, title }) {
   const { order, user, events, letters, payments } = one;
   const lines = [
     ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
-    ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason }) }))),
+    ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason: said(reason) }) }))),
     ...events.map(({ at, state, cause }) => ({ at, state, text: explained(cause) })),
     ...payments.flatMap((payment) => ofPayment(payment, order?.order_id)),
   ].sort((first, second) => first.at.localeCompare(second.at)); // all in UTC, to the millisecond
@@ -78,7 +79,7 @@ function Found({ one, title }) {
   </article>`;
 }
 
-const LABELS = { dead: "custody_dead", payment: "payment", refund: "refund" };
+const LABELS = { dead: "tried", payment: "payment", refund: "refund" };
 
 /** Money arrived; it paid this order or another, is late, or goes back. */
 function ofPayment(payment, orderId) {

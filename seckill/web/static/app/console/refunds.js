@@ -1,8 +1,9 @@
 // Money that goes back: what the provider was asked for, and what somebody has to do by hand.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
-import { count, dateTime, has, money, readable, t } from "../i18n.js";
-import { Chip, Confirm, html } from "../ui.js";
+import { nowMs } from "../clock.js";
+import { count, has, money, readable, shortTime, t } from "../i18n.js";
+import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, told } from "./session.js";
 
@@ -32,12 +33,12 @@ export function RefundsView() {
     <p class="facts">${t("refunds_why")}</p>
     <p class="problem" role="alert">${problem}</p>
     ${content === null && html`<p class="facts" role="status">${trouble ? told(trouble) : t("loading")}</p>`}
-    ${content?.refunds.length === 0 && html`<p class="empty">${t("no_refunds")}</p>`}
+    ${content?.refunds.length === 0 && html`<${Empty} text=${t("no_refunds")} />`}
     ${content?.refunds.length > 0 &&
     html`<section><div class="scroll"><table>
       <thead><tr>
         <th scope="col">${t("order")}</th><th scope="col" class="number">${t("amount")}</th><th scope="col">${t("payment")}</th>
-        <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th><th scope="col"><span class="visually-hidden">${t("refund_done")}</span></th>
+        <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th>
       </tr></thead>
       <tbody>${content.refunds.map((refund) => html`<${Row} key=${refund.id} refund=${refund} onDone=${confirm(refund)} />`)}</tbody>
     </table></div></section>`}
@@ -51,9 +52,9 @@ function Row({ refund, onDone }) {
     <td><a href=${`#/orders/${refund.order_id}`}>${readable(refund.order_id)}</a></td>
     <td class="number">${money(refund.amount_cents, refund.currency)}</td>
     <td class="text">${refund.provider} ${refund.payment_id}</td>
-    <td>${refundReason(refund.reason)}</td>
-    <td>${dateTime(Date.parse(refund.created_at))}</td>
-    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} /></td>
-    <td>${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
+    <td class="text">${refundReason(refund.reason)}</td>
+    <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
+    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} />
+      ${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;
 }

@@ -25,7 +25,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
         <h1>${sale.title}</h1>
         <p class="facts">
           <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${money(sale.price_cents, sale.currency)} ·
-          ${" "}${stock(sale)} ·
+          ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
           ${" "}${t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) })} ·
           ${" "}<${When} sale=${sale} now=${now} />
         </p>

@@ -2,6 +2,7 @@
 
 import { Refused, call } from "../api.js";
 import { t } from "../i18n.js";
+import { said } from "./sentences.js";
 
 const KEY = "seckill.admin-key";
 const listeners = new Set();
@@ -54,5 +55,7 @@ export async function ask(method, path, body, options = {}) {
 /** What to say to the operator. */
 export function told(error) {
   if (isDenied(error)) return t("admin_key_wrong");
-  return error.problem ? error.message : t("offline");
+  if (!error.problem) return t("offline");
+  const { errors = [] } = error.problem;
+  return errors.length > 0 ? errors.map(({ field, message }) => `${field}: ${said(message)}`).join(" ") : said(error.message);
 }

@@ -1,0 +1,41 @@
+"""The role that answers over HTTP."""
+
+import socket
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from seckill.cli.configuring import environment
+from seckill.cli.parameters import OptionalWhole, whole
+from seckill.cli.running import run
+from seckill.loops import Stop
+from seckill.settings import require_production
+from seckill.web.listening import bind
+from seckill.web.server import serve
+
+
+def api(
+    *,
+    host: str | None = None,
+    port: OptionalWhole = None,
+    fd: Annotated[int | None, Parameter(show=False, converter=whole)] = None,
+) -> None:
+    """Answer buyers and operators over HTTP.
+
+    Parameters
+    ----------
+    host
+        Address to listen on; 0.0.0.0 for all.
+    port
+        Port to listen on; 0 takes any free one.
+    fd
+        A socket that already listens, from the process that started this one.
+    """
+    settings = environment(host=host, port=port)
+    require_production(settings, "api")
+    listener = bind(settings.host, settings.port) if fd is None else socket.socket(fileno=fd)
+
+    async def main(stop: Stop) -> None:
+        await serve(settings, listener, stop)
+
+    run(main, settings)

@@ -1,0 +1,42 @@
+"""Sales to try things out with."""
+
+import time
+
+from seckill.domain import Sale, SaleDraft, SaleState
+from seckill.operator_desk import OperatorDesk
+from seckill.settings import Settings
+from seckill.wiring import Engine
+
+LASTING_MS = 30 * 24 * 3600 * 1000
+
+
+async def demo_sale(engine: Engine, settings: Settings) -> str | None:
+    """Makes two sales once: goods with a price and a free voucher. Returns the id of the first that is open now."""
+    sales = await engine.ledger.sales()
+    now_ms = time.time_ns() // 1_000_000
+    if not sales:
+        desk = OperatorDesk(engine.ledger, engine.gate)
+        for lane, (title, units, price_cents) in enumerate(
+            [("Demo phone · 演示手机", 100, 99_00), ("Demo voucher · 演示优惠券", 1000, 0)]
+        ):
+            draft = SaleDraft(
+                title=title,
+                units=units,
+                limit_per_buyer=1,
+                price_cents=price_cents,
+                currency="CNY",
+                begins_ms=now_ms,
+                ends_ms=now_ms + LASTING_MS,
+                pay_within_s=settings.pay_within_s,
+            )
+            sales.append(await desk.announce(draft, lane % settings.lanes))
+    for sale in sales:
+        if await _is_open(engine, sale, now_ms):
+            return engine.sale_ids.encode(sale.id)
+    return None
+
+
+async def _is_open(engine: Engine, sale: Sale, now_ms: int) -> bool:
+    view = await engine.gate.inspect(sale.round.ref)
+    sold_out = view is not None and view.available == 0
+    return sale.state(now_ms, sold_out) is SaleState.OPEN

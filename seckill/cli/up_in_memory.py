@@ -1,0 +1,43 @@
+"""Everything in one process. Apart from `up`, which starts a process for each role and loads none of them itself."""
+
+import asyncio
+import contextlib
+import tempfile
+from dataclasses import replace
+
+from seckill.cli.announcing import announce
+from seckill.cli.demo import demo_sale
+from seckill.cli.keeper import keeper_role
+from seckill.cli.worker import worker_role
+from seckill.ledgers.migrating import migrate
+from seckill.loops import Stop
+from seckill.settings import Settings
+from seckill.web.listening import bind
+from seckill.web.server import serve
+from seckill.wiring import new_memory, open_engine
+
+
+async def up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
+    """API, worker and keeper as tasks of this process, on a store and a ledger that are gone when it stops."""
+    memory, last = new_memory(), Stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="seckill-") as folder,
+        contextlib.closing(bind(settings.host, settings.port)) as listener,
+    ):
+        settings = replace(settings, database_url=f"sqlite:///{folder}/ledger.db")
+        await migrate(settings.database_url)
+        async with open_engine(settings, memory) as engine:
+            sale_id = await demo_sale(engine, settings) if demo else None
+        api = asyncio.create_task(serve(settings, listener, stop, memory))
+        behind = [asyncio.ensure_future(role(settings, memory)(last)) for role in (worker_role, keeper_role)]
+        for task in (api, *behind):
+            task.add_done_callback(lambda _: stop.set())  # one that ends takes the others with it
+        try:
+            await announce(settings, listener, stop, sale_id, demo=demo)
+        finally:
+            stop.set()
+            try:
+                await api
+            finally:
+                last.set()  # only now: the worker still writes what the API has accepted
+                await asyncio.gather(*behind)

@@ -1,0 +1,84 @@
+"""What the console says in Chinese is kept in step with what the server says in English."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seckill import repairing
+from seckill.audit.report import INVARIANTS
+from seckill.recurrence import BadRecurrence, Recurrence
+from seckill.web import body
+from seckill.web.pages import STATIC
+
+PACKAGE = Path(body.__file__).parent.parent
+# Calls whose last text is said to an operator, and the names that such texts go by.
+SAYING = {"invalid", "BadRecurrence", "NotPossible", "NotInForce", "Step", "LedgerRefused"}
+FILES = [
+    *(PACKAGE / "web" / f"{name}.py" for name in ("sales", "dead", "console", "demo", "repair", "audit")),
+    *(PACKAGE / "ledgers" / f"{name}.py" for name in ("changes", "recording")),
+    *(PACKAGE / f"{name}.py" for name in ("recurrence", "failures", "repairing")),
+    *sorted((PACKAGE / "audit").glob("*.py")),
+]
+
+
+def table() -> dict[str, str]:
+    source = (STATIC / "app" / "console" / "sentences.js").read_text(encoding="utf-8")
+    text = r'"((?:[^"\\]|\\.)*)"'
+    found = re.findall(rf"^  {text}: {text},$", source, re.MULTILINE)
+    assert len(found) == len(re.findall(r'^  "', source, re.MULTILINE)), "a line of another form"
+    return {english.replace('\\"', '"'): chinese for english, chinese in found}
+
+
+def is_translated(says: str) -> bool:
+    parts = (re.split(r"({\w+})", english) for english in table())
+    patterns = ("".join(".+?" if part.startswith("{") else re.escape(part) for part in each) for each in parts)
+    return any(re.fullmatch(pattern, says, re.DOTALL) for pattern in patterns)
+
+
+def text_of(node: ast.expr) -> str | None:
+    """As it might be said, with something filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "7" for part in node.values)  # type: ignore[misc]
+    return None
+
+
+def sentences(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        said: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SAYING:
+            said = node.args[-1:] if node.func.id != "Step" else node.args[:1]
+        elif (isinstance(node, ast.keyword) and node.arg == "says") or (
+            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "says"
+        ):
+            said = [node.value]
+        yield from (text for text in map(text_of, said) if text is not None and " " in text)
+
+
+def test_the_same_names_are_filled_in() -> None:
+    for english, chinese in table().items():
+        names = set(re.findall(r"{(\w+)}", english))
+        assert set(re.findall(r"{(\w+)}", chinese)) <= names, english
+        assert re.search(r"[\u4e00-\u9fff]", chinese), english
+        assert len(names) == len(re.findall(r"{\w+}", english)), f"a name twice: {english}"
+
+
+def test_everything_that_operators_are_told_is_there_in_chinese() -> None:
+    said = {sentence for path in FILES for sentence in sentences(path)}
+    said |= {re.sub(r"\\1", "7", sentence) for _, sentence in body._SENTENCES}
+    said |= {invariant.says for invariant in INVARIANTS}
+    said |= {f"limit: round 7: 7. {advice}" for advice in (*repairing._ADVICE.values(), repairing._LATER)}
+    assert len(said) > 80
+    assert sorted(sentence for sentence in said if not is_translated(sentence)) == []
+
+
+@pytest.mark.parametrize("repeat", ["61 * * * *", "0 25 * * *", "0 0 32 * *", "0 0 1 13 *", "0 0 * * 8", "0 0 30 2 *"])
+def test_every_field_of_cron_has_a_sentence_of_its_own(repeat: str) -> None:
+    recurrence = Recurrence(repeat=repeat, timezone="UTC", begins_ms=0, window_ms=60_000)
+    with pytest.raises(BadRecurrence) as raised:
+        recurrence.check()
+    assert is_translated(str(raised.value))
