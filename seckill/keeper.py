@@ -24,7 +24,7 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
 log = structlog.get_logger()
 
-NOTHING = Counted(written=0, admitted=0, released=0, synced_revision=0)
+NOTHING = Counted(written=0, admitted=0, released=0, synced_revision=0, epoch=0)
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
@@ -106,7 +106,8 @@ class Keeper:
 
         The ledger is read before the gate: what it has written then, the gate must have admitted by now, what it has
         relayed, the gate must have taken back, and rules that are noted to be in force, the gate must have. Otherwise
-        a sale that was paused would sell again, or units that were added never."""
+        a sale that was paused would sell again, or units that were added never. The epoch is the ledger's as well: no
+        version of the catalogue tells us of a rebuild that somebody has begun."""
         await self._catalogue.refresh_sales()
         await self._gate_time_ms()  # which rounds are on is for the gate's clock to say
         counted = await self._ledger.counted([round_.id for round_ in self._catalogue.watched()])
@@ -119,7 +120,7 @@ class Keeper:
             least = counted.get(round_.id, NOTHING)
             released = pulse.available - (round_.total - pulse.admitted)
             went_back = pulse.admitted < least.admitted or released < least.released
-            if pulse.epoch != round_.epoch or went_back or pulse.revision < least.synced_revision:
+            if pulse.epoch != least.epoch or went_back or pulse.revision < least.synced_revision:
                 suspects[round_.id] = round_
         lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
         lost += await self._missed_by_releases()

@@ -34,6 +34,7 @@ def select_counted() -> AnySelect:
         rounds.c.id,
         rounds.c.written,
         rounds.c.synced_revision,
+        rounds.c.epoch,
         (rounds.c.written + given_up).label("admitted"),
         (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
     ).where(rounds.c.id.in_(bindparam("rounds", expanding=True)))
@@ -45,6 +46,7 @@ def to_counted(row: AnyRow) -> Counted:
         admitted=int(row.admitted),
         released=int(row.released),
         synced_revision=row.synced_revision,
+        epoch=row.epoch,
     )
 
 
