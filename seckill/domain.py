@@ -203,11 +203,14 @@ def current(sales: Sequence[Sale], now_ms: int) -> Sale:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
     """Units of a round: those that workers have ever written, and those that the gate has admitted and taken back, as
-    far as the ledger knows. A gate that counts less has gone back in time."""
+    far as the ledger knows; and the newest of the operators' rules that the gate has had. A gate that counts less or is
+    of another epoch has gone back in time."""
 
     written: int
     admitted: int
     released: int
+    synced_revision: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

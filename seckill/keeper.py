@@ -24,7 +24,7 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 
 log = structlog.get_logger()
 
-NOTHING = Counted(written=0, admitted=0, released=0)
+NOTHING = Counted(written=0, admitted=0, released=0, synced_revision=0, epoch=0)
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
@@ -104,8 +104,10 @@ class Keeper:
     async def look_for_losses(self) -> list[Round]:
         """Rounds that were opened and that the gate no longer has, has in another epoch, or has from an earlier time.
 
-        The ledger is read before the gate: what it has written then, the gate must have admitted by now, and what it
-        has relayed, the gate must have taken back."""
+        The ledger is read before the gate: what it has written then, the gate must have admitted by now, what it has
+        relayed, the gate must have taken back, and rules that are noted to be in force, the gate must have. Otherwise
+        a sale that was paused would sell again, or units that were added never. The epoch is the ledger's as well: no
+        version of the catalogue tells us of a rebuild that somebody has begun."""
         await self._catalogue.refresh_sales()
         await self._gate_time_ms()  # which rounds are on is for the gate's clock to say
         counted = await self._ledger.counted([round_.id for round_ in self._catalogue.watched()])
@@ -117,7 +119,8 @@ class Keeper:
                 continue
             least = counted.get(round_.id, NOTHING)
             released = pulse.available - (round_.total - pulse.admitted)
-            if pulse.epoch != round_.epoch or pulse.admitted < least.admitted or released < least.released:
+            went_back = pulse.admitted < least.admitted or released < least.released
+            if pulse.epoch != least.epoch or went_back or pulse.revision < least.synced_revision:
                 suspects[round_.id] = round_
         lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
         lost += await self._missed_by_releases()
@@ -140,7 +143,7 @@ class Keeper:
         if pulse is None or pulse.epoch != sale.round.epoch:
             return sale.round
         least = counted.get(sale.round.id, NOTHING)
-        if pulse.admitted < least.admitted:
+        if pulse.admitted < least.admitted or pulse.revision < sale.round.synced_revision:
             return sale.round
         view = await self._gate.inspect(sale.round.ref)  # the total that we know may not be the gate's
         went_back = view is not None and view.epoch == sale.round.epoch and view.released < least.released

@@ -75,6 +75,7 @@ class Pulse:
     available: int
     admitted: int
     epoch: int
+    revision: int
 
 
 class Found(StrEnum):

@@ -234,7 +234,7 @@ class SharedGate:
             later = await self._read(ref)
             if later is None or went_back(shares, later):
                 return None
-        return Pulse(view.version, view.available, view.admitted, view.epoch)
+        return Pulse(view.version, view.available, view.admitted, view.epoch, view.revision)
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
         return await self._gate.holdings([_share(ref, ref.lane_of(user)) for ref in refs], user)

@@ -65,7 +65,8 @@ class Auditor:
             if full or (not gently and schedule.is_due()):
                 await schedule.at_once(readings)
             else:
-                at_once = [each for each in readings if each.id in suspects or (not gently and schedule.is_new(each))]
+                wanted = schedule.is_quickly_done if gently else schedule.is_new
+                at_once = [each for each in readings if each.id in suspects or wanted(each)]
                 await schedule.at_once(at_once)
                 if gently:
                     await schedule.go_on(readings)

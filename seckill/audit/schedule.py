@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from seckill.audit.comparing import Book, compare_orders
 from seckill.audit.counting import Reading
-from seckill.audit.gate import GateReader
+from seckill.audit.gate import Absent, GateReader
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.report import ALL, COMPARED, Notes, Unsure
 from seckill.audit.shares import lanes_of
@@ -23,6 +23,9 @@ from seckill.errors import GateUnavailable, LedgerUnavailable
 PARTS_OF_TIME = 100
 # What has never been compared may take so many times that share: until then nothing can be said of it.
 FIRST_TIMES = 5
+# A round that is new and has no more orders than that is compared at once: a sale that begins must not wait for its
+# first verdict.
+FEW = 500
 # How much of its time a comparison in small steps may take in advance. Mostly that is enough for all of it.
 AHEAD_S = 5.0
 BEFORE_SECOND_LOOK_S = 0.1
@@ -70,6 +73,11 @@ class Schedule:
         if page is None or page.cut_short:
             return True
         return reading.opening() not in (None, page.opening)
+
+    def is_quickly_done(self, reading: Reading) -> bool:
+        """New, and with so few orders that it is not worth a delay."""
+        buyers = 0 if isinstance(reading.gate, Absent) else reading.gate.buyers
+        return self.is_new(reading) and max(buyers, reading.after.written) <= FEW
 
     async def at_once(self, readings: Sequence[Reading]) -> None:
         if not readings:

@@ -360,7 +360,7 @@ def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: in
 def _pulse(held: HeldRound | None) -> Pulse | None:
     if held is None or held.status == PREPARING:
         return None
-    return Pulse(held.version, held.available, held.admitted, held.epoch)
+    return Pulse(held.version, held.available, held.admitted, held.epoch, held.revision)
 
 
 def _day(now_ms: int, days_ago: int = 0) -> str:

@@ -36,7 +36,7 @@ BUYERS_PORTION = 1000
 # Who gets one of these is told of an order.
 _FOR_ORDERS = {outcome.value.encode() for outcome in (Outcome.ADMITTED, Outcome.REPEATED)}
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
-_PULSE = ("version", "available", "admitted", "epoch", "status")
+_PULSE = ("version", "available", "admitted", "epoch", "revision", "status")
 
 
 class RedisGate:
@@ -312,7 +312,7 @@ class RedisGate:
             [(first, ("TIME",)), *((key, ("HMGET", key, *_PULSE)) for key in map(keys.round_, refs))]
         )
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
-        return now_ms, [None if row[0] is None or row[4] == b"preparing" else Pulse(*map(int, row[:4])) for row in rows]
+        return now_ms, [None if row[0] is None or row[5] == b"preparing" else Pulse(*map(int, row[:5])) for row in rows]
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
         rows = await self._read([(key, ("HGET", key, user)) for key in map(keys.buyers, refs)])

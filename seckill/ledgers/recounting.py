@@ -33,13 +33,21 @@ def select_counted() -> AnySelect:
     return select(
         rounds.c.id,
         rounds.c.written,
+        rounds.c.synced_revision,
+        rounds.c.epoch,
         (rounds.c.written + given_up).label("admitted"),
         (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
     ).where(rounds.c.id.in_(bindparam("rounds", expanding=True)))
 
 
 def to_counted(row: AnyRow) -> Counted:
-    return Counted(written=row.written, admitted=int(row.admitted), released=int(row.released))
+    return Counted(
+        written=row.written,
+        admitted=int(row.admitted),
+        released=int(row.released),
+        synced_revision=row.synced_revision,
+        epoch=row.epoch,
+    )
 
 
 async def recount(connection: AsyncConnection, round_id: int) -> bool:

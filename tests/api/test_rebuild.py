@@ -202,6 +202,46 @@ async def test_a_gate_that_went_back_behind_a_release_is_noticed(
     assert await keeper.look_for_losses() == []
 
 
+async def test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """It would sell a sale that was paused, and nothing of what it counts tells of it."""
+    sale = await node.create(units=1)
+    (found,) = await engine.ledger.sales()
+    client: Any = connect(redis_url)
+    key = keys.round_(found.round.ref)
+    old = await client.dump(key)
+    assert (await node.http.post(f"/v1/sales/{sale['id']}/pause", headers=OPERATOR)).status_code == 200
+    assert await keeper.look_for_losses() == []
+    await client.restore(key, 0, old, replace=True)
+    await client.aclose()
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "ann")).json()["code"] == "paused"
+    assert await keeper.look_for_losses() == []
+
+
+async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str
+) -> None:
+    """Somebody has begun to rebuild it and died. Then it is there again as it was, in an epoch that is over: it would
+    admit people whose orders are void."""
+    sale = await node.create(units=1)
+    (found,) = await engine.ledger.sales()
+    assert await keeper.look_for_losses() == [], "so the keeper knows it, in its first epoch"
+    await engine.ledger.next_epoch(found.round.id, found.round.epoch)
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    await rebuild(keeper)
+    await node.refresh()
+    assert (await node.buy(sale, "ann")).status_code == 202
+    await node.work()
+    tally = await engine.ledger.tally(found.round.id)
+    assert tally is not None
+    assert tally.unpaid == 1
+    assert await keeper.look_for_losses() == []
+
+
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
     """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
     sale = await node.create(units=2)

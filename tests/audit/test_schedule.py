@@ -50,6 +50,13 @@ def watched(busy: World, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return Watched(busy, monkeypatch)
 
 
+@pytest.fixture
+def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handful of orders is not few, and each reading takes one step."""
+    monkeypatch.setattr(schedule, "FEW", -1)
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
+
+
 async def open_another(world: World) -> int:
     sale = await world.node.create(units=3)
     await world.node.refresh()
@@ -60,16 +67,13 @@ async def open_another(world: World) -> int:
 async def test_a_new_opening_compares_its_round_and_no_other(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch, gently: bool
 ) -> None:
+    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)  # nothing but what there is a reason for
     await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["ann"])
     first = await watched.auditor.read(gently=gently)
     assert first.broken() == ["history"]
     assert watched.compared() == [busy.round_id] * 2, "and once more, because something was wrong"
     other = await open_another(busy)
-    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)  # then each reading takes one step
     again = await watched.auditor.read(gently=gently)
-    while again.reasons():
-        watched.now_s += 3600
-        again = await watched.auditor.read(gently=gently)
     assert set(watched.compared()) == {other}
     assert again.findings == first.findings, "what is known of the others is kept"
     assert {each.figures for each in again.results} >= {"5 orders", "6 buyers", "2 rounds"}
@@ -98,13 +102,13 @@ async def test_a_round_that_is_not_read_any_more_is_forgotten(busy: World, watch
     assert (report.findings, report.units) == ([], ())
 
 
+@pytest.mark.usefixtures("all_are_large")
 async def test_in_small_steps_a_large_round_is_compared_to_its_end(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A portion with each reading, and until all are through nothing is said of it."""
     monkeypatch.setattr(ledger_reader, "PORTION", 2)
     busy.auditor._ledger._portion = ledger_reader._select_portion()
-    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
     await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["ann"])
     verdicts = []
     for _ in range(20):
@@ -123,6 +127,7 @@ async def test_in_small_steps_a_large_round_is_compared_to_its_end(
     assert set((await watched.auditor.read(gently=True)).broken()) >= {"admission"}, "what looks wrong is looked at now"
 
 
+@pytest.mark.usefixtures("all_are_large")
 async def test_in_small_steps_a_small_round_does_not_wait_for_a_large_one(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +135,6 @@ async def test_in_small_steps_a_small_round_does_not_wait_for_a_large_one(
     await watched.auditor.read()  # both are known
     monkeypatch.setattr(ledger_reader, "PORTION", 1)
     busy.auditor._ledger._portion = ledger_reader._select_portion()
-    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
     watched.compared()
     for _ in range(12):
         watched.now_s += 3600
@@ -140,10 +144,10 @@ async def test_in_small_steps_a_small_round_does_not_wait_for_a_large_one(
     assert compared.count(other) > compared.count(busy.round_id)
 
 
+@pytest.mark.usefixtures("all_are_large")
 async def test_a_round_that_is_rebuilt_while_it_is_compared_in_steps_is_begun_again(
-    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+    busy: World, watched: Watched
 ) -> None:
-    monkeypatch.setattr(schedule, "AHEAD_S", 0.0)
     await watched.auditor.read(gently=True)
     assert watched.compared() == [busy.round_id]
     await busy.sql("UPDATE rounds SET opened_ms = opened_ms + 1")
@@ -156,6 +160,7 @@ async def test_a_round_that_is_rebuilt_while_it_is_compared_in_steps_is_begun_ag
     assert len(watched.compared()) >= 1
 
 
+@pytest.mark.usefixtures("all_are_large")
 async def test_a_server_that_goes_away_in_the_middle_is_asked_again(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,10 +172,13 @@ async def test_a_server_that_goes_away_in_the_middle_is_asked_again(
 
     for gently in (False, True):
         monkeypatch.setattr(gone, "all_records", cut)
-        watched.now_s += 3600
-        report = await watched.auditor.read(gently=gently)
+        for _ in range(3):
+            watched.now_s += 3600
+            report = await watched.auditor.read(gently=gently)
         assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
         assert "The gate does not answer." in report.reasons()
         monkeypatch.setattr(gone, "all_records", right)
-        watched.now_s += 10
-        assert (await watched.auditor.read(gently=gently)).verdict is Verdict.HOLDS
+        for _ in range(5):
+            watched.now_s += 3600
+            report = await watched.auditor.read(gently=gently)
+        assert report.verdict is Verdict.HOLDS

@@ -160,9 +160,23 @@ MUTANTS = (
         trap="F51",
         path=KEEPER,
         edits={
-            "if pulse.epoch != round_.epoch or pulse.admitted < least.admitted or released": "if pulse.epoch != round_.epoch or released"
+            "went_back = pulse.admitted < least.admitted or released": "went_back = released",
         },
         caught_by="tests/api/test_rebuild.py::test_a_gate_that_went_back_in_time_is_noticed",
+    ),
+    Mutant(
+        name="A gate that comes back in an epoch that is over is not noticed",
+        trap="ours",
+        path=KEEPER,
+        edits={"if pulse.epoch != least.epoch or went_back": "if pulse.epoch != round_.epoch or went_back"},
+        caught_by="tests/api/test_rebuild.py::test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed",
+    ),
+    Mutant(
+        name="A gate that went back behind what an operator changed is not noticed",
+        trap="ours",
+        path=KEEPER,
+        edits={" or went_back or pulse.revision < least.synced_revision:": " or went_back:"},
+        caught_by="tests/api/test_rebuild.py::test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed",
     ),
     Mutant(
         name="A round that the gate has lost is filled anew instead of rebuilt",
