@@ -158,6 +158,7 @@ const CHINESE = {
   "round {round} is being opened or rebuilt: the gate admits nobody": "第 {round} 场正在开放或重建，闸口不放行",
   "round {round} was being rebuilt while it was read": "读取时第 {round} 场正在重建",
   "round {round} was rebuilt while it was read": "读取时第 {round} 场被重建",
+  "the orders of round {round} have not all been compared yet": "第 {round} 场的订单还没有全部核对",
   "round {round} is in epoch {epoch} in the gate and {other} in the ledger": "第 {round} 场在闸口处于纪元 {epoch}，在账本处于 {other}",
   "the gate cannot read round {round} ({error})": "闸口无法读取第 {round} 场（{error}）",
   "the gate does not have round {round}": "闸口没有第 {round} 场",
