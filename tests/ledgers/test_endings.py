@@ -138,8 +138,8 @@ async def test_pay_cancel_and_expire_at_the_same_instant_have_one_winner(ledger:
         ended = await ledger.expire_due(count)
         won["expire"] += len(ended)
 
-    # In groups, and with every second one an expiry that wants one order more than the group has. So it wins at least that
-    # one, and cannot win all, whoever is quicker.
+    # In groups, and with every second one an expiry that wants one order more than the group has. So it wins at least
+    # that one, and cannot win all, whoever is quicker.
     for first in range(0, 120, 20):
         works = [expire(21)] if first % 40 == 0 else []
         for made in orders[first : first + 20]:
