@@ -18,7 +18,7 @@ from seckill.audit.counting import Reading, judge, units_of
 from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.progress import judge_progress
-from seckill.audit.report import ALL, INVARIANTS, Invariant, Notes, Report, Result, Unsure, Verdict
+from seckill.audit.report import ALL, INVARIANTS, OF_GATE, Invariant, Notes, Report, Result, Unsure, Verdict
 from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, Schedule
 from seckill.audit.shares import Shares, read_rounds
 from seckill.audit.telling import Teller
@@ -45,11 +45,12 @@ class Auditor:
         self._one_at_a_time = asyncio.Lock()
         self._readings: list[Reading] = []
         self._key: bytes | None = None
+        self._gate_away = ""  # why the gate could not be read the last time
         self._schedule = Schedule(ledger, gate, monotonic)
         self._progress = Notes()
         self._progress_at_s = 0.0
-        self._reasons: set[object] = set()
-        self._buyers: dict[tuple[object, ...], int] = {}  # the most that an opening of a round has had
+        self._reasons: set[tuple[object, ...]] = set()
+        self._buyers: dict[tuple[object, ...], int] = {}  # how many an opening of a round had the last time
 
     async def read(self, *, full: bool = False, gently: bool = False) -> Report:
         """`full`: compare every order now. `gently`: where nothing looks wrong, compare them in small steps, a few with
@@ -66,10 +67,10 @@ class Auditor:
                 await schedule.at_once(readings)
             else:
                 wanted = schedule.is_quickly_done if gently else schedule.is_new
-                at_once = [each for each in readings if each.id in suspects or wanted(each)]
-                await schedule.at_once(at_once)
+                now = {each.id for each in readings if each.id in suspects or wanted(each)}
+                await schedule.at_once([each for each in readings if each.id in now])
                 if gently:
-                    await schedule.go_on(readings)
+                    await schedule.go_on([each for each in readings if each.id not in now])
             both = Notes()
             both.take(notes)
             both.take(schedule.known(readings))
@@ -83,20 +84,23 @@ class Auditor:
             )
 
     def _suspects(self, notes: Notes) -> set[int | None]:
-        """Rounds that there is a new reason to look into: what the counters say; fewer buyers than before; or nothing
-        queued, and yet more admitted than the ledger has."""
-        reasons: dict[object, int | None] = {finding.key: finding.round_id for finding in notes.findings}
+        """Rounds that there is a new reason to look into: what the counters say; fewer buyers than the last time; or
+        nothing queued, and yet more admitted than the ledger has. While something is queued the latter can neither be
+        said nor be taken back."""
+        reasons: dict[tuple[object, ...], int | None] = {finding.key: finding.round_id for finding in notes.findings}
         buyers: dict[tuple[object, ...], int] = {}
         for reading in self._readings:
             gate = reading.gate
             if reading.why_not() is not None or not isinstance(gate, GateRound):
                 continue
             opening = (reading.id, reading.opening())
-            buyers[opening] = most = max(gate.buyers, self._buyers.get(opening, 0))
-            if gate.buyers < most:
+            buyers[opening] = gate.buyers
+            if gate.buyers < self._buyers.get(opening, 0):
                 reasons["forgotten", opening, gate.buyers] = reading.id
             missing = gate.admitted - reading.after.written - reading.after.buried
-            if gate.backlog == 0 and missing > 0:
+            if gate.backlog > 0:
+                reasons |= {known: reading.id for known in self._reasons if known[:2] == ("missing", opening)}
+            elif missing > 0:
                 reasons["missing", opening, missing] = reading.id
         new = {round_id for reason, round_id in reasons.items() if reason not in self._reasons}
         self._reasons, self._buyers = set(reasons), buyers
@@ -123,6 +127,8 @@ class Auditor:
             self._schedule.forget_others(self._readings)
             for reading in self._readings:
                 judge(reading, notes)
+            if self._gate_away and not self._readings:  # else each round says so
+                notes.unsure.append(Unsure(OF_GATE, self._gate_away))
             await self._count_waiting(notes)
         except SeckillError as error:
             notes.unsure.append(Unsure(ALL, str(error)))
@@ -142,10 +148,12 @@ class Auditor:
             self._key = await self._ledger.id_key()
         rounds = await (self._ledger.all_rounds() if self._every_round else self._ledger.recent_rounds())
         gates: Sequence[tuple[GateRound | Absent, Shares | None]]
+        self._gate_away = ""
         try:
             await self._check_binding()
             gates = await read_rounds(self._gate, rounds)
         except GateUnavailable as error:
+            self._gate_away = str(error)
             gates = [(Absent(str(error)), None)] * len(rounds)
         after = await self._ledger.rounds([round_.id for round_ in rounds])
         return [

@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from seckill.audit.comparing import Book, compare_orders
 from seckill.audit.counting import Reading
 from seckill.audit.gate import Absent, GateReader
@@ -18,6 +20,8 @@ from seckill.audit.ledger import LedgerReader
 from seckill.audit.report import ALL, COMPARED, Notes, Unsure
 from seckill.audit.shares import lanes_of
 from seckill.errors import GateUnavailable, LedgerUnavailable
+
+log = structlog.get_logger()
 
 # The share of the time that goes into comparing orders one by one: one part of so many.
 PARTS_OF_TIME = 100
@@ -28,6 +32,8 @@ FIRST_TIMES = 5
 FEW = 500
 # How much of its time a comparison in small steps may take in advance. Mostly that is enough for all of it.
 AHEAD_S = 5.0
+# What was spent at once, on a suspicion, is made up for no longer than that: other rounds wait meanwhile.
+DEBT_S_MAX = 60.0
 BEFORE_SECOND_LOOK_S = 0.1
 
 _END = object()
@@ -89,17 +95,30 @@ class Schedule:
             self._keep(readings, await self._looked_at_twice(readings, await self._book_of(readings)))
         except (GateUnavailable, LedgerUnavailable) as error:
             self._cut_short(readings, error)
+        except Exception as error:
+            if len(readings) == 1:
+                self._cut_short(readings, error)
+            else:  # one of them is to blame, and the others can be compared
+                for reading in readings:
+                    await self.at_once([reading])
         self._charge(time.process_time() - began_cpu_s)
 
     async def go_on(self, readings: Sequence[Reading]) -> None:
-        """As far as the time allows, and with each round once at most."""
+        """As far as the time allows, and with each round once at most. One of those that people wait for goes on
+        whatever was spent before: what is new, and what looked wrong the last time."""
         for reading in readings:
             self._spent_s.setdefault(reading.id, min(self._spent_s.values(), default=0.0))
         left = {reading.id: reading for reading in readings}
+        awaited = [reading for reading in readings if self.is_new(reading) or self._pages[reading.id].notes.findings]
+        if awaited:
+            await self._go_on(left, awaited)
         while left and self._monotonic() >= self._due_s - AHEAD_S:
-            reading = self._next(list(left.values()))
-            if await self._step(reading):
-                del left[reading.id]
+            await self._go_on(left, list(left.values()))
+
+    async def _go_on(self, left: dict[int, Reading], choice: Sequence[Reading]) -> None:
+        reading = self._next(choice)
+        if await self._step(reading):
+            del left[reading.id]
 
     def _next(self, readings: Sequence[Reading]) -> Reading:
         """What is new comes first. Else by turns the one that waits for longest, so that a large round comes to its
@@ -127,10 +146,11 @@ class Schedule:
             done = await anext(walk.steps, _END) is _END
             if done:
                 self._keep([walk.reading], await self._looked_at_twice([walk.reading], walk.book))
-        except (GateUnavailable, LedgerUnavailable) as error:
+        except Exception as error:
             self._cut_short([reading], error)
-        if done:
-            del self._walks[reading.id]
+        finally:
+            if done:  # also when it was broken off: what has ended cannot go on
+                del self._walks[reading.id]
         cost_s = time.process_time() - began_cpu_s
         self._spent_s[reading.id] += cost_s
         self._charge(cost_s / times)
@@ -138,7 +158,8 @@ class Schedule:
 
     def _charge(self, cost_s: float) -> None:
         """What it costs is CPU, not the time that passes: on a busy machine most of that is waiting for others."""
-        self._due_s = max(self._due_s, self._monotonic()) + PARTS_OF_TIME * cost_s
+        now_s = self._monotonic()
+        self._due_s = min(max(self._due_s, now_s) + PARTS_OF_TIME * cost_s, now_s + DEBT_S_MAX)
 
     async def _book_of(self, readings: Sequence[Reading]) -> Book:
         book = Book()
@@ -168,9 +189,14 @@ class Schedule:
         self._lanes.update(book.lanes)
 
     def _cut_short(self, readings: Sequence[Reading], error: Exception) -> None:
-        """It is asked again at the next reading."""
+        """It is asked again at the next reading. A server that went away says so; what nobody has thought of must not
+        pass for a comparison that found nothing."""
+        away = isinstance(error, GateUnavailable | LedgerUnavailable)
+        if not away:
+            log.error("orders could not be compared", rounds=[reading.id for reading in readings], exc_info=error)
         for reading in readings:
-            notes = Notes(unsure=[Unsure(ALL, str(error), reading.id)])
+            says = str(error) if away else f"round {reading.id} could not be compared ({error!r})"
+            notes = Notes(unsure=[Unsure(ALL, says, reading.id)])
             self._pages[reading.id] = Page(notes, None, reading.after.now_ms, cut_short=True)
 
     def forget_others(self, readings: Sequence[Reading]) -> None:

@@ -124,6 +124,14 @@ async def test_servers_that_do_not_answer(busy: World) -> None:
         assert "The ledger does not answer" in report.reasons()[0]
 
 
+async def test_a_gate_that_does_not_answer_is_said_also_when_nothing_is_on_sale(busy: World) -> None:
+    await busy.sql("UPDATE rounds SET opened_ms = NULL, retired_ms = 1")
+    async with open_auditor(replace(busy.settings, redis_url="redis://127.0.0.1:1/0")) as auditor:
+        report = await auditor.read(full=True)
+    assert (report.units, report.verdict) == ((), Verdict.UNKNOWN)
+    assert "does not answer" in report.reasons()[0]
+
+
 async def test_it_is_told_as_soon_as_the_gate_is_back(busy: World) -> None:
     """Although what waits for long is not looked for at every reading."""
     kept = await busy.redis.hgetall(await busy.round_key())
