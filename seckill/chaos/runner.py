@@ -143,7 +143,9 @@ class Run:
             crowd = tasks.create_task(buyers.crowd(enough))
             await self._storm(here, schedule, injector)
             self._tell("healing")
+            began_s = clock()
             await injector.heal()
+            evidence.healing = (began_s, clock())
             enough.set()
             await crowd
             for sale in sales:
