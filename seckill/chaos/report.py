@@ -48,7 +48,8 @@ def _chart(run: Found) -> str:
     backlog = [(float(at_s), float(waiting)) for at_s, waiting in run["series"]["backlog"]]
     spans = [Span(fault["at_s"], fault["ended_s"], f"{fault['kind']} {fault['target']}") for fault in run["faults"]]
     if run["healing"]:
-        spans.append(Span(*run["healing"], f"kill {LAST_KILL}"))
+        began_s, ended_s = run["healing"]
+        spans.append(Span(began_s, ended_s, f"kill {LAST_KILL}"))
     return timeline(
         "What happened",
         [Line("accepted orders a second", "paid", accepted), Line("orders in the queue", "queued", backlog)],
