@@ -86,7 +86,7 @@ class Watchdog:
                 log.error("the sale could not be paused", sale=sale_id, reason=str(error))
 
     def _mention(self, report: Report) -> None:
-        reasons = report.reasons()
+        reasons = report.troubles()
         if reasons and reasons != self._unsure:
             log.warning("the audit could not tell", reasons=reasons[:NAMED_MAX])
         self._unsure = reasons

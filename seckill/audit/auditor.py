@@ -81,6 +81,7 @@ class Auditor:
                 units=tuple(filter(None, map(units_of, readings))),
                 lost=tuple((reading.id, reading.after.sale_id) for reading in readings if reading.lost()),
                 results=tuple(_result(invariant, both) for invariant in INVARIANTS),
+                passing=frozenset(unsure.reason for unsure in both.unsure if unsure.passes),
             )
 
     def _suspects(self, notes: Notes) -> set[int | None]:

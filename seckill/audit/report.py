@@ -73,6 +73,7 @@ class Unsure:
     invariants: tuple[str, ...]
     reason: str
     round_id: int | None = None
+    passes: bool = False  # by itself, when the comparison that is under way is complete
 
 
 @dataclass(slots=True)
@@ -141,6 +142,7 @@ class Report:
     units: tuple[Units, ...]
     lost: tuple[tuple[int, int], ...]  # round and sale: what the gate does not have, or keeps closed
     results: tuple[Result, ...]
+    passing: frozenset[str] = frozenset()  # reasons that are gone by themselves in a moment
 
     @property
     def verdict(self) -> Verdict:
@@ -159,3 +161,7 @@ class Report:
     def reasons(self) -> list[str]:
         """Each once: mostly several invariants cannot be judged for one reason."""
         return list(dict.fromkeys(reason for result in self.results for reason in result.reasons))
+
+    def troubles(self) -> list[str]:
+        """The reasons that somebody should know of."""
+        return [reason for reason in self.reasons() if reason not in self.passing]

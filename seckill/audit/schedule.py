@@ -218,7 +218,7 @@ class Schedule:
         for reading in readings:
             if self.is_new(reading):
                 says = f"the orders of round {reading.id} have not all been compared yet"
-                notes.unsure.append(Unsure(COMPARED, says, reading.id))
+                notes.unsure.append(Unsure(COMPARED, says, reading.id, passes=True))
         return notes
 
     def compared_ms(self, readings: Sequence[Reading]) -> int:

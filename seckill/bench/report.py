@@ -5,7 +5,7 @@ from typing import Any
 
 from seckill.bench.runner import judged
 from seckill.reports.charts import Bar, Part, Row, chart
-from seckill.reports.page import cell, page, table
+from seckill.reports.page import Tone, cell, page, table
 
 RATES = {
     "http_ceiling": ("the HTTP server alone", "available"),
@@ -62,6 +62,7 @@ def report(found: Mapping[str, Any]) -> str:
         ],
         method=method(run),
         command=run["command"],
+        tone=Tone.GOOD if all(reached for *_, reached in judged(found)) else Tone.NEUTRAL,
     )
 
 

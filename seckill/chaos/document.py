@@ -47,6 +47,7 @@ def document(
             "fired": dict(sorted(evidence.fired.items())),
         },
         "faults": [asdict(done) for done in sorted(evidence.done, key=lambda done: done.at_s)],
+        "healing": evidence.healing and list(evidence.healing),
         "schedule": [fault.document() for fault in schedule],
         "rounds": [
             {

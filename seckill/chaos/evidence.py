@@ -143,6 +143,7 @@ class Evidence:
     final: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # invariant → verdict, what was found or why
     books: Books = field(default_factory=Books)
     numbers: dict[str, int] = field(default_factory=dict)  # order id → number, of every acknowledged order
+    healing: tuple[float, float] | None = None  # the faults were taken back and every process killed, from when to when
     rested_s: float | None = None  # from the end of the faults until nothing was on the move; None: it never was
     fired: Counter[str] = field(default_factory=Counter)  # failpoints
     required: list[str] = field(default_factory=list)

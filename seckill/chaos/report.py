@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from seckill.audit.report import Verdict
 from seckill.chaos.document import verdict
 from seckill.chaos.schedule import KINDS
-from seckill.reports.page import cell, page, table
+from seckill.reports.page import Tone, cell, page, table
 from seckill.reports.timeline import Line, Span, timeline
 
 Found = Mapping[str, Any]
+
+TONES = {Verdict.HOLDS: Tone.GOOD, Verdict.BROKEN: Tone.BAD, Verdict.UNKNOWN: Tone.NEUTRAL}
+LAST_KILL = "every process, once more"
 
 
 def report(run: Found) -> str:
@@ -35,6 +39,7 @@ def report(run: Found) -> str:
         ],
         method=method(run),
         command=run["command"],
+        tone=TONES[Verdict(run["verdict"])],
     )
 
 
@@ -42,6 +47,9 @@ def _chart(run: Found) -> str:
     accepted = [(second + 0.5, float(count)) for second, count in enumerate(run["series"]["accepted"])]
     backlog = [(float(at_s), float(waiting)) for at_s, waiting in run["series"]["backlog"]]
     spans = [Span(fault["at_s"], fault["ended_s"], f"{fault['kind']} {fault['target']}") for fault in run["faults"]]
+    if run["healing"]:
+        began_s, ended_s = run["healing"]
+        spans.append(Span(began_s, ended_s, f"kill {LAST_KILL}"))
     return timeline(
         "What happened",
         [Line("accepted orders a second", "paid", accepted), Line("orders in the queue", "queued", backlog)],
@@ -59,7 +67,7 @@ def _checks(run: Found) -> str:
         ]
         for check in run["checks"]
     ]
-    return table(["check", "verdict", "wrong", "what"], rows)
+    return table(["check", "verdict", "wrong", "what"], rows, text=["what"])
 
 
 def _kinds(run: Found) -> str:
@@ -69,7 +77,7 @@ def _kinds(run: Found) -> str:
         if done:
             hit = sum(bool(fault["bit"]) for fault in done)
             rows.append([cell(kind), cell(len(done)), cell(hit), cell(about.says, look="text")])
-    return table(["fault", "times", "hit", "what"], rows)
+    return table(["fault", "times", "hit", "what"], rows, text=["what"])
 
 
 def _windows(run: Found) -> str:
@@ -121,7 +129,12 @@ def _faults(run: Found) -> str:
         ]
         for fault in run["faults"]
     ]
-    return table(["at", "for", "fault", "target", "what shows it"], rows)
+    if run["healing"]:
+        began_s, ended_s = run["healing"]
+        what = "the faults are over: all are taken back"
+        lasted = f"{ended_s - began_s:.1f} s"
+        rows.append([cell(f"{began_s:.1f} s"), cell(lasted), cell("kill"), cell(LAST_KILL), cell(what, look="text")])
+    return table(["at", "for", "fault", "target", "what shows it"], rows, text=["what shows it"])
 
 
 def method(run: Found) -> list[str]:

@@ -47,6 +47,11 @@ class Run:
     def _clock(self) -> float:
         return time.monotonic() - self._began_s
 
+    def _tell(self, what: str) -> None:
+        """With the time at which it happens."""
+        self._advance(self._clock())
+        self._say(what)
+
     async def run(self) -> dict[str, Any]:
         self._say("starting servers and roles")
         async with place(self._wanted, self._clock) as here:
@@ -129,7 +134,7 @@ class Run:
         recoveries = Recoveries(
             evidence, here.crew, here.settings.redis_url, here.settings.lanes, here.settings.claim_idle_s, clock
         )
-        injector = Injector(here, evidence, recoveries, clock, self._say)
+        injector = Injector(here, evidence, recoveries, clock, self._tell)
         watch = Watch(auditor, evidence, here.settings.redis_url, here.settings.lanes, clock)
         enough, over = asyncio.Event(), asyncio.Event()
         wanted = [sale for sale in sales if sale.offer.wanted]
@@ -137,19 +142,21 @@ class Run:
             tasks.create_task(watch.run(over))
             crowd = tasks.create_task(buyers.crowd(enough))
             await self._storm(here, schedule, injector)
-            self._say("healing")
+            self._tell("healing")
+            began_s = clock()
             await injector.heal()
+            evidence.healing = (began_s, clock())
             enough.set()
             await crowd
             for sale in sales:
                 if sale.offer.repeat:  # rounds to come that the gate has lost are rebuilt only when their time is near
                     await self._operate(here, f"/v1/sales/{sale.id}/close", {})
-            self._say("selling what is left")
+            self._tell("selling what is left")
             await closing.sell_out(buyers, wanted, here.ports)
             over.set()
-        self._say("waiting until all is at rest")
+        self._tell("waiting until all is at rest")
         await closing.rest()
-        self._say("reading the books")
+        self._tell("reading the books")
         await closing.read_books(wanted)
         recoveries.finish(evidence.done)
 
@@ -171,11 +178,11 @@ class Run:
                     tasks.create_task(injector.inject(fault))
             await self._until(self._seconds)
         if self._evidence.required:
-            self._say("seeking the windows that were not hit yet")
+            self._tell("seeking the windows that were not hit yet")
             await insist(here.crew, here.windows, self._evidence.required, self._clock)
 
     async def _until(self, at_s: float) -> None:
         while (left_s := at_s - self._clock()) > 0:
-            self._advance(min(self._clock(), self._seconds))
+            self._advance(self._clock())
             await asyncio.sleep(min(left_s, 0.5))
-        self._advance(min(self._clock(), self._seconds))
+        self._advance(self._clock())

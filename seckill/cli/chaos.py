@@ -51,7 +51,7 @@ def chaos(
     Parameters
     ----------
     minutes
-        How long the faults go on.
+        How long the faults go on, from 0.4 to 1440.
     seed
         Decides the schedule, the failpoints and what buyers do.
     database
@@ -133,7 +133,7 @@ def _progress(seconds: float) -> Iterator[tuple[Say, Callable[[float], None]]]:
         task = bar.add_task("", total=seconds)
         yield (
             (lambda what: bar.update(task, description=what)),
-            (lambda at_s: bar.update(task, completed=at_s)),
+            (lambda at_s: bar.update(task, completed=min(at_s, seconds))),
         )
 
 

@@ -11,7 +11,8 @@ LASTING_MS = 30 * 24 * 3600 * 1000
 
 
 async def demo_sale(engine: Engine, settings: Settings) -> str | None:
-    """Makes two sales once: goods with a price and a free voucher. Returns the id of the first that is open now."""
+    """Makes two sales once: goods with a price and a free voucher. Returns the id of the first that is open now;
+    those that are free come last, because what is shown next is how to pay."""
     sales = await engine.ledger.sales()
     now_ms = time.time_ns() // 1_000_000
     if not sales:
@@ -30,7 +31,7 @@ async def demo_sale(engine: Engine, settings: Settings) -> str | None:
                 pay_within_s=settings.pay_within_s,
             )
             sales.append(await desk.announce(draft, lane % settings.lanes))
-    for sale in sales:
+    for sale in sorted(sales, key=lambda sale: (sale.price_cents == 0, sale.id)):
         if await _is_open(engine, sale, now_ms):
             return engine.sale_ids.encode(sale.id)
     return None

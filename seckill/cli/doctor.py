@@ -85,13 +85,18 @@ async def _embedded(settings: Settings) -> str:
     return str(find_server())
 
 
+def _is_given() -> bool:
+    """Otherwise the gate is the one of `seckill up`."""
+    return bool(os.environ.get("SECKILL_REDIS_URL"))
+
+
 def _absent_gate(settings: Settings) -> str | None:
     """Why there is no gate to ask, if that is as it should be."""
     if settings.in_memory:
         return "in the memory of `seckill up`, which keeps nothing"
     if not settings.redis_url:
         return "none configured; `seckill up` starts one of its own"
-    if not os.environ.get("SECKILL_REDIS_URL") and not (settings.data_dir / "valkey.sock").exists():
+    if not _is_given() and not (settings.data_dir / "valkey.sock").exists():
         return "not running; `seckill up` starts it"
     return None
 
@@ -104,7 +109,7 @@ async def _gate(settings: Settings) -> str | Health:
         advice = await gate.check(settings.durability)
     finally:
         await gate.close()
-    health = await examine_gate(settings.redis_url, settings.durability)
+    health = await examine_gate(settings.redis_url, settings.durability, embedded=not _is_given())
     if settings.replicas_to_wait_for:
         health.says += f", orders are on {settings.replicas_to_wait_for} replica(s) before they are answered"
     health.advice += advice

@@ -4,10 +4,12 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
 import seckill.web
+from seckill.cli.demo import demo_sale
 from seckill.settings import Settings
 from seckill.web.demo import user_called
 from seckill.wiring import Engine
@@ -162,3 +164,14 @@ def test_vendored_files_tell_their_origin(folder: str, package: str, licence: st
     readme = " ".join((found / "README.md").read_text(encoding="utf-8").split())
     assert re.search(rf"`{package}`, version \d+\.\d+\.\d+, licence {licence}", readme)
     assert (found / "LICENSE").stat().st_size > 0
+
+
+async def test_the_demo_is_shown_with_the_same_sale_at_every_start(
+    settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that costs something, in whichever order the ledger has them: the next line is how to pay."""
+    first = await demo_sale(engine, settings)
+    sales = await engine.ledger.sales()
+    for order in (sales, sales[::-1]):
+        monkeypatch.setattr(engine.ledger, "sales", AsyncMock(return_value=list(order)))
+        assert await demo_sale(engine, settings) == first

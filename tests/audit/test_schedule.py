@@ -4,12 +4,15 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from seckill.audit import Auditor, Verdict, comparing, schedule
 from seckill.audit import ledger as ledger_reader
 from seckill.audit.counting import Reading
 from seckill.errors import GateUnavailable
+from seckill.watchdog import Watchdog
 from tests.audit.conftest import World
+from tests.audit.test_telling import Told
 
 
 class Watched:
@@ -126,6 +129,24 @@ async def test_in_small_steps_a_large_round_is_compared_to_its_end(
     assert len(verdicts) > 4, "of two orders each"
     await busy.redis.hdel(await busy.buyers_key(), "bob")
     assert set((await watched.auditor.read(gently=True)).broken()) >= {"admission"}, "what looks wrong is looked at now"
+
+
+@pytest.mark.usefixtures("all_are_large")
+async def test_a_comparison_that_is_not_through_yet_is_nothing_to_warn_of(
+    busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_reader, "PORTION", 2)
+    busy.auditor._ledger._portion = ledger_reader._select_portion()
+    alarm = Told()
+    watchdog = Watchdog(watched.auditor, alarm, busy.engine.ledger, None)
+    with capture_logs() as logs:
+        assert (await watchdog.step()).verdict is Verdict.UNKNOWN
+        assert (logs, alarm.facts) == ([], [])
+        await busy.redis.delete(await busy.round_key())
+        assert (await watchdog.step()).verdict is Verdict.UNKNOWN
+    (warning,) = logs
+    assert warning["event"] == "the audit could not tell", "of a round that is lost"
+    assert not [reason for reason in warning["reasons"] if "compared yet" in reason]
 
 
 @pytest.mark.usefixtures("all_are_large")

@@ -58,6 +58,7 @@ def good() -> Evidence:
             money=Money(taken=300, earned=300, refunds=0, undecided=0),
         ),
         numbers={f"o{number}": number for number in (NUMBER, NUMBER + 1, NUMBER + 2)},
+        healing=(8.0, 9.5),
         rested_s=1.0,
         fired=Counter({"worker.ledger.record.after: kill": 2}),
         required=["worker.ledger.record.after: kill"],

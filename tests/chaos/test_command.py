@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seckill.chaos.place import Wanted
+from seckill.chaos.runner import Run
 from seckill.chaos.servers.postgres import find_postgres
 from seckill.cli import main
+from seckill.cli.chaos import _progress
 from tests.fixtures import missing
 
 
@@ -38,6 +42,19 @@ def test_what_cannot_be_done_is_one_sentence(
     assert sentence in said.err
     assert len(said.err.strip().splitlines()) == 1
     assert said.out == ""
+
+
+def test_what_happens_is_told_with_its_time_also_after_the_storm(capsys: pytest.CaptureFixture[str]) -> None:
+    with _progress(60.0) as (say, advance):
+        wanted = Wanted(gate="valkey", ledger="sqlite", broker="", logs=None, seed=1)
+        run = Run(wanted, 1.0, [], say, advance)
+        for past_s, what in ((70.0, "healing"), (95.0, "reading the books")):
+            run._began_s = time.monotonic() - past_s
+            run._tell(what)
+    told_s = [float(line.split()[0]) for line in capsys.readouterr().err.splitlines()]
+    assert len(told_s) == 2
+    assert told_s[0] >= 70
+    assert told_s[1] >= 95
 
 
 @pytest.mark.timeout(500)

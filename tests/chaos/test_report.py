@@ -35,8 +35,19 @@ def test_the_page_begins_with_the_verdict_and_needs_nothing_else() -> None:
     assert "seckill chaos --seed 1" in page
     assert "takeover worker-1" in page, "faults are named in the chart"
     assert "3 entries taken over" in page
+    assert "8.0 s: kill every process, once more" in page, "so is the end of them"
+    assert "<td>1.5 s</td><td>kill</td>" in page
     assert "<nothing>" not in page, "text is text"
     assert not re.search(r'(?:src|href)="|https?://(?!www\.w3\.org)', page)
+
+
+def test_only_what_broke_has_the_colour_of_it() -> None:
+    evidence = good()
+    assert '<h1 class="verdict good">' in report(made(evidence))
+    evidence.required.append("worker.gate.settle.after: kill")
+    assert '<h1 class="verdict">' in report(made(evidence)), "a window was missed: could not tell"
+    lose(evidence)
+    assert '<h1 class="verdict bad">' in report(made(evidence))
 
 
 def test_what_broke_is_named_in_page_and_terminal(capsys: pytest.CaptureFixture[str]) -> None:
