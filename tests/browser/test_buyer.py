@@ -373,3 +373,25 @@ async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit
     once = await visit.sale_page(await stack.create_sale(title="Cake", units=1), "dora")
     await expect(once.locator("[data-action=buy]")).to_be_enabled()
     await expect(once.locator(".product")).not_to_contain_text("next:")
+
+
+async def test_a_sale_that_was_closed_early_tells_no_time_that_moves_or_is_to_come(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Sieve", units=3, begins_at=in_s(-60), ends_at=in_s(5 * 86_400))
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/close", operator(stack))
+    page = await visit.page()
+    await page.goto(stack.url)
+    card = page.locator(".card", has_text="Sieve")
+    await expect(card.locator(".when")).to_have_text("Closed early")
+    await card.click()
+    await expect(page.locator(".headline")).to_have_text("Over")
+    await expect(page.locator(".product")).to_contain_text("closed early")
+    text = await page.locator(".product").inner_text()
+    assert text.lower().count("over") == 1
+    assert " to " not in text
+
+
+async def test_both_ends_of_a_sale_are_told_in_one_form(visit: Visit, stack: Stack) -> None:
+    day = r"\d+ \w+, \d\d:\d\d"
+    sale = await stack.create_sale(title="Long", units=3, begins_at=in_s(-61), ends_at=in_s(5 * 86_400))
+    page = await visit.sale_page(sale, "reader")
+    await expect(page.locator(".facts").nth(1)).to_have_text(re.compile(rf"^{day} to {day} \S+$"))

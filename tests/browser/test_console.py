@@ -151,6 +151,26 @@ async def test_many_sales_leave_what_stands_below_them_in_sight(visit: Visit, st
     assert await page.locator("aside").evaluate(hidden) == 0
 
 
+async def test_on_a_phone_the_content_begins_high_up_and_no_state_is_cut(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Ladle", units=5)
+    for number in range(10):
+        await stack.create_sale(title=f"Fork {number}", units=1)
+    await buy(stack, sale, "a-buyer-with-a-name-as-long-as-this")
+    page = await open_sale(visit, sale)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await expect(page.locator(".sale-list")).not_to_be_visible()
+    heading = await page.locator(".view h1").bounding_box()
+    assert heading is not None
+    assert heading["y"] < 844 / 3
+    state = await page.locator("[aria-labelledby=orders-title] tbody .chip").bounding_box()
+    assert state is not None
+    assert state["x"] + state["width"] <= 390 - 16
+    await page.locator("aside summary").click()
+    await page.locator(".sale-list").get_by_text("Fork 3").click()
+    await expect(page.locator(".view h1")).to_have_text("Fork 3")
+    await expect(page.locator(".sale-list")).not_to_be_visible()
+
+
 async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(title="Chair", units=5, ends_at=in_s(3600))
     page = await open_sale(visit, sale)
@@ -175,6 +195,7 @@ async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit,
     await page.get_by_role("button", name="Close", exact=True).click()
     await page.get_by_role("button", name="Close it for good").click()
     await expect(head).to_contain_text("Over")
+    await expect(head).to_contain_text("closed early")
     custody = await ask(stack, "GET", f"/v1/sales/{sale['id']}/custody", operator(stack))
     assert custody["total"] == 12
 

@@ -64,17 +64,38 @@ const HANDS = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
 const CLOCK = { ...HANDS, second: "2-digit" };
 const DATE = { month: "short", day: "numeric" };
 
+const isSameDay = (oneMs, otherMs) => new Date(oneMs).toDateString() === new Date(otherMs).toDateString();
+
 /** With the date only where it is not today's. */
 export function time(ms, nowMs, hands = CLOCK) {
-  const at = new Date(ms);
-  const now = new Date(nowMs);
-  const today = at.toDateString() === now.toDateString();
-  const year = at.getFullYear() === now.getFullYear() ? {} : { year: "numeric" };
-  return new Intl.DateTimeFormat(locale(), today ? hands : { ...year, ...DATE, ...hands }).format(at);
+  return new Intl.DateTimeFormat(locale(), { ...dateOf([ms], nowMs), ...hands }).format(ms);
+}
+
+/** As much of a date as tells these times from the same hour today. */
+function dateOf(times, nowMs) {
+  if (times.every((ms) => isSameDay(ms, nowMs))) return {};
+  const thisYear = times.every((ms) => new Date(ms).getFullYear() === new Date(nowMs).getFullYear());
+  return thisYear ? DATE : { year: "numeric", ...DATE };
 }
 
 /** With seconds only where there are any. */
 export const roundTime = (ms, nowMs) => time(ms, nowMs, ms % MINUTE_MS === 0 ? HANDS : CLOCK);
+
+const SHORT_MS = 10 * MINUTE_MS;
+
+/** When a sale is on: both times in one form. With the date unless both are of today, with seconds only if it is short
+ * and they are not whole minutes. One that was closed before its time has ended at a moment that nobody tells. */
+export function period({ begins_at: from, ends_at: to, state }, nowMs) {
+  const [begins, ends] = [Date.parse(from), Date.parse(to)];
+  const whole = begins % MINUTE_MS === 0 && ends % MINUTE_MS === 0;
+  const hands = whole || ends - begins > SHORT_MS ? HANDS : CLOCK;
+  const closed = isClosedEarly({ state, ends_at: to }, nowMs);
+  const form = new Intl.DateTimeFormat(locale(), { ...dateOf(closed ? [begins] : [begins, ends], nowMs), ...hands });
+  const values = { from: form.format(begins), to: form.format(ends), zone: zone(begins) };
+  return t(closed ? "from_closed_early" : "from_to", values);
+}
+
+export const isClosedEarly = ({ state, ends_at: to }, nowMs) => state === "ended" && Date.parse(to) > nowMs;
 
 export const shortTime = (ms, nowMs) => time(ms, nowMs, HANDS);
 

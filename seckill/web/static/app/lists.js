@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call } from "./api.js";
-import { money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
+import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Cover, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
@@ -74,7 +74,8 @@ function when(sale, now) {
   const ends = Date.parse(sale.ends_at);
   if (sale.state === "scheduled") return t("begins_in", { time: shortDuration(begins - now) });
   if (sale.state === "open") return t("ends_in", { time: shortDuration(ends - now) });
-  if (sale.state === "ended") return t("ended_at", { time: time(Math.min(ends, now), now) });
+  if (isClosedEarly(sale, now)) return t("closed_early");
+  if (sale.state === "ended") return t("ended_at", { time: time(ends, now) });
   return html`<${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} />`;
 }
 

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, call, canSignIn } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
-import { money, roundTime, stock, t, time, zone } from "./i18n.js";
+import { money, period, roundTime, stock, t, time } from "./i18n.js";
 import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
 import { act, answered, claim, press, pressOf } from "./press.js";
@@ -98,8 +98,6 @@ function Product({ sale, children }) {
   useEffect(() => {
     document.title = sale.title;
   });
-  const begins = Date.parse(sale.begins_at);
-  const period = t("from_to", { from: roundTime(begins, now), to: roundTime(Date.parse(sale.ends_at), now) });
   return html`<article class="product">
     <${Cover} seed=${sale.id} />
     <div class="product-text">
@@ -108,7 +106,7 @@ function Product({ sale, children }) {
         <p class="price">${money(sale.price_cents, sale.currency)}</p>
       </div>
       <p class="facts">${stock(sale)}</p>
-      <p class="facts">${period} ${zone(begins)}</p>
+      <p class="facts">${period(sale, now)}</p>
       ${sale.next_rounds.length > 0 && html`<p class="facts">${repetition(sale, now)}</p>`}
       ${children}
     </div>
@@ -305,17 +303,17 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, aga
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
   }
+  if (state === "ended") return html`<div class="action"><a class="button primary" href="/">${t("all_sales")}</a></div>`;
   const price = money(sale.price_cents * quantity, sale.currency);
   const label = {
     scheduled: t("begins_at", { time: time(Date.parse(sale.begins_at), now) }),
     open: known ? t(again ? "buy_again" : "buy", { price }) : t("loading"),
     paused: t("sale_paused"),
     sold_out: t("sale_sold_out"),
-    ended: t("sale_ended"),
   }[state];
   return html`<div class="action">
     <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known} onClick=${onBuy}>${label}</button>
-    ${!me && state !== "ended" && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
+    ${!me && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
   </div>`;
 }
 

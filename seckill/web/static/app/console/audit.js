@@ -113,7 +113,7 @@ function Invariants({ title, rows }) {
   if (rows.length === 0) return null;
   return html`<section>
     <h2>${title}</h2>
-    <div class="scroll" tabindex="0" role="group" aria-label=${title}><table>
+    <div class="scroll" tabindex="0" role="group" aria-label=${title}><table class="stacked">
       <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
       <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
     </table></div>

@@ -71,6 +71,19 @@ function useAddress() {
   return { area, id: id === null ? null : decodeURIComponent(id) };
 }
 
+const NARROW = "(max-width: 800px)"; // as in the style sheet
+
+function useMedia(query) {
+  const [list] = useState(() => matchMedia(query));
+  const [matches, setMatches] = useState(list.matches);
+  useEffect(() => {
+    const changed = () => setMatches(list.matches);
+    list.addEventListener("change", changed);
+    return () => list.removeEventListener("change", changed);
+  }, []);
+  return matches;
+}
+
 const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
 
 function Desk() {
@@ -85,6 +98,9 @@ function Desk() {
   useEffect(() => {
     if (sale !== undefined) setChosen(sale.id);
   }, [sale?.id]);
+  // On a phone the list would fill the screen: it is a line there, until somebody wants it.
+  const narrow = useMedia(NARROW);
+  const [listed, setListed] = useState(false);
   const current = useRef(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
   const created = (made) => {
@@ -98,8 +114,9 @@ function Desk() {
     <aside>
       <p class="shop">${meta("shop")} · ${t("console")}</p>
       <button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>
-      <nav aria-label=${t("sales")}>
-        <ul class="sale-list">
+      <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
+        <summary>${t("sales")}${sale !== undefined ? `: ${sale.title}` : ""}</summary>
+        <ul class="sale-list" onClick=${() => narrow && setListed(false)}>
           ${sorted.map(
             (one) => html`<li key=${one.id}>
               <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && ["", "sales"].includes(address.area) ? "page" : "false"}>
@@ -111,7 +128,7 @@ function Desk() {
           )}
         </ul>
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
-      </nav>
+      </details></nav>
       <nav aria-label=${t("navigation")} class="areas">
         ${["orders", "refunds", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
         <a href="/docs" target="_blank" rel="noopener">${t("api_docs")}</a>

@@ -1,7 +1,7 @@
 // One sale, live: what can be done with it, where its units are, how fast it goes, and its newest orders.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
-import { count, money, readable, shortDuration, stock, t, time } from "../i18n.js";
+import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
 import { Charts } from "./charts.js";
 import { CustodyBar } from "./custody.js";
@@ -26,8 +26,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
         <p class="facts">
           <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${money(sale.price_cents, sale.currency)} ·
           ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
-          ${" "}${t("from_to", { from: time(Date.parse(sale.begins_at), now), to: time(Date.parse(sale.ends_at), now) })} ·
-          ${" "}<${When} sale=${sale} now=${now} />
+          ${" "}${period(sale, now)}${sale.state !== "ended" && html` · <${When} sale=${sale} now=${now} />`}
         </p>
       </div>
       ${verdict}
@@ -56,7 +55,6 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
 }
 
 function When({ sale, now }) {
-  if (sale.state === "ended") return t("sale_ended");
   const begins = Date.parse(sale.begins_at) - now;
   if (begins > 0) return t("begins_in", { time: shortDuration(begins) });
   return t("ends_in", { time: shortDuration(Date.parse(sale.ends_at) - now) });
@@ -125,7 +123,7 @@ function Refusals({ refused }) {
 
 function NewestOrders({ orders, now }) {
   if (orders.length === 0) return html`<p class="facts">${t("no_orders_of_sale")}</p>`;
-  return html`<div class="scroll"><table>
+  return html`<div class="scroll"><table class="pairs">
     <thead><tr><th scope="col">${t("order")}</th><th scope="col">${t("buyer")}</th><th scope="col">${t("state")}</th><th scope="col">${t("at")}</th></tr></thead>
     <tbody>
       ${orders.map(
