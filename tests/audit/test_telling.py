@@ -15,7 +15,7 @@ from seckill.telemetry import AUDIT_FINDINGS
 from seckill.watchdog import Watchdog
 from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
-from tests.audit.planting import delete_entry, forget_buyer
+from tests.audit.planting import delete_entry, forget_buyer, record
 
 
 class Told(Alarm):
@@ -40,6 +40,17 @@ async def test_operators_see_it_over_http(busy: World) -> None:
     assert finding["order_id"] == busy.engine.order_ids.encode(busy.numbers["ann"])
     assert (finding["user"], finding["sale_id"], finding["round"]) == ("ann", busy.sale["id"], busy.sale["round"])
     assert finding["order_number"] == str(busy.numbers["ann"])
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_a_finding_says_what_differs(busy: World) -> None:
+    await record("ann", lambda text: ":".join([*text.split(":")[:4], "other", "1"]))(busy)
+    await busy.sql("UPDATE orders SET slot = 9, active_slot = 9 WHERE id = :id", id=busy.numbers["bob"])
+    [(request_id,)] = await busy.query("SELECT request_id FROM orders WHERE id = :id", id=busy.numbers["ann"])
+    assert {finding.user: finding.says for finding in (await busy.found())["orders"]} == {
+        "ann": f"has the request id {request_id} in the ledger, other in the gate",
+        "bob": "has 1 units in slot 9 in the ledger, 1 in 1 in the gate",
+    }
 
 
 async def test_it_is_for_operators_only(busy: World) -> None:
