@@ -214,7 +214,7 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     now_ms, buyers, backlog, oldest, *pairs = reply
     if not pairs:
         return Absent(f"the gate does not have round {ref.id}", missing=True)
-    texts = [text.decode(errors="replace") for text in pairs]
+    texts: list[str] = [text.decode(errors="replace") for text in pairs]
     values = dict(zip(texts[::2], texts[1::2], strict=True))
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
