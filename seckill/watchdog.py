@@ -36,6 +36,7 @@ class Watchdog:
         self._ledger = ledger
         self._desk = desk
         self._known: set[tuple[object, ...]] = set()
+        self._to_pause: set[tuple[int, int]] = set()  # sale and round
         self._unsure: list[str] = []
 
     async def step(self) -> Report:
@@ -48,8 +49,12 @@ class Watchdog:
             log.info("the audit finds nothing wrong any more")
         if report.verdict is not Verdict.UNKNOWN:  # what cannot be seen now is not mended
             self._known = {finding.key for finding in report.findings}
-        await self._raise_alarms(new)
-        await self._pause(new)
+            self._to_pause &= _broken(report.findings)
+        self._to_pause |= _broken(new)
+        try:
+            await self._pause()  # first: a slow address for alarms must not keep the sale open
+        finally:
+            await self._raise_alarms(new)
         self._mention(report)
         return report
 
@@ -68,13 +73,11 @@ class Watchdog:
             }
             await self._alarm.raise_("the audit has found something broken", facts)
 
-    async def _pause(self, new: Sequence[Finding]) -> None:
+    async def _pause(self) -> None:
+        """What cannot be paused now is tried again at the next reading."""
         if self._desk is None:
             return
-        broken = {(finding.sale_id, finding.round_id) for finding in new if finding.invariant in SAFETY}
-        for sale_id, round_id in sorted(
-            (sale, round_) for sale, round_ in broken if sale is not None and round_ is not None
-        ):
+        for sale_id, round_id in sorted(self._to_pause):
             try:
                 sale = await self._ledger.sale(sale_id, round_id)
                 if sale is not None and sale.round.status is RoundStatus.OPEN:
@@ -84,9 +87,20 @@ class Watchdog:
                 log.warning("the sale is paused as soon as the gate answers", sale=sale_id, reason=str(error))
             except SeckillError as error:
                 log.error("the sale could not be paused", sale=sale_id, reason=str(error))
+                continue
+            self._to_pause.discard((sale_id, round_id))
 
     def _mention(self, report: Report) -> None:
         reasons = report.troubles()
         if reasons and reasons != self._unsure:
             log.warning("the audit could not tell", reasons=reasons[:NAMED_MAX])
         self._unsure = reasons
+
+
+def _broken(findings: Sequence[Finding]) -> set[tuple[int, int]]:
+    """Sale and round of what is not safe."""
+    return {
+        (finding.sale_id, finding.round_id)
+        for finding in findings
+        if finding.invariant in SAFETY and finding.sale_id is not None and finding.round_id is not None
+    }

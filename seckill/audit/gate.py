@@ -21,10 +21,12 @@ PREPARING = "preparing"
 
 _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
 _FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
-# seconds:counter:quantity:slot:request_id:live
-_HELD = re.compile(r"([0-9]+):([0-9]+):([0-9]+):([0-9]+):([^: ]*):([01])")
+# seconds:counter:quantity:slot:request_id:live, none with more digits than it can have
+_HELD = re.compile(r"([0-9]{1,10}):([0-9]{1,8}):([0-9]{1,18}):([0-9]{1,18}):([^: ]*):([01])")
 _SENT, _GOT = "sent:", "got:"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
+_MOVED = re.compile(rf"(?:{_SENT}|{_GOT})[0-9]{{1,3}}")
+_SECONDS_END, _COUNTER_END = 1 << 31, 1 << 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,8 @@ def read_record(lane: int, record: str) -> list[Held] | None:
         if match is None:
             return None
         seconds, counter, quantity, slot, request_id, live = match.groups()
+        if int(seconds) >= _SECONDS_END or int(counter) >= _COUNTER_END:  # no order has such a number
+            return None
         number = put_together(int(seconds), lane, int(counter))
         found.append(Held(number, int(quantity), int(slot), request_id, live == "1"))
     return found
@@ -137,7 +141,7 @@ class GateReader:
         """Which ledger this gate serves; None if none has been bound yet."""
         async with _translated():
             bound: Any = await self._client.get(keys.LEDGER)
-        return None if bound is None else bound.decode()
+        return None if bound is None else bound.decode(errors="replace")
 
     async def rounds(self, refs: Sequence[keys.RoundRef]) -> list[GateRound | Absent]:
         """In their order."""
@@ -210,7 +214,8 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     now_ms, buyers, backlog, oldest, *pairs = reply
     if not pairs:
         return Absent(f"the gate does not have round {ref.id}", missing=True)
-    values = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+    texts: list[str] = [text.decode(errors="replace") for text in pairs]
+    values = dict(zip(texts[::2], texts[1::2], strict=True))
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
     unread = [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
@@ -218,6 +223,9 @@ def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
     unread += [name for name, value in moved.items() if not _NUMBER.fullmatch(value)]
     if unread:
         return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate")
+    astray = [name for name in moved if name != "dealt" and not _MOVED.fullmatch(name)]
+    if astray:
+        return Absent(f"round {ref.id} has {astray[0]} in the gate, which names no lane")
     return GateRound(
         lane=ref.lane,
         now_ms=now_ms,

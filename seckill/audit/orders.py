@@ -76,6 +76,8 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
         notes.add(add("orders", "state", f"has the state {row.state}, which does not exist"))
     if row.active_slot != (row.slot if live else None):
         notes.add(add("orders", "slot", f"is {row.state} and has the active slot {row.active_slot}"))
+    if not live and row.closed_ms is None:
+        notes.add(add("orders", "closed", f"is {row.state}, but nobody noted when it ended"))
     if (row.id >> 24) & 0xFF != lane_of(round_, row.user_id):
         says = f"has a number of lane {(row.id >> 24) & 0xFF}, its buyer is in lane {lane_of(round_, row.user_id)}"
         notes.add(add("orders", "lane", says))
@@ -90,7 +92,7 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
     if row.expires_ms is not None:
         if row.expires_ms < row.recorded_ms + round_.pay_within_s * 1000:
             notes.add(add("time", "short", f"had less than {round_.pay_within_s} s to pay"))
-        if row.state == "expired" and row.closed_ms < row.expires_ms:
+        if row.state == "expired" and row.closed_ms is not None and row.closed_ms < row.expires_ms:
             early_s = (row.expires_ms - row.closed_ms) / 1000
             notes.add(add("time", "early", f"expired {early_s:g} s before its time to pay was over"))
 
@@ -113,9 +115,11 @@ def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None,
         if not given_up:
             notes.add(add("admission", "row", "is in the ledger, but the gate never admitted it"))
         return
-    mine = (row.quantity, row.slot, row.request_id)
-    if mine != (held.quantity, held.slot, held.request_id):
+    if (row.quantity, row.slot) != (held.quantity, held.slot):
         says = f"has {row.quantity} units in slot {row.slot} in the ledger, {held.quantity} in {held.slot} in the gate"
+        notes.add(add("orders", "content", says))
+    elif row.request_id != held.request_id:
+        says = f"has the request id {row.request_id} in the ledger, {held.request_id} in the gate"
         notes.add(add("orders", "content", says))
     if held.live and any(release.done_ms is not None for release in subject.releases):
         notes.add(add("releases", "not_in_gate", f"is {row.state} and was given back, but the gate still holds it"))

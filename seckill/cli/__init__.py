@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 from cyclopts import App, CycloptsError
@@ -13,6 +14,7 @@ from seckill.failpoints import VARIABLE, arm
 EXIT_FAILED = 1
 EXIT_SETTINGS = 2
 EXIT_USAGE = 2
+EXIT_UNSURE = 2
 EXIT_INTERRUPTED = 130
 
 # Each is loaded by name when it is needed: a token is made without a web server and a database. So that the list of all
@@ -35,6 +37,7 @@ COMMANDS = {
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
 GROUPS = ("sale", "dead", "token")  # with commands of their own
+JUDGES = ("audit", "repair", "chaos")  # 1 is what they say of something broken, so not of a failure of their own
 
 
 def _app(*, listing: bool) -> App:
@@ -60,6 +63,7 @@ def main() -> NoReturn:
     debug = "--debug" in arguments
     if debug:
         arguments.remove("--debug")
+    failed = EXIT_UNSURE if arguments and arguments[0] in JUDGES else EXIT_FAILED
     try:
         if spec := os.environ.get(VARIABLE):
             from seckill.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
@@ -76,14 +80,15 @@ def main() -> NoReturn:
         code = EXIT_SETTINGS
     except SeckillError as error:
         _complain(str(error))
-        code = EXIT_FAILED
+        code = failed
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except Exception as error:
         if debug:
-            raise
-        _complain(f"Something unexpected went wrong ({error!r}): run it again with --debug to see where.")
-        code = EXIT_FAILED
+            traceback.print_exc()
+        else:
+            _complain(f"Something unexpected went wrong ({error!r}): run it again with --debug to see where.")
+        code = failed
     else:
         code = 0
     sys.exit(code)

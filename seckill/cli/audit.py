@@ -15,7 +15,6 @@ from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.parameters import AsJson
 from seckill.cli.printing import console, print_json, table
 from seckill.cli.running import run
-from seckill.errors import SeckillError
 from seckill.loops import Stop
 
 EVERY_S = 1.0
@@ -53,13 +52,7 @@ def audit(
             show(report, auditor.teller(), as_json=as_json)
             return EXIT[report.verdict]
 
-    try:
-        code = run(main, settings)
-    except SeckillError as error:  # 1 would say that something is broken
-        sys.stderr.write(f"seckill: {error}\n")
-        code = EXIT[Verdict.UNKNOWN]
-    if code:
-        sys.exit(code)
+    sys.exit(run(main, settings))
 
 
 async def _watch(auditor: Auditor, stop: Stop, *, full: bool, as_json: bool) -> int:

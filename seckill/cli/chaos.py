@@ -26,7 +26,7 @@ from seckill.cli.folders import make_folder
 from seckill.cli.parameters import AsJson, Whole
 from seckill.cli.printing import console, print_json, table
 from seckill.cli.running import run, until_stopped
-from seckill.errors import SeckillError, StartError
+from seckill.errors import StartError
 from seckill.loops import Stop
 
 REPORT_FILE = "chaos.html"
@@ -81,11 +81,7 @@ def chaos(
         with _progress(minutes * 60) as (say, advance):
             return await until_stopped(stop, Run(wanted, minutes, kinds, say, advance).run())
 
-    try:
-        found = run(main, settings)
-    except SeckillError as error:  # 1 would say that something is broken
-        sys.stderr.write(f"seckill: {error}\n")
-        sys.exit(EXIT[Verdict.UNKNOWN])
+    found = run(main, settings)
     found |= {"command": shlex.join(["seckill", *sys.argv[1:]]), "seed": seed, "minutes": minutes}
     if out is not None:
         (out / REPORT_FILE).write_text(report(found), encoding="utf-8")

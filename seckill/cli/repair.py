@@ -14,7 +14,6 @@ from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.parameters import AsJson
 from seckill.cli.printing import console, print_json
 from seckill.cli.running import run
-from seckill.errors import SeckillError
 from seckill.loops import Stop
 from seckill.repairing import Mended, Repair
 from seckill.wiring import open_engine
@@ -46,13 +45,7 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
             _show(mended, auditor.teller(), as_json=as_json)
             return EXIT[Verdict.BROKEN if mended.plan.steps else mended.report.verdict]
 
-    try:
-        code = run(main, settings)
-    except SeckillError as error:  # 1 would say that something is broken
-        sys.stderr.write(f"seckill: {error}\n")
-        code = EXIT[Verdict.UNKNOWN]
-    if code:
-        sys.exit(code)
+    sys.exit(run(main, settings))
 
 
 def _show(mended: Mended, teller: Teller, *, as_json: bool) -> None:

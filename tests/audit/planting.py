@@ -177,6 +177,12 @@ PLANTINGS = [
     Planting("the gate has a buyer that never was", invent_buyer, {"lost": "zoe", "buyers": ROUND}),
     Planting("a buyer's record cannot be read", record("zoe", lambda _: "x"), {"buyers": "zoe"}, mended=True),
     Planting(
+        "a buyer's record with a number of no order",
+        both(record("zoe", lambda _: f"{1 << 31}:1:1:1::1"), record("yul", lambda _: f"1:1:{'9' * 5000}:1::1")),
+        {"buyers": "zoe"},
+        mended=True,
+    ),
+    Planting(
         "given back in the gate, though not decided",
         both(record("ann", lambda text: text[:-1] + "0"), in_gate(released=1, available=1)),
         {"give_back": "ann"},
@@ -279,6 +285,11 @@ PLANTINGS = [
         "expired too early",
         sql("UPDATE orders SET closed_ms = expires_ms - 1000 WHERE id = :id", of="dan"),
         {"time": "dan"},
+    ),
+    Planting(
+        "over, but nobody knows since when",
+        sql("UPDATE orders SET closed_ms = NULL WHERE id = :id", of="dan"),
+        {"orders": "dan"},
     ),
     Planting(
         "less time to pay than announced",

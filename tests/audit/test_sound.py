@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from seckill.alarms import Alarm
 from seckill.audit import Auditor, Verdict, open_auditor
 from seckill.catalogue import Catalogue
@@ -108,6 +110,38 @@ async def test_a_fenced_round_cannot_be_judged(busy: World) -> None:
         "history",
         "time",
     }
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)  # it is about the gate
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        (b"sent:x", b"1", "has sent:x in the gate, which names no lane"),
+        (b"got:" + b"1" * 5000, b"1", "in the gate, which names no lane"),
+        (b"sent:\xff", b"1", "has sent:\ufffd in the gate, which names no lane"),
+        (b"sent:1", b"\xff", "has no number as its sent:1 in the gate"),
+        (b"total", b"\xff", "has no number as its total in the gate"),
+        (b"total", b"1" * 5000, "has no number as its total in the gate"),
+    ],
+)
+async def test_a_round_that_cannot_be_read_cannot_be_judged(
+    busy: World, name: bytes, value: bytes, reason: str
+) -> None:
+    await busy.redis.hset(await busy.round_key(), name, value)
+    report = await busy.auditor.read(full=True)
+    assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
+    (said,) = report.reasons()
+    assert said.startswith(f"round {busy.round_id} ")
+    assert said.endswith(reason)
+    assert "history" not in {result.invariant.name for result in report.results if result.reasons}
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_what_no_round_has_harms_nobody(busy: World) -> None:
+    await busy.redis.hset(await busy.round_key(), b"\xff", b"\xfe")
+    assert await busy.found() == {}
+    await busy.redis.set("seckill:ledger", b"\xff")
+    assert "another database" in (await busy.auditor.read(full=True)).reasons()[0]
 
 
 async def test_servers_that_do_not_answer(busy: World) -> None:

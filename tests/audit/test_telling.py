@@ -10,12 +10,14 @@ import pytest
 
 from seckill.alarms import Alarm
 from seckill.domain import RoundStatus
+from seckill.errors import LedgerUnavailable
 from seckill.operator_desk import OperatorDesk
+from seckill.ports import Ledger
 from seckill.telemetry import AUDIT_FINDINGS
 from seckill.watchdog import Watchdog
 from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
-from tests.audit.planting import delete_entry, forget_buyer
+from tests.audit.planting import delete_entry, forget_buyer, record
 
 
 class Told(Alarm):
@@ -42,6 +44,17 @@ async def test_operators_see_it_over_http(busy: World) -> None:
     assert finding["order_number"] == str(busy.numbers["ann"])
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_a_finding_says_what_differs(busy: World) -> None:
+    await record("ann", lambda text: ":".join([*text.split(":")[:4], "other", "1"]))(busy)
+    await busy.sql("UPDATE orders SET slot = 9, active_slot = 9 WHERE id = :id", id=busy.numbers["bob"])
+    [(request_id,)] = await busy.query("SELECT request_id FROM orders WHERE id = :id", id=busy.numbers["ann"])
+    assert {finding.user: finding.says for finding in (await busy.found())["orders"]} == {
+        "ann": f"has the request id {request_id} in the ledger, other in the gate",
+        "bob": "has 1 units in slot 9 in the ledger, 1 in 1 in the gate",
+    }
+
+
 async def test_it_is_for_operators_only(busy: World) -> None:
     assert (await busy.node.http.get("/v1/admin/audit")).status_code == 401
     assert (await busy.node.http.get("/v1/admin/audit", headers=buyer("ann"))).status_code == 403
@@ -62,6 +75,63 @@ async def test_the_keeper_tells_once_and_pauses_if_it_is_told_to(busy: World) ->
     assert AUDIT_FINDINGS.labels("lost")._value.get() == 1
     (sale,) = await busy.engine.ledger.sales()
     assert sale.round.status is RoundStatus.PAUSED
+
+
+class AwayOnce:
+    """A ledger that does not answer the first question about a sale."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.asked = 0
+
+    async def sale(self, *arguments: Any) -> Any:
+        self.asked += 1
+        if self.asked == 1:
+            raise LedgerUnavailable("The ledger does not answer.")
+        return await self._ledger.sale(*arguments)
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_what_could_not_be_paused_is_paused_at_the_next_reading(busy: World) -> None:
+    alarm, desk = Told(), OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    ledger: Any = AwayOnce(busy.engine.ledger)
+    assert busy.engine.auditor is not None
+    watchdog = Watchdog(busy.engine.auditor, alarm, ledger, desk)
+    await delete_entry(busy)
+    statuses = []
+    for _ in range(3):
+        await watchdog.step()
+        statuses += [sale.round.status for sale in await busy.engine.ledger.sales()]
+    assert statuses == [RoundStatus.OPEN, RoundStatus.PAUSED, RoundStatus.PAUSED]
+    assert (ledger.asked, len(alarm.facts)) == (2, 1), "paused once, told once"
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_what_was_mended_before_it_could_be_paused_stays_open(busy: World) -> None:
+    ledger: Any = AwayOnce(busy.engine.ledger)
+    assert busy.engine.auditor is not None
+    watchdog = Watchdog(busy.engine.auditor, Told(), ledger, OperatorDesk(busy.engine.ledger, busy.engine.gate))
+    for by in (1, -1):
+        await busy.redis.hincrby(await busy.round_key(), "available", by)
+        await watchdog.step()
+    (sale,) = await busy.engine.ledger.sales()
+    assert (ledger.asked, sale.round.status) == (1, RoundStatus.OPEN)
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+async def test_the_sale_is_paused_before_anybody_is_told(busy: World) -> None:
+    """Telling may take long."""
+    statuses = []
+
+    class Late(Alarm):
+        async def raise_(self, what: str, facts: Any) -> None:
+            statuses.extend([sale.round.status for sale in await busy.engine.ledger.sales()])
+
+    assert busy.engine.auditor is not None
+    desk = OperatorDesk(busy.engine.ledger, busy.engine.gate)
+    await delete_entry(busy)
+    await Watchdog(busy.engine.auditor, Late(""), busy.engine.ledger, desk).step()
+    assert statuses == [RoundStatus.PAUSED]
 
 
 async def test_what_only_waits_pauses_nothing(busy: World) -> None:

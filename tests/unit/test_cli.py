@@ -318,6 +318,21 @@ def test_every_command_says_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     assert "--debug" in printed
 
 
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("command", "code"), [("audit", 2), ("repair", 2), ("chaos", 2), ("migrate", 1)])
+def test_a_surprise_is_not_taken_for_something_broken(
+    command: str, code: int, *, debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def surprise(*_: Any) -> None:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr(f"seckill.cli.{command}.environment", surprise)
+    assert seckill(monkeypatch, command, *(["--debug"] if debug else [])) == code
+    said = capsys.readouterr().err
+    assert "surprise" in said
+    assert ("Traceback" in said) == debug
+
+
 @pytest.mark.parametrize("command", ["audit", "repair"])
 def test_where_nothing_is_it_says_where_it_looked(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -120,6 +120,8 @@ const CHINESE = {
   "went from {state} to {other} when it was {third}": "从“{state}”变为“{other}”，当时却是“{third}”",
   "had less than {seconds} s to pay": "付款时间不足 {seconds} 秒",
   "expired {seconds} s before its time to pay was over": "比付款时限早 {seconds} 秒过期",
+  "is {state}, but nobody noted when it ended": "状态是“{state}”，却没有记下何时结束",
+  "has the request id {request} in the ledger, {other} in the gate": "账本中的请求号是 {request}，闸口中是 {other}",
   "has {units} units in slot {slot} in the ledger, {others} in {other} in the gate": "账本中是 {units} 件、名额 {slot}，闸口中是 {others} 件、名额 {other}",
   "is paid, but {many} payments pay for it": "已付款，但有 {many} 笔款项支付它",
   "costs {cents} cents {currency}, but {paid} {other} were paid": "应付 {cents} 分 {currency}，实付 {paid} 分 {other}",
@@ -163,6 +165,7 @@ const CHINESE = {
   "the gate cannot read round {round} ({error})": "闸口无法读取第 {round} 场（{error}）",
   "the gate does not have round {round}": "闸口没有第 {round} 场",
   "round {round} has no number as its {name} in the gate": "闸口中第 {round} 场的 {name} 不是数字",
+  "round {round} has {name} in the gate, which names no lane": "闸口中第 {round} 场的 {name} 没有指明通道",
   "The gate holds the rounds of another database: check the two addresses.": "闸口属于另一个数据库，请检查两个地址。",
   "The gate does not answer ({kind}: {error}).": "闸口没有响应（{kind}：{error}）。",
 
