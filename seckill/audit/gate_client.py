@@ -24,8 +24,11 @@ def open_client(url: str) -> Any:
             return _cluster(url)
         if scheme.endswith("+sentinel"):
             return _sentinel(url)
-        return Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], **_TIMEOUTS)
-    except ValueError as error:
+        client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], **_TIMEOUTS)
+        # Only now the library looks at the parameters. It does not connect.
+        client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+        return client
+    except (ValueError, TypeError) as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error
 
 

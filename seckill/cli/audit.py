@@ -1,5 +1,6 @@
 """Does what is promised hold, now?"""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -14,7 +15,7 @@ from seckill.audit.telling import Teller
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.parameters import AsJson
 from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run
+from seckill.cli.running import run, until_stopped
 from seckill.loops import Stop
 
 EVERY_S = 1.0
@@ -44,13 +45,17 @@ def audit(
     """
     settings = with_data_folder(environment())
 
-    async def main(stop: Stop) -> int:
+    async def once() -> int:
         async with open_auditor(settings, every_round=every_round) as auditor:
-            if watch:
-                return await _watch(auditor, stop, full=full, as_json=as_json)
             report = await auditor.read(full=True)
             show(report, auditor.teller(), as_json=as_json)
             return EXIT[report.verdict]
+
+    async def main(stop: Stop) -> int:
+        if not watch:
+            return await until_stopped(stop, once())
+        async with open_auditor(settings, every_round=every_round) as auditor:
+            return await _watch(auditor, stop, full=full, as_json=as_json)
 
     sys.exit(run(main, settings))
 
@@ -61,7 +66,12 @@ async def _watch(auditor: Auditor, stop: Stop, *, full: bool, as_json: bool) -> 
     ever_broken = False
     report = None
     while report is None or not await stop.wait(EVERY_S):
-        report = await auditor.read(full=full)
+        try:
+            report = await until_stopped(stop, auditor.read(full=full))
+        except asyncio.CancelledError:
+            if report is None:
+                raise
+            break  # what it has seen until now counts
         ever_broken |= report.verdict is Verdict.BROKEN
         teller = auditor.teller()
         if as_json:

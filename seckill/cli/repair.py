@@ -13,7 +13,7 @@ from seckill.cli.audit import EXIT, show
 from seckill.cli.configuring import environment, with_data_folder
 from seckill.cli.parameters import AsJson
 from seckill.cli.printing import console, print_json
-from seckill.cli.running import run
+from seckill.cli.running import run, until_stopped
 from seckill.loops import Stop
 from seckill.repairing import Mended, Repair
 from seckill.wiring import open_engine
@@ -33,7 +33,7 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
     """
     settings = with_data_folder(environment())
 
-    async def main(_: Stop) -> int:
+    async def work() -> int:
         async with open_auditor(settings, every_round=True) as auditor, open_engine(settings) as engine:
             mender = Repair(engine, claim_idle_s=settings.claim_idle_s, retry_delay_s=settings.retry_delays_s[0])
 
@@ -44,6 +44,9 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
             mended = await mender.run(auditor, apply=apply, tell=tell)
             _show(mended, auditor.teller(), as_json=as_json)
             return EXIT[Verdict.BROKEN if mended.plan.steps else mended.report.verdict]
+
+    async def main(stop: Stop) -> int:
+        return await (work() if apply else until_stopped(stop, work()))
 
     sys.exit(run(main, settings))
 

@@ -53,7 +53,9 @@ def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
             max_connections=connections_max,
             timeout=None,  # whoever waits for a connection has a deadline of its own
         )
-    except ValueError as error:
+        # Only now the library looks at the parameters. It does not connect.
+        pool.make_connection()  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError) as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error
     pool.connection_class = candid(pool.connection_class)
     return Redis.from_pool(pool)

@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 )
 _FIELD = re.compile(rb"([^:]+): ([^\r]+)\r\n")
 # What changes how a request or its connection is read.
-_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"))
+_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer", b"proxy-connection"))
 _LENGTHS = {b"%d" % length: length for length in range(1024)}
 
 
@@ -146,6 +146,16 @@ class ClaimingProtocol(GuardedProtocol):
         if self._press is not None:
             self._make_ordinary(self._press)
         super().shutdown()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """A client that has nothing more to say may still wait for the answer to its claim, which comes soon. What
+        streams, or waits for news, ends as before."""
+        if self._press is not None:
+            self._make_ordinary(self._press)
+        if not self._answering() or self.cycle.more_body or ClaimRoute.sale_in(self.cycle.scope) is None:
+            return super().eof_received()
+        self.cycle.keep_alive = False
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._press = None

@@ -19,6 +19,8 @@ HEADERS_MAX = 16
 
 # The decoder passes over what is not of these.
 _BASE64URL = (string.ascii_letters + string.digits + "-_").encode()
+# How a text may end by its length modulo 4; in other characters there are bits that belong to no byte.
+_ENDS = (_BASE64URL, _BASE64URL, b"AQgw", b"AEIMQUYcgkosw048")
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_", b"+/")
 _BLOCK_BYTES = 64  # of SHA-256
@@ -65,11 +67,15 @@ class SignedTokens:
         header, _, payload = signed.partition(b".")
         if header not in self._headers or payload.translate(None, _BASE64URL):
             return None
+        if payload[-1:] not in _ENDS[len(payload) % 4]:
+            return None
         # Compared as text: a signature has one spelling here, while a decoder would forgive others.
         if not hmac.compare_digest(b2a_base64(self._sign(signed), newline=False)[:-1].translate(_TO_URL), signature):
             return None
         try:
-            claims = _claims.decode(a2b_base64(payload.translate(_FROM_URL) + b"=" * (-len(payload) % 4)))
+            # As text, so that all of it must be UTF-8 and not only what we look at.
+            text = a2b_base64(payload.translate(_FROM_URL) + b"=" * (-len(payload) % 4)).decode()
+            claims = _claims.decode(text)
         except (ValueError, msgspec.MsgspecError):
             return None
         meant_for_us = claims.aud == self._audience and (self._issuer is None or claims.iss == self._issuer)

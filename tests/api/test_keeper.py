@@ -1,20 +1,21 @@
 """The keeper: opens what is not open, passes on what was changed, notices what is lost."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from seckill.afterlife import Afterlife
 from seckill.catalogue import Catalogue
-from seckill.domain import Claim, Round, RoundStatus, SaleChange
+from seckill.domain import Claim, Round, RoundRef, RoundStatus, SaleChange
 from seckill.errors import GateUnavailable
 from seckill.gates import keys
 from seckill.gates.redis import connect
-from seckill.keeper import Keeper
+from seckill.keeper import REBUILT_AT_ONCE, Keeper
 from seckill.outcomes import Outcome
 from seckill.rounds import Sync, bring_to_gate
 from seckill.wiring import Engine
-from tests.api.conftest import Node, buyer
+from tests.api.conftest import OPERATOR, Node, buyer
 from tests.ledgers.making import draft
 
 
@@ -168,6 +169,58 @@ async def test_a_round_that_cannot_be_rebuilt_holds_up_no_other(
     keeper = make_keeper(engine)
     assert await keeper.rebuild_losses() == 1
     assert (await node.buy(good, "ann")).json()["code"] == "limit_reached", "it is back, and knows its buyer"
+    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(bad["round"])]
+
+
+async def test_rounds_that_were_lost_together_do_not_wait_for_each_other(
+    engine: Engine, node: Node, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each finishes when as many as may are finishing; those that are on sale are the first, whatever their ids."""
+    paused = [await node.create(units=1) for _ in range(2)]
+    for sale in paused:
+        await node.http.post(f"/v1/sales/{sale['id']}/pause", headers=OPERATOR)
+    on_sale = [await node.create(units=1) for _ in range(REBUILT_AT_ONCE)]
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    finish = engine.gate.finish_rebuild
+    finishing: list[int] = []
+    all_there = asyncio.Event()
+
+    async def together(ref: RoundRef, *args: Any) -> int | None:
+        finishing.append(ref.id)
+        if len(finishing) == REBUILT_AT_ONCE:
+            all_there.set()
+        async with asyncio.timeout(10):
+            await all_there.wait()
+        return await finish(ref, *args)
+
+    monkeypatch.setattr(engine.gate, "finish_rebuild", together)
+    keeper = make_keeper(engine)
+    assert await keeper.rebuild_losses() == len(on_sale) + len(paused)
+    assert set(finishing[:REBUILT_AT_ONCE]) == {int(sale["round"]) for sale in on_sale}
+    assert set(finishing[REBUILT_AT_ONCE:]) == {int(sale["round"]) for sale in paused}
+
+
+async def test_an_error_of_one_round_is_told_when_the_others_are_back(
+    engine: Engine, node: Node, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = [await node.create(units=1) for _ in range(2)]
+    client = connect(redis_url)
+    await client.flushall()
+    await client.aclose()
+    next_epoch = engine.ledger.next_epoch
+
+    async def broken(round_id: int, epoch: int) -> Round | None:
+        if round_id == int(bad["round"]):
+            raise ValueError("not a round")
+        return await next_epoch(round_id, epoch)
+
+    monkeypatch.setattr(engine.ledger, "next_epoch", broken)
+    keeper = make_keeper(engine)
+    with pytest.raises(ValueError, match="not a round"):
+        await keeper.rebuild_losses()
+    assert (await node.buy(good, "ann")).status_code == 202
     assert [round_.id for round_ in await keeper.look_for_losses()] == [int(bad["round"])]
 
 

@@ -188,6 +188,39 @@ async def test_an_unknown_sale(served: Served, way: Way) -> None:
     assert [(status, body["code"]) for status, _, body in found] == [(404, "unknown_sale")] * 2
 
 
+async def test_one_who_has_nothing_more_to_say_gets_the_answer(
+    served: Served, way: Way, ways_taken: set[Way], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate answers when the end of what the client sends has been seen, and the connection is closed then."""
+    sale = await served.node.create()
+    ended = asyncio.Event()
+    eof_received, admit = claiming.ClaimingProtocol.eof_received, served.node.engine.gate.admit
+
+    def noted(self: claiming.ClaimingProtocol) -> bool | None:
+        ended.set()
+        return eof_received(self)
+
+    async def slow(ref: Any, claims: Any) -> Any:
+        async with asyncio.timeout(10):
+            await ended.wait()
+        return await admit(ref, claims)
+
+    monkeypatch.setattr(claiming.ClaimingProtocol, "eof_received", noted)
+    monkeypatch.setattr(served.node.engine.gate, "admit", slow)
+    async with connected(served) as (reader, writer), asyncio.timeout(20):
+        writer.write(request(sale, "ann"))
+        writer.write_eof()
+        status, headers, _ = await read(reader)
+        assert (status, headers["connection"]) == (202, "close")
+        assert await reader.read() == b""
+    assert ways_taken == {way}
+    ended.clear()
+    async with connected(served) as (reader, writer), asyncio.timeout(20):
+        writer.write(request(sale, "bob")[:-1])  # the rest never comes
+        writer.write_eof()
+        assert await reader.read() == b""
+
+
 PLAIN = b"POST /v1/sales/X/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -223,6 +256,7 @@ def test_what_is_plain() -> None:
         (b"Host: a", b"Host: a\r\nTransfer-Encoding: chunked"),
         (b"Host: a", b"Host: a\r\nExpect: 100-continue"),
         (b"Host: a", b"Host: a\r\nConnection: close"),
+        (b"Host: a", b"Host: a\r\nProxy-Connection: close"),
         (b"Host: a", b"Host: a\r\nConnection: upgrade\r\nUpgrade: websocket"),
         (b"Host: a", b"Host: a\r\n" + b"\r\n".join(b"X%d: a" % i for i in range(70))),
         (b"Host: a", b"Host: " + b"a" * PLAIN_BYTES_MAX),

@@ -150,10 +150,17 @@ MUTANTS = (
         trap="ours",
         path=KEEPER,
         edits={
-            "            except GateUnavailable as error:\n                self._tell_once(round_, error)\n        return rebuilt": "            "
-            "except ZeroDivisionError:\n                pass\n        return rebuilt"
+            "                except GateUnavailable as error:\n                    self._tell_once(round_, error)": "                "
+            "except ZeroDivisionError:\n                    pass"
         },
         caught_by="tests/api/test_keeper.py::test_a_round_that_cannot_be_rebuilt_holds_up_no_other",
+    ),
+    Mutant(
+        name="Rounds that were lost together are rebuilt one after the other",
+        trap="ours",
+        path=KEEPER,
+        edits={"asyncio.Semaphore(REBUILT_AT_ONCE)": "asyncio.Semaphore(1)"},
+        caught_by="tests/api/test_keeper.py::test_rounds_that_were_lost_together_do_not_wait_for_each_other",
     ),
     Mutant(
         name="A gate that went back in time is not noticed",

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import string
 from typing import Any
 
 import jwt
@@ -14,6 +15,7 @@ from seckill.web.auth import Buyer, Buyers, Unauthenticated
 from seckill.web.signed_tokens import HEADERS_MAX, SignedTokens
 from tests.web.tokens import CLAIMS, NOW, SECRET, by_hand, part, shared, signed
 
+LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
 OTHER_SECRET = SECRET[::-1]
 
 times = st.sampled_from([NOW - 31, NOW - 29, NOW + 29, NOW + 31, NOW + 40 * 86_400, "1", None, True, -0.5])
@@ -72,6 +74,20 @@ def test_a_payload_spelt_in_another_way_is_not_believed() -> None:
     for spelt in (payload, payload[:4] + "*" + payload[4:], payload[:4] + "." + payload[4:]):
         token = resigned(f"{part({'alg': 'HS256', 'typ': 'JWT'})}.{spelt}")
         assert isinstance(judged(shared(), token), str)
+
+
+@pytest.mark.parametrize("more", [b"", b" ", b"  "])
+def test_bits_that_belong_to_no_byte_and_bytes_that_are_no_text_are_not_believed(more: bytes) -> None:
+    header, claims = part({"alg": "HS256", "typ": "JWT"}), json.dumps(CLAIMS).encode() + more
+    payload = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
+    last = LETTERS[LETTERS.index(payload[-1]) + 1]
+    not_text = base64.urlsafe_b64encode(claims.replace(b"{", b'{"more":"\xff",', 1)).rstrip(b"=").decode()
+    spelt = [payload, not_text] + ([payload[:-1] + last] if len(payload) % 4 else [])
+    buyers = shared()
+    tokens = [resigned(f"{header}.{each}") for each in spelt]
+    found = [judged(buyers, token) for token in tokens]
+    assert found == [judged(without_the_short_way(), token) for token in tokens]
+    assert [isinstance(each, Buyer) for each in found] == [True] + [False] * (len(spelt) - 1)
 
 
 def resigned(text: str) -> str:

@@ -240,7 +240,7 @@ let patterns = null; // made when they are first needed, which is never for most
 /** What is filled in may be a sentence or a word of the server as well. */
 export function said(text) {
   if (currentLanguage() !== "zh") return text;
-  if (text in WORDS) return WORDS[text];
+  if (Object.hasOwn(WORDS, text)) return WORDS[text];
   patterns ??= Object.entries(CHINESE)
     .sort(([one], [other]) => exactness(other) - exactness(one))
     .map(([english, chinese]) => [pattern(english), chinese]);
