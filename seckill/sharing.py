@@ -204,7 +204,8 @@ class SharedGate:
             if finished_ms is None:
                 return None
             opened_ms = finished_ms
-        del self._filled[ref.id]
+        if self._filled.get(ref.id, ("", {}))[0] == token:  # another may have begun it again
+            del self._filled[ref.id]
         return opened_ms
 
     async def forget(self, ref: RoundRef) -> None:

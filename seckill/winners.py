@@ -4,8 +4,6 @@ After the sell-out nearly everybody who presses "buy" can be refused without a c
 who repeats must find the own order. "Not in the filter" is certain; "in the filter" costs a call and decides nothing.
 """
 
-import hashlib
-
 # 16 bits and 7 probes: about one stranger in two thousand is sent to the gate, for two bytes a buyer.
 _BITS_PER_BUYER = 16
 _PROBES = 7
@@ -34,5 +32,6 @@ class WinnerFilter:
 
 
 def _hash(user: str) -> tuple[int, int]:
-    digest = hashlib.blake2b(user.encode(), digest_size=16).digest()
-    return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big") | 1
+    """By the language's own keyed hash: the filter never leaves its process, and this costs a tenth of a digest."""
+    value = hash(user)
+    return value & 0xFFFFFFFF, (value >> 32 & 0xFFFFFFFF) | 1
