@@ -17,15 +17,15 @@ BUYERS = 600
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the other test is on SQLite
 @pytest.mark.timeout(400)
 async def test_a_hundred_units_with_the_broker_killed_in_the_middle(
-    folder: Path, database_url: str, rabbit: RabbitServer
+    folder: Path, database_url: str, mortal_rabbit: RabbitServer
 ) -> None:
     """The API does not notice: buyers get clear answers only, and every order arrives when the broker is back."""
-    stack = Stack(folder, database_url=database_url, settings={"SECKILL_BROKER_URL": rabbit.url()})
+    stack = Stack(folder, database_url=database_url, settings={"SECKILL_BROKER_URL": mortal_rabbit.url()})
     async with running(stack, SECKILL_CLAIM_IDLE_S="1"):
         sale = await stack.create_sale(units=100)
         crowd = Crowd(stack, sale)
         await asyncio.gather(*(crowd.buy(f"early-{i}") for i in range(30)))
-        rabbit.kill()
+        mortal_rabbit.kill()
         try:
             await asyncio.gather(*(crowd.buy(f"buyer-{i}") for i in range(BUYERS)))
             # `timeout`: this process is busy with all the buyers, and was too slow in sending a claim.
@@ -37,7 +37,7 @@ async def test_a_hundred_units_with_the_broker_killed_in_the_middle(
                 assert tally is not None
                 assert tally.sold < 100, "some of them wait for the broker"
         finally:
-            rabbit.start()  # from this thread: it dies with the thread that starts it
+            mortal_rabbit.start()  # from this thread: it dies with the thread that starts it
         async with stack.engine() as engine:
             await until_drained(engine)
             view = await check_conservation(engine, found, stack.settings.database_url, crowd.orders)

@@ -17,7 +17,7 @@ from seckill.ledgers.database import Verdict
 from seckill.ledgers.edge import LedgerCollided, edge
 from seckill.ledgers.migrating import migrate
 from seckill.ledgers.tables import metadata
-from tests.fixtures.mariadb import execute, running_mariadb
+from tests.fixtures.mariadb import running_mariadb
 from tests.ledgers.looking import counts, order_rows, rows, write
 from tests.ledgers.making import admission, draft
 
@@ -33,16 +33,18 @@ async def ledger(mariadb_database: str) -> AsyncIterator[SqlLedger]:
 def own_server() -> Iterator[EmbeddedMariaDB]:
     """To be frozen and killed, without harm to others."""
     with running_mariadb() as server:
-        execute(server, "CREATE DATABASE own")
         yield server
 
 
 @pytest.fixture
 async def own_ledger(own_server: EmbeddedMariaDB) -> AsyncIterator[SqlLedger]:
+    """Empty: orders of the test before may have the same numbers."""
+    await own_server.execute("CREATE DATABASE own")
     await migrate(own_server.url("own"))
     opened = open_ledger(own_server.url("own"))
     yield opened
     await opened.close()
+    await own_server.execute("DROP DATABASE own")
 
 
 async def test_settings_of_the_connections(ledger: SqlLedger) -> None:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,6 +117,18 @@ def numbers_of(deliveries: Sequence[Delivery]) -> list[Any]:
 
 @pytest.fixture
 async def post(rabbit: RabbitServer, redis_url: str) -> AsyncIterator[Post]:
+    async with _open_post(rabbit, redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def mortal_post(mortal_rabbit: RabbitServer, redis_url: str) -> AsyncIterator[Post]:
+    async with _open_post(mortal_rabbit, redis_url) as made:
+        yield made
+
+
+@asynccontextmanager
+async def _open_post(rabbit: RabbitServer, redis_url: str) -> AsyncIterator[Post]:
     topology = Topology(secrets.token_hex(8), RETRY_DELAYS_S)
     url = rabbit.url()
     link = Link(url, "test")

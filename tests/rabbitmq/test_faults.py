@@ -40,8 +40,9 @@ async def patiently(transport: RabbitTransport, count: int) -> list[Any]:
     return numbers_of(list(found.values()))
 
 
-async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate: RedisGate, post: Post) -> None:
+async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate: RedisGate, mortal_post: Post) -> None:
     """Confirmed messages survive kill -9; admission goes on; relay and worker find their way back by themselves."""
+    post = mortal_post
     relay, worker = post.relay(), post.transport()
     await relay.prepare()
     numbers = await admit(gate, 5)
