@@ -19,7 +19,7 @@ from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.progress import judge_progress
 from seckill.audit.report import ALL, INVARIANTS, OF_GATE, Invariant, Notes, Report, Result, Unsure, Verdict
-from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, Schedule
+from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, DEBT_S_MAX, Schedule
 from seckill.audit.shares import Shares, read_rounds
 from seckill.audit.telling import Teller
 from seckill.errors import GateUnavailable, SeckillError, StartError
@@ -68,7 +68,7 @@ class Auditor:
             else:
                 wanted = schedule.is_quickly_done if gently else schedule.is_new
                 now = {each.id for each in readings if each.id in suspects or wanted(each)}
-                await schedule.at_once([each for each in readings if each.id in now])
+                await schedule.at_once([each for each in readings if each.id in now], DEBT_S_MAX)
                 if gently:
                     await schedule.go_on([each for each in readings if each.id not in now])
             both = Notes()

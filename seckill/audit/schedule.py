@@ -7,6 +7,7 @@ Whatever looks wrong is read a second time, and counts only if it is still so.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class Schedule:
         buyers = 0 if isinstance(reading.gate, Absent) else reading.gate.buyers
         return self.is_new(reading) and max(buyers, reading.after.written) <= FEW
 
-    async def at_once(self, readings: Sequence[Reading]) -> None:
+    async def at_once(self, readings: Sequence[Reading], debt_s_max: float = math.inf) -> None:
         if not readings:
             return
         began_cpu_s = time.process_time()
@@ -100,8 +101,8 @@ class Schedule:
                 self._cut_short(readings, error)
             else:  # one of them is to blame, and the others can be compared
                 for reading in readings:
-                    await self.at_once([reading])
-        self._charge(time.process_time() - began_cpu_s)
+                    await self.at_once([reading], debt_s_max)
+        self._charge(time.process_time() - began_cpu_s, debt_s_max)
 
     async def go_on(self, readings: Sequence[Reading]) -> None:
         """As far as the time allows, and with each round once at most. One of those that people wait for goes on
@@ -156,10 +157,10 @@ class Schedule:
         self._charge(cost_s / times)
         return done
 
-    def _charge(self, cost_s: float) -> None:
+    def _charge(self, cost_s: float, debt_s_max: float = math.inf) -> None:
         """What it costs is CPU, not the time that passes: on a busy machine most of that is waiting for others."""
         now_s = self._monotonic()
-        self._due_s = min(max(self._due_s, now_s) + PARTS_OF_TIME * cost_s, now_s + DEBT_S_MAX)
+        self._due_s = max(self._due_s, min(max(self._due_s, now_s) + PARTS_OF_TIME * cost_s, now_s + debt_s_max))
 
     async def _book_of(self, readings: Sequence[Reading]) -> Book:
         book = Book()
