@@ -18,7 +18,8 @@ from pathlib import Path
 import redis.asyncio
 
 from seckill.embedded.valkey import EmbeddedValkey
-from seckill.numbers import OrderNumber, PublicIds
+from seckill.numbers import OrderNumber
+from seckill.public_ids import PublicIds
 
 SECONDS = 2.0
 

@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from seckill.batching import Batcher, Waiting
 from seckill.catalogue import Catalogue
-from seckill.domain import Answer, Claim, RoundRef, Sale
+from seckill.domain import Answer, Claim, Round, RoundRef, Sale
 from seckill.errors import GateError
 from seckill.figures import ClaimFigures
 from seckill.outcomes import Outcome
@@ -48,6 +48,8 @@ class AdmissionDesk:
         self._announced: dict[int, int] = {}  # round → the newest version that somebody has announced
         self._tallies = Tallies()
         self.figures = ClaimFigures()
+        # Told what the gate answered to a batch, before each of those who wait gets the own answer.
+        self.before_answers: Callable[[Sequence[Answer]], None] = lambda _: None
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         """The answer, and the sale with the round that gave it.
@@ -69,13 +71,13 @@ class AdmissionDesk:
     async def _ask_rounds(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         earlier = self._catalogue.before(sale)
         if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):
-            answer = await self._batcher(earlier.round.ref, claim).submit(claim)
+            answer = await self._batcher(earlier.round, claim.user).submit(claim)
             if answer.outcome not in _OVER_HERE:
                 return earlier, answer
-        answer = await self._batcher(sale.round.ref, claim).submit(claim)
+        answer = await self._batcher(sale.round, claim.user).submit(claim)
         later = self._goes_on(sale, answer)
         if later is not None:
-            its_answer = await self._batcher(later.round.ref, claim).submit(claim)
+            its_answer = await self._batcher(later.round, claim.user).submit(claim)
             if its_answer.outcome is not Outcome.NOT_STARTED:
                 return later, its_answer
         return sale, answer
@@ -105,10 +107,12 @@ class AdmissionDesk:
 
     def submit_for(self, waiting: Waiting, sale: Sale, claim: Claim) -> None:
         """It gets the gate's answer, with the next batch, and is to `count` it."""
-        self._batcher(sale.round.ref, claim).submit_for(waiting, claim)
+        self._batcher(sale.round, claim.user).submit_for(waiting, claim)
 
     def is_final(self, sale: Sale, answer: Answer) -> bool:
         """Of what came from `submit_for`. Otherwise `claim` says more."""
+        if answer.outcome is Outcome.ADMITTED:
+            return True
         return answer.outcome is not Outcome.REPEATED and self._goes_on(sale, answer) is None
 
     def _refuse_here(self, sale: Sale, claim: Claim) -> Outcome | None:
@@ -126,15 +130,17 @@ class AdmissionDesk:
             return None
         return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None
 
-    def _batcher(self, ref: RoundRef, claim: Claim) -> Batcher:
+    def _batcher(self, round_: Round, user: str) -> Batcher:
         """Lanes do not wait for each other."""
-        key = _key(ref.id, ref.lane_of(claim.user))
+        key = _key(round_.id, round_.lane if round_.lanes == 1 else round_.ref.lane_of(user))
         batcher = self._batchers.get(key)
         if batcher is None:
+            ref = round_.ref
 
             async def call(claims: Sequence[Claim]) -> GateReply:
                 reply = await self._gate.admit(ref, claims)
                 self._consider_flag(ref, reply)
+                self.before_answers(reply.answers)
                 return reply
 
             batcher = self._batchers[key] = Batcher(call)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from seckill.domain import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
-from seckill.numbers import PublicIds
 from seckill.ports import Gate, Ledger, Pulse
+from seckill.public_ids import PublicIds
 
 # Sales are numbered from 1. Anything above cannot have been issued, so no random id ever leads to a query.
 SALE_NUMBER_MAX = 1 << 31

@@ -22,7 +22,7 @@ import structlog
 from seckill.domain import OVER, Claim
 from seckill.errors import GateError, LedgerError, ProviderUnavailable, SeckillError
 from seckill.failpoints import reached
-from seckill.numbers import ORIGIN_S, OrderNumber, PublicIds
+from seckill.numbers import ORIGIN_S, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.payment_ports import (
     Capture,
@@ -35,6 +35,7 @@ from seckill.payment_ports import (
     Settlement,
 )
 from seckill.ports import Gate, Release, Released
+from seckill.public_ids import PublicIds
 from seckill.telemetry import CAPTURES, LATE_PAYMENTS, REFUNDS
 
 log = structlog.get_logger()

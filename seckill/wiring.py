@@ -21,10 +21,10 @@ from seckill.ledgers import open_ledger
 from seckill.ledgers.history import SqlHistory
 from seckill.ledgers.schema import Schema, schema_of
 from seckill.memory_store import MemoryStore
-from seckill.numbers import PublicIds
 from seckill.payment_ports import PaymentProvider
 from seckill.ports import Gate, Ledger, Transport
 from seckill.providers import open_provider
+from seckill.public_ids import PublicIds
 from seckill.settings import Settings
 from seckill.share_ports import ShareGate
 from seckill.sharing import SharedGate

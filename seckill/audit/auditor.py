@@ -23,7 +23,7 @@ from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, DEBT_S_MAX, Schedule
 from seckill.audit.shares import Shares, read_rounds
 from seckill.audit.telling import Teller
 from seckill.errors import GateUnavailable, SeckillError, StartError
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 from seckill.settings import Settings
 
 PROGRESS_EVERY_S = 5.0

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from seckill.audit.report import Finding, Report
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 
 # More would not be read. `found` says how many there are.
 SHOWN_MAX = 100

@@ -15,7 +15,7 @@ from seckill.chaos.http import Caller
 from seckill.chaos.watching import findings
 from seckill.errors import SeckillError
 from seckill.ledgers.tables import dead_letters, orders, outbox, payments, refunds, rounds, sales
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 from seckill.settings import Settings
 
 POLL_S = 0.2

@@ -81,16 +81,23 @@ class Buyers:
 
     def verify(self, token: str, now: float) -> Buyer:
         """Raises Unauthenticated."""
-        if self._signed is not None and len(token) <= TOKEN_BYTES_MAX:
-            claims = self._signed.read(token)
-            if (
-                claims is not None
-                and now - LEEWAY_S < claims.exp <= now + LIFETIME_S_MAX + LEEWAY_S
-                and max(claims.iat, claims.nbf) <= now + LEEWAY_S
-                and is_user(claims.sub)
-            ):
-                return Buyer(claims.sub, claims.exp)
-        return self._verify_with_library(token, now)
+        believed = self.believe(token.encode(), now) if token.isascii() else None
+        return believed or self._verify_with_library(token, now)
+
+    def believe(self, token: bytes, now: float) -> Buyer | None:
+        """The short way. None: `verify` decides."""
+        if self._signed is None or len(token) > TOKEN_BYTES_MAX:
+            return None
+        claims = self._signed.read(token)
+        if (
+            claims is not None
+            and now - LEEWAY_S < claims.exp <= now + LIFETIME_S_MAX + LEEWAY_S
+            and claims.iat <= now + LEEWAY_S
+            and claims.nbf <= now + LEEWAY_S
+            and is_user(claims.sub)
+        ):
+            return Buyer(claims.sub, claims.exp)
+        return None
 
     def _verify_with_library(self, token: str, now: float) -> Buyer:
         buyer = self._known.get(token) or self._decode(token, now)

@@ -140,7 +140,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def is_quiet(self) -> bool:
         """Nothing is arriving and nothing is being answered."""
-        return self._phase is _IDLE and not self._answering()
+        return self._phase is _IDLE and (self.cycle is None or self.cycle.response_complete)
 
     def _feed(self, data: bytes) -> None:
         if self._phase is _OVER:

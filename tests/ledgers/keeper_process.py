@@ -11,7 +11,7 @@ from typing import Any, cast
 from seckill.catalogue import Catalogue
 from seckill.failpoints import VARIABLE, arm
 from seckill.ledgers import SqlLedger, open_ledger
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 from seckill.repetition import Repetition
 
 

@@ -109,12 +109,12 @@ MUTANTS = (
     Mutant(
         name="Public ids are the numbers themselves",
         trap="F21",
-        path="numbers.py",
+        path="public_ids.py",
         edits={
-            "            left, right = right, left ^ _scramble(keyed, right)\n": "            pass\n",
-            "            left, right = right ^ _scramble(keyed, left), left\n": "            pass\n",
+            "            left, right = right, left ^ scrambled\n": "            pass\n",
+            '            left, right = right ^ int.from_bytes(scrambled, "little"), left\n': "            pass\n",
         },
-        caught_by="tests/unit/test_numbers.py::test_neighbours_look_unrelated",
+        caught_by="tests/unit/test_public_ids.py::test_neighbours_look_unrelated",
     ),
     Mutant(
         name="A token may be signed in any way that the key allows",

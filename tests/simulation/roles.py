@@ -20,12 +20,13 @@ from seckill.keeper import Keeper, run_keeper
 from seckill.ledgers.sql import SqlLedger
 from seckill.loops import Stop, repeat
 from seckill.memory_store import MemoryStore, Way
-from seckill.numbers import OrderNumber, PublicIds
+from seckill.numbers import OrderNumber
 from seckill.operator_desk import OperatorDesk
 from seckill.outcomes import Outcome
 from seckill.payment_ports import Capture, Captured, Notice, Refund
 from seckill.payments import Payments
 from seckill.ports import Changed
+from seckill.public_ids import PublicIds
 from seckill.transports.memory import MemoryTransport
 from tests.simulation.processes import Process
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from seckill.domain import Sale, SaleDraft
 from seckill.memory_store import Contents, MemoryStore, Way
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 from tests.simulation.checks import Broken, Checks
 from tests.simulation.database import DatabaseFile, simulated_ledger
 from tests.simulation.loop import VirtualLoop

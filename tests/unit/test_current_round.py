@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seckill.catalogue import ROUNDS_KEPT, Catalogue
 from seckill.domain import AFTERGLOW_MS, RoundStatus, Sale, current
-from seckill.numbers import PublicIds
+from seckill.public_ids import PublicIds
 from tests.making import make_round
 
 SECOND_MS = 1000
