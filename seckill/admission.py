@@ -119,12 +119,15 @@ class AdmissionDesk:
         round_ = sale.round
         if round_.retired_ms is not None:
             return Outcome.ENDED  # the gate may have forgotten it, and that is no loss
+        now_ms = self._catalogue.now_ms()
+        begun = now_ms >= round_.begins_ms - EDGE_MS
+        flag = self._flags.get(round_.id)
+        if begun and flag is None:  # first of all, because it is so for most claims
+            return None
         if not self._catalogue.is_fresh() or claim.quantity > round_.limit_per_buyer:
             return None
-        now_ms = self._catalogue.now_ms()
-        if now_ms < round_.begins_ms - EDGE_MS and self._catalogue.knows_sales():
+        if not begun and self._catalogue.knows_sales():
             return Outcome.NOT_STARTED  # nobody can have bought yet, so no repeat can be meant
-        flag = self._flags.get(round_.id)
         pulse = self._catalogue.pulse(round_.id)
         if flag is None or pulse is None or pulse.version != flag.version or claim.user in flag.winners:
             return None

@@ -144,7 +144,10 @@ class Catalogue:
     def known(self, public_id: str) -> Sale | None:
         """A sale that was found before, under the id as we spell it, with its current round."""
         number = self._by_public_id.get(public_id)
-        return None if number is None else current(self._sales[number], self.now_ms())
+        if number is None:
+            return None
+        rounds = self._sales[number]
+        return rounds[0] if len(rounds) == 1 else current(rounds, self.now_ms())
 
     async def find(self, public_id: str) -> Sale | None:
         """With its current round. Also a sale that another node created a moment ago. An id that was never issued
@@ -161,6 +164,8 @@ class Catalogue:
 
     def before(self, sale: Sale) -> Sale | None:
         """The same sale with the round before, if that has ended so lately that a claim may still mean it."""
+        if len(self._sales.get(sale.id, ())) <= 1:
+            return None
         earlier = self._beside(sale, -1)
         return earlier if earlier and self.now_ms() < earlier.round.ends_ms + AFTERGLOW_MS else None
 
@@ -170,7 +175,7 @@ class Catalogue:
     def _beside(self, sale: Sale, step: int) -> Sale | None:
         rounds = self._sales.get(sale.id, ())
         ordinal = sale.round.ordinal + step
-        return next((each for each in rounds if each.round.ordinal == ordinal), None) if len(rounds) > 1 else None
+        return next((each for each in rounds if each.round.ordinal == ordinal), None)
 
     def sale_of_round(self, round_id: int) -> Sale | None:
         return self._sale_of_round.get(round_id)

@@ -30,7 +30,7 @@ async def read_body(receive: Callable[[], Awaitable[Any]]) -> bytes:
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """An empty body is an empty object: all fields at their defaults."""
-    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
+    if len(body) > DEPTH_MAX and body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
         raise Problem(400, "bad_request", "The body is nested too deeply.")
     try:
         return decoder.decode(body or b"{}")

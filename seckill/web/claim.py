@@ -190,7 +190,10 @@ class ClaimRoute:
 
 
 def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
-    key = headers.get(b"idempotency-key", b"").strip()
+    key = headers.get(b"idempotency-key")
+    if key is None:
+        return ""
+    key = key.strip()
     if not _KEY.fullmatch(key):
         raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
     return key.decode("ascii")

@@ -13,8 +13,11 @@ class Rates:
         self._claims: defaultdict[str, int] = defaultdict(int)
 
     def allow(self, user: str, now: float) -> bool:
-        if int(now) != self._second:
-            self._second = int(now)
+        if not self._most:
+            return True
+        second = int(now)
+        if second != self._second:
+            self._second = second
             self._claims = defaultdict(int)
-        self._claims[user] += 1
-        return self._most == 0 or self._claims[user] <= self._most
+        self._claims[user] = claims = self._claims[user] + 1
+        return claims <= self._most
