@@ -112,9 +112,9 @@ async def _plain_counts(strategy: AsyncStream) -> tuple[int, int]:
 
 async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, float]:
     async with place(ledger_url) as here, engine_on(here) as running:
+        await _warm_up(running)
         tokens = make_tokens(here, seconds)
-        sale = await running.new_sale(UNITS)
-        accepted = await _accept(running, sale, tokens, seconds)
+        accepted = await _accept(running, await running.new_sale(UNITS), tokens, seconds)
         few = await running.new_sale(1)
         lines = write_lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
         await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
@@ -128,19 +128,30 @@ async def sustained(seconds: float, ledger_url: str) -> Accepted:
         return await _accept(running, sale, make_tokens(here, seconds), seconds)
 
 
-async def accept_at_1m(seconds: float, ledger_url: str) -> tuple[float, float, float]:
-    """Accepted before and after a million buyers are in the round, and what each of these costs Valkey in bytes."""
+async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[list[tuple[float, float]], float]:
+    """Accepted in a new round and in one with a million buyers, in turns, and what each of these costs Valkey in
+    bytes."""
     # Without a keeper, which would mend the round while we fill it.
     async with place(ledger_url) as here, engine_on(here, ["worker", "api"]) as running:
-        tokens = make_tokens(here, 2 * seconds)
-        half = len(tokens) // 2
-        before = await _accept(running, await running.new_sale(UNITS), tokens[:half], seconds)
-        sale = await running.new_sale(UNITS)
+        await _warm_up(running)
+        large = await running.new_sale(UNITS)
         began = await _memory(running)
-        await _fill(running, sale)
+        await _fill(running, large)
         per_buyer = (await _memory(running) - began) / MILLION
-        after = await _accept(running, sale, tokens[half:], seconds)
-        return before.accept, after.accept, per_buyer
+        found = []
+        tokens = make_tokens(here, rounds * seconds)
+        portion = len(tokens) // rounds
+        for start in range(0, portion * rounds, portion):
+            buyers = tokens[start : start + portion]
+            in_new = await _accept(running, await running.new_sale(UNITS), buyers, seconds)
+            in_large = await _accept(running, large, buyers, seconds)
+            found.append((in_new.accept, in_large.accept))
+        return found, per_buyer
+
+
+async def _warm_up(running: Running) -> None:
+    """A second of claims connects everything to everything, as with the plain service before it is measured."""
+    await _accept(running, await running.new_sale(UNITS), make_tokens(running.place, 1), 1)
 
 
 async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:

@@ -81,5 +81,5 @@ def method(run: Mapping[str, Any]) -> list[str]:
         "takes one entry a time and writes one transaction an order. The same Valkey and database.",
         f"persist and drain_s: from a load of {run['sustained']['seconds']} s (accepted meanwhile: "
         f"{run['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
-        "accept_at_1m: a round that has a million buyers already, against the same engine a moment before.",
+        "accept_at_1m: a round that has a million buyers already, in turns with new ones.",
     ]

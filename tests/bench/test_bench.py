@@ -112,7 +112,7 @@ async def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch, postgres_
     assert plain_port > 0
     assert plain_persist > 0
     assert await measures.gate_ceiling(1, "") > 0
-    before, after, _ = await measures.accept_at_1m(3, postgres_url)
+    ((before, after),), _ = await measures.accept_at_1m(3, 1, postgres_url)
     assert before > 0
     assert after > 0
 
@@ -146,7 +146,7 @@ async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(measures, "plain", gives((50.0, 25.0)))
     monkeypatch.setattr(measures, "accept_and_refuse", gives((LONG, 900.0)))
     monkeypatch.setattr(measures, "sustained", gives(LONG))
-    monkeypatch.setattr(measures, "accept_at_1m", gives((500.0, 400.0, 100.0)))
+    monkeypatch.setattr(measures, "accept_at_1m", gives(([(500.0, 400.0), (500.0, 50.0), (5.0, 5.0)], 100.0)))
     found = await run("", rounds=3, seconds=8, sustained_s=30, say=lambda _: None)
     found["run"] |= {
         "machine": {"cores": 2, "system": "Linux", "python": "3.11"},
