@@ -20,12 +20,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import Admission, OrderState
+from seckill.domain import Admission, OrderState, States
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
 from seckill.ledgers.database import AnyRow, AnySelect, Database, Rows
 from seckill.ledgers.tables import order_events, orders, rounds, sales
-from seckill.numbers import OrderNumber
 from seckill.ports import Recorded
 
 _CAUSE = "recorded"
@@ -78,7 +77,7 @@ class Recording:
         return Recorded(
             new=len(written),
             repeated=len(admissions) - len(written),
-            states={OrderNumber.from_int(number): state for number, state in states.items()},
+            states=_by_state(states),
         )
 
     async def _compare(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> dict[int, str]:
@@ -124,6 +123,13 @@ def _distinct(admissions: Sequence[Admission]) -> dict[int, Admission]:
         if _content(first) != _content(admission):
             raise LedgerRefused(f"Order {int(admission.number)} is twice in one batch, with different content.")
     return distinct
+
+
+def _by_state(states: Mapping[int, str]) -> States:
+    numbers: dict[str, list[int]] = {}
+    for number, state in states.items():
+        numbers.setdefault(state, []).append(number)
+    return numbers
 
 
 def _content(admission: Admission) -> tuple[int, str, int, int, str, int]:

@@ -82,7 +82,7 @@ async def test_the_tombstone_wins_against_a_late_commit(ledger: SqlLedger) -> No
     await retry_all(Failures(ledger, Alarm(""), DELAYS_S))
     await ledger.cancel(admission(round_, 1).number, "ann")  # what stood against it is gone
     late = await ledger.record([bad])
-    assert (late.new, late.repeated, late.states) == (0, 1, {bad.number: "failed"})
+    assert (late.new, late.repeated, late.states) == (0, 1, {"failed": [int(bad.number)]})
     tally = await ledger.tally(round_.id)
     assert tally is not None
     assert tally.sold == 0
