@@ -92,6 +92,18 @@ async def test_users_are_kept_letter_by_letter(ledger: SqlLedger, user: str) -> 
     assert order.user == user
 
 
+async def test_no_text_of_a_batch_runs_into_another(ledger: SqlLedger) -> None:
+    """They travel together, so what marks the beginning and the end of each must not come from within."""
+    sale = await ledger.create_sale(draft(), lane=0)
+    users = ['"', '","', "\\", '\\"', "", "NULL", "{a,b}", "},{", "a,b", " a ", "[]", "'", "\n", "null", "plain"]
+    batch = [
+        admission(sale.round, counter, user=user, request_id=user[::-1]) for counter, user in enumerate(users, start=1)
+    ]
+    assert (await ledger.record(batch)).new == len(users)
+    assert [(row.user_id, row.request_id) for row in await order_rows(ledger)] == [(u, u[::-1]) for u in users]
+    assert (await ledger.record(batch)).repeated == len(users)
+
+
 async def test_text_that_databases_cannot_store(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     with pytest.raises(LedgerRefused, match="NUL character"):
