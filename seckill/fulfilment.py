@@ -161,7 +161,8 @@ class Worker:
     async def _set_aside(self, result: Result, delivery: Delivery, reason: str) -> None:
         await self._when_possible(lambda: self._ledger.set_aside(delivery, reason, self._retry_delay_s))
         if self._delays is not None:
-            await self._delays.remind_of_retry(self._retry_delay_s, delivery.payload, reason)
+            text = delivery.payload.decode(errors="replace")
+            await self._delays.remind_of_retry(self._retry_delay_s, text, reason)
         result.refused += 1
         result.done.append(delivery)
         ENTRIES_REFUSED.inc()

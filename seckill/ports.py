@@ -197,7 +197,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     lane: int
     entry_id: str
-    payload: str
+    payload: bytes
     admission: Admission | None
     problem: str = ""
 

@@ -54,8 +54,7 @@ def to_delivery(message: DeliveredMessage) -> Delivery:
     if isinstance(lane, int) and isinstance(entry_id, str) and _ENTRY_ID.fullmatch(entry_id):
         return read_entry(lane, entry_id, message.body)
     named = blake2b(message.body, digest_size=8).hexdigest()  # the same message has the same name when it comes again
-    text = message.body.decode(errors="replace")
-    return Delivery(0, named, text, None, "the message does not say which entry of a stream it is")
+    return Delivery(0, named, message.body, None, "the message does not say which entry of a stream it is")
 
 
 class RabbitTransport:

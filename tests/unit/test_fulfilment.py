@@ -25,7 +25,7 @@ def delivery(counter: int, **changes: Any) -> Delivery:
         request_id="",
         admitted_ms=0,
     )
-    return Delivery(0, f"{counter}-0", "", **({"admission": admission} | changes))
+    return Delivery(0, f"{counter}-0", b"", **({"admission": admission} | changes))
 
 
 class Ledger:
@@ -89,7 +89,7 @@ async def test_one_bad_row_in_two_hundred_leaves_199(monkeypatch: pytest.MonkeyP
 async def test_an_entry_that_cannot_be_read_holds_up_nobody() -> None:
     """F13, F43."""
     ledger, transport = Ledger(), Transport()
-    bad = Delivery(0, "9-9", "{", None, "not JSON")
+    bad = Delivery(0, "9-9", b"{", None, "not JSON")
     result = await worker(ledger, transport).record([bad, *(delivery(i) for i in range(10))])
     assert (result.new, result.refused, len(transport.settled), len(ledger.aside)) == (10, 1, 11, 1)
 
