@@ -80,7 +80,10 @@ class Afterlife:
             log.warning("returned units not announced", round=ref.id, reason=str(error))
 
     async def _tell(self, done: list[OutboxItem]) -> None:
+        states: dict[str, list[int]] = {}
+        for item in done:
+            states.setdefault(item.state, []).append(int(item.number))
         try:
-            await self._transport.publish_states({item.number: item.state for item in done})
+            await self._transport.publish_states(states)
         except TransportUnavailable as error:  # whoever waits finds it in the ledger
             log.warning("states not announced", orders=len(done), reason=str(error))

@@ -91,7 +91,7 @@ class BuyerOrders:
         self._gate = gate
         self._catalogue = catalogue
         # With whose they are: a gate that went back in time may have given one number to two buyers.
-        self._watches: dict[OrderNumber, dict[Watch, str]] = {}
+        self._watches: dict[int, dict[Watch, str]] = {}
         self._closing = False
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
@@ -149,7 +149,7 @@ class BuyerOrders:
     async def watch(self, user: str, number: OrderNumber) -> AsyncIterator[Watch | None]:
         """None for an order that does not exist, and the same for somebody else's."""
         watch = Watch()
-        watches = self._watches.setdefault(number, {})
+        watches = self._watches.setdefault(int(number), {})
         watches[watch] = user  # before looking, or a change in between would be missed
         try:
             order = await self.find(user, number)
@@ -163,7 +163,7 @@ class BuyerOrders:
         finally:
             del watches[watch]
             if not watches:
-                del self._watches[number]
+                del self._watches[int(number)]
 
     def close(self) -> None:
         """Nobody waits any longer: everyone gets the order as it is."""
@@ -175,18 +175,18 @@ class BuyerOrders:
     async def listen(self, transport: Transport) -> None:
         """Passes on what is announced: one query for each announcement, however many watch its orders."""
         async for states in transport.state_changes():
-            await self._look_up([number for number in states if number in self._watches])
+            await self._look_up([number for told in states.values() for number in self._watches.keys() & told])
 
     async def look_up_waiting(self) -> int:
         """The net under `listen`: everybody who waits at once, so that a missed announcement costs a second."""
         return await self._look_up(list(self._watches))
 
-    async def _look_up(self, numbers: Sequence[OrderNumber]) -> int:
+    async def _look_up(self, numbers: Sequence[int]) -> int:
         found = 0
         for start in range(0, len(numbers), LOOK_UP_MAX):
-            orders = await self._ledger.orders(numbers[start : start + LOOK_UP_MAX])
+            orders = await self._ledger.orders([*map(OrderNumber.from_int, numbers[start : start + LOOK_UP_MAX])])
             for order in orders:
-                for watch, user in self._watches.get(order.number, {}).items():
+                for watch, user in self._watches.get(int(order.number), {}).items():
                     if user == order.user:
                         watch.offer(recorded(order))
             found += len(orders)

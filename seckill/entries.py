@@ -71,15 +71,14 @@ def write_entry(admission: Admission) -> bytes:
 
 def read_entry(lane: int, entry_id: str, payload: bytes) -> Delivery:
     """Never raises: an entry that cannot be understood says why, and keeps its text."""
-    text = payload.decode(errors="replace")
     try:
         entry = _decoder.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return Delivery(lane, entry_id, text, None, f"the entry cannot be read: {error}")
+        return Delivery(lane, entry_id, payload, None, f"the entry cannot be read: {error}")
     if entry.v != VERSION or entry.lane != lane:
         problem = f"version {entry.v}, lane {entry.lane}: not an entry of this version and lane"
-        return Delivery(lane, entry_id, text, None, problem)
-    return Delivery(lane, entry_id, text, entry.admission())
+        return Delivery(lane, entry_id, payload, None, problem)
+    return Delivery(lane, entry_id, payload, entry.admission())
 
 
 def salvage(lane: int, payload: bytes) -> Admission | None:

@@ -12,7 +12,6 @@ from seckill.broker_ports import Delays
 from seckill.domain import Admission
 from seckill.errors import LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
 from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, repeat
-from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Ledger, Recorded, Transport
 from seckill.reminding import ExpiryReminders
 from seckill.telemetry import (
@@ -45,7 +44,7 @@ class Result:
     new: int = 0
     repeated: int = 0
     refused: int = 0
-    states: dict[OrderNumber, str] = field(default_factory=dict)
+    states: dict[str, list[int]] = field(default_factory=dict)
     done: list[Delivery] = field(default_factory=list)
 
 
@@ -154,14 +153,16 @@ class Worker:
     def _note(self, recorded: Recorded, result: Result) -> None:
         result.new += recorded.new
         result.repeated += recorded.repeated
-        result.states.update(recorded.states)
+        for state, numbers in recorded.states.items():
+            result.states.setdefault(state, []).extend(numbers)
         ORDERS_RECORDED.labels("new").inc(recorded.new)
         ORDERS_RECORDED.labels("repeated").inc(recorded.repeated)
 
     async def _set_aside(self, result: Result, delivery: Delivery, reason: str) -> None:
         await self._when_possible(lambda: self._ledger.set_aside(delivery, reason, self._retry_delay_s))
         if self._delays is not None:
-            await self._delays.remind_of_retry(self._retry_delay_s, delivery.payload, reason)
+            text = delivery.payload.decode(errors="replace")
+            await self._delays.remind_of_retry(self._retry_delay_s, text, reason)
         result.refused += 1
         result.done.append(delivery)
         ENTRIES_REFUSED.inc()
@@ -176,7 +177,7 @@ class Worker:
         try:
             await self._transport.publish_states(result.states)
         except TransportUnavailable as error:  # whoever waits finds it in the ledger
-            log.warning("states not announced", orders=len(result.states), reason=str(error))
+            log.warning("states not announced", orders=len(result.done), reason=str(error))
 
 
 async def run_worker(worker: Worker, stop: Stop) -> None:

@@ -20,6 +20,7 @@ from seckill.domain import (
     Sale,
     SaleChange,
     SaleDraft,
+    States,
 )
 from seckill.letters import Letter, LetterState
 from seckill.numbers import OrderNumber
@@ -196,7 +197,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
     lane: int
     entry_id: str
-    payload: str
+    payload: bytes
     admission: Admission | None
     problem: str = ""
 
@@ -228,10 +229,10 @@ class Transport(Protocol):
     async def retire_consumers(self, idle_s: float) -> int:
         """Forgets consumers that hold nothing and have been silent for so long."""
 
-    async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
+    async def publish_states(self, states: States) -> None:
         """Tells all nodes, best effort: whoever misses it reads the ledger."""
 
-    def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]: ...
+    def state_changes(self) -> AsyncIterator[States]: ...
 
     async def publish_version(self, round_id: int, version: int) -> None:
         """Tells all nodes that units of the round came back, best effort: whoever misses it asks the gate."""
@@ -281,7 +282,7 @@ class Recorded:
 
     new: int
     repeated: int
-    states: Mapping[OrderNumber, str]
+    states: States
 
 
 class Ledger(Protocol):

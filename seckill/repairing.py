@@ -247,7 +247,7 @@ class Repair:
             await self._engine.ledger.record([admission])
         except LedgerRefused as error:
             entry_id = f"repair-{int(admission.number)}"
-            delivery = Delivery(admission.number.lane, entry_id, write_entry(admission).decode(), admission)
+            delivery = Delivery(admission.number.lane, entry_id, write_entry(admission), admission)
             await self._engine.ledger.set_aside(delivery, str(error), self._retry_delay_s)
             log.warning("the ledger refuses it: set aside", order=int(admission.number), reason=str(error))
         reached("repair.record.after")

@@ -1,10 +1,10 @@
 """What every database must offer to the ledger: the little that cannot be said in the same SQL everywhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from sqlalchemy import ColumnElement, FromClause, Row, Select, Table
+from sqlalchemy import ColumnElement, FromClause, Insert, Row, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.types import TypeEngine
 
@@ -36,6 +36,24 @@ class Statement(Protocol):
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]: ...
 
 
+class NewOrders(NamedTuple):
+    """How many orders of a round and an epoch were not there before. All have one state: they are of one sale."""
+
+    round_id: int
+    epoch: int
+    state: str
+    orders: int
+    units: int
+
+
+class OrdersStatement(Protocol):
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]: ...
+
+
+# What the event of a new order is made of.
+WRITTEN = ("id", "state", "recorded_ms")
+
+
 class Database(Protocol):
     @property
     def writers(self) -> AsyncEngine:
@@ -59,6 +77,10 @@ class Database(Protocol):
     ) -> Statement:
         """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
         of the new ones. Any other constraint that stands against a row is an error."""
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> OrdersStatement:
+        """Inserts the orders that are selected, and passes over those whose number is there already. With each new one
+        comes its event, which `events_of` makes of a table with the columns `WRITTEN`."""
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

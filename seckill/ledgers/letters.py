@@ -59,7 +59,7 @@ async def set_aside(
             quantity=None if admission is None else admission.quantity,
             reason=reason,
             history=_history([], now_ms, reason),
-            payload=delivery.payload.replace("\0", "\ufffd"),  # PostgreSQL keeps no NUL
+            payload=delivery.payload.decode(errors="replace").replace("\0", "\ufffd"),  # PostgreSQL keeps no NUL
             state=LetterState.RETRYING,
             attempts=1,
             next_ms=now_ms + int(retry_after_s * 1000),

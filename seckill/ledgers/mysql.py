@@ -6,7 +6,7 @@ one holds for the other, as far as it can be told without trying.
 
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import aiomysql
@@ -16,6 +16,8 @@ from sqlalchemy import (
     URL,
     BigInteger,
     ColumnElement,
+    FromClause,
+    Insert,
     Integer,
     String,
     Table,
@@ -39,7 +41,7 @@ from sqlalchemy.types import TypeEngine
 from seckill.errors import LedgerUnavailable, StartError
 from seckill.ledgers.database import AnyRow, AnySelect, Rows, Verdict
 from seckill.ledgers.mysql_errors import DUPLICATE, meaning
-from seckill.ledgers.statements import JsonList, first_line
+from seckill.ledgers.statements import InsertOrders, JsonList, first_line
 
 WRITERS = 5
 READERS = 5
@@ -193,6 +195,9 @@ class MysqlDatabase:
     def insert_missing(self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]) -> _Missing:
         known = self.rows("known", {name: table.c[name].type for name in key})
         return _Missing(known, table, key, source, returning)
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> InsertOrders:
+        return InsertOrders(self, source, events_of)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

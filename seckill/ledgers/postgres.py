@@ -1,22 +1,29 @@
 """What is particular to PostgreSQL."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import asyncpg
 from sqlalchemy import (
     ARRAY,
+    CTE,
     URL,
     BigInteger,
     ColumnElement,
+    FromClause,
+    Insert,
+    String,
     Table,
+    Text,
     any_,
     bindparam,
+    cast,
     column,
     event,
     func,
     literal_column,
+    select,
     text,
     update,
 )
@@ -25,8 +32,9 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.types import TypeEngine
 
-from seckill.ledgers.database import AnySelect, Verdict
+from seckill.ledgers.database import WRITTEN, AnySelect, NewOrders, Verdict
 from seckill.ledgers.statements import Returning, first_line
+from seckill.ledgers.tables import orders
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0
@@ -61,10 +69,15 @@ _UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
 
 
 class _ArrayRows:
+    """An array for each column, as text: of the elements of a list, the driver asks each whether it is a list itself,
+    which takes longer than all the rest."""
+
     def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
         self._names = [f"{name}_{column}" for column in columns]
+        self._write = [_text_array if isinstance(type_, String) else _array for type_ in columns.values()]
         arrays = [
-            bindparam(array, type_=ARRAY(type_)) for array, type_ in zip(self._names, columns.values(), strict=True)
+            cast(bindparam(array, type_=Text), ARRAY(type_))
+            for array, type_ in zip(self._names, columns.values(), strict=True)
         ]
         self.table = (
             func.unnest(*arrays)
@@ -73,7 +86,33 @@ class _ArrayRows:
         )
 
     def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
-        return {name: [row[position] for row in rows] for position, name in enumerate(self._names)}
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._names)
+        return {name: write(values) for name, write, values in zip(self._names, self._write, columns, strict=True)}
+
+
+def _array(numbers: Sequence[Any]) -> str:
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def _text_array(texts: Sequence[Any]) -> str:
+    if not texts:
+        return "{}"
+    joined = '","'.join(texts)
+    if "\\" in joined or joined.count('"') > 2 * (len(texts) - 1):
+        joined = '","'.join([text.replace("\\", "\\\\").replace('"', '\\"') for text in texts])
+    return f'{{"{joined}"}}'
+
+
+class _InsertOrders:
+    """Orders and events in one statement: what the database has just written does not travel here and back."""
+
+    def __init__(self, new: CTE, events: Insert) -> None:
+        group = (new.c.round_id, new.c.epoch, new.c.state)
+        counted = select(*group, func.count(), func.sum(new.c.quantity)).group_by(*group)
+        self._statement = counted.add_cte(events.cte("events"))
+
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
+        return [NewOrders._make(row) for row in await connection.execute(self._statement, parameters)]
 
 
 class PostgresDatabase:
@@ -105,9 +144,11 @@ class PostgresDatabase:
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
     ) -> Returning:
-        missing = insert(table).from_select(source.selected_columns.keys(), source)
-        missing = missing.on_conflict_do_nothing(index_elements=key)
-        return Returning(missing.returning(*[table.c[name] for name in returning]))
+        return Returning(_insert_missing(table, key, source, returning))
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> _InsertOrders:
+        new = _insert_missing(orders, ["id"], source, (*WRITTEN, "round_id", "epoch", "quantity")).cte("new")
+        return _InsertOrders(new, events_of(new))
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
@@ -141,6 +182,12 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         await self.writers.dispose()
+
+
+def _insert_missing(table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]) -> Any:
+    missing = insert(table).from_select(source.selected_columns.keys(), source)
+    missing = missing.on_conflict_do_nothing(index_elements=key)
+    return missing.returning(*[table.c[name] for name in returning])
 
 
 class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types

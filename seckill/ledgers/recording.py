@@ -1,11 +1,12 @@
 """Writing admitted orders: one transaction for a whole batch."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    FromClause,
     Insert,
     Integer,
     String,
@@ -20,15 +21,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.domain import Admission, OrderState
+from seckill.domain import Admission, OrderState, States
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
-from seckill.ledgers.database import AnyRow, AnySelect, Database, Rows
+from seckill.ledgers.database import AnyRow, AnySelect, Database, NewOrders, Rows
 from seckill.ledgers.tables import order_events, orders, rounds, sales
-from seckill.numbers import OrderNumber
 from seckill.ports import Recorded
 
 _CAUSE = "recorded"
+
+# In the order of the columns of `batch`: the number, the content that a repeat must have as well, and the time.
+_Row: TypeAlias = tuple[int, int, str, int, int, str, int, int]
 
 
 class Recording:
@@ -48,11 +51,7 @@ class Recording:
                 "created_ms": BigInteger(),
             },
         )
-        self._insert_orders = database.insert_missing(
-            orders, ["id"], _new_orders(self._batch, database.now_ms), returning=("id", "state", "recorded_ms")
-        )
-        self._written = database.rows("written", {"id": BigInteger(), "state": String(), "at_ms": BigInteger()})
-        self._insert_events = _new_events(self._written)
+        self._insert_orders = database.insert_orders(_new_orders(self._batch, database.now_ms), _events_of)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
         units = bindparam("units", type_=BigInteger)
         self._take_units = (
@@ -63,83 +62,76 @@ class Recording:
         )
 
     async def run(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:
-        wanted = _distinct(admissions)
-        batch = self._batch.bind([_row(admission) for admission in wanted.values()])
-        written = await self._insert_orders.run(connection, batch)
-        states: dict[int, str] = {row.id: row.state for row in written}
-        present = [admission for number, admission in wanted.items() if number not in states]
-        if present:
-            states |= await self._compare(connection, present)
-        if written:
-            await connection.execute(self._insert_events, self._written.bind(written))
-            # Last, because whoever writes orders of a round waits for its row, from here to the commit.
-            await self._count(connection, [wanted[row.id] for row in written])
+        rows = _distinct(admissions)
+        new = await self._insert_orders.run(connection, self._batch.bind(rows))
+        written = sum(group.orders for group in new)
+        if written == len(rows):
+            states = _states(rows, {group.round_id: group.state for group in new})
+        else:
+            states = await self._compare(connection, rows)
+        # Last, because whoever writes orders of a round waits for its row, from here to the commit.
+        await self._count(connection, new)
         reached("ledger.record.inside")
-        return Recorded(
-            new=len(written),
-            repeated=len(admissions) - len(written),
-            states={OrderNumber.from_int(number): state for number, state in states.items()},
-        )
+        return Recorded(new=written, repeated=len(admissions) - written, states=states)
 
-    async def _compare(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> dict[int, str]:
-        """The states of orders that are there already, provided that they are the same orders."""
-        numbers = [int(admission.number) for admission in admissions]
-        found = await connection.execute(self._select_orders, {"numbers": numbers})
-        rows: Mapping[int, AnyRow] = {row.id: row for row in found}
-        for admission in admissions:
-            row = rows.get(int(admission.number))
+    async def _compare(self, connection: AsyncConnection, rows: Sequence[_Row]) -> States:
+        """The states of orders of which some were there already, provided that they are the same orders."""
+        found = await connection.execute(self._select_orders, {"numbers": [number for number, *_ in rows]})
+        present: Mapping[int, AnyRow] = {row.id: row for row in found}
+        states: dict[str, list[int]] = {}
+        for number, *content, _ in rows:
+            row = present.get(number)
             if row is None:  # neither there nor inserted: nothing to join it with
-                raise LedgerRefused(f"Order {int(admission.number)} is of an unknown round, {admission.round_id}.")
-            if _content(admission) != (
-                row.round_id,
-                row.user_id,
-                row.quantity,
-                row.slot,
-                row.request_id,
-                row.epoch,
-            ):
-                raise LedgerRefused(f"Order {int(admission.number)} is in the ledger already, with different content.")
-        return {number: row.state for number, row in rows.items()}
+                raise LedgerRefused(f"Order {number} is of an unknown round, {content[0]}.")
+            if content != [row.round_id, row.user_id, row.quantity, row.slot, row.request_id, row.epoch]:
+                raise LedgerRefused(f"Order {number} is in the ledger already, with different content.")
+            states.setdefault(row.state, []).append(number)
+        return states
 
-    async def _count(self, connection: AsyncConnection, new: Iterable[Admission]) -> None:
+    async def _count(self, connection: AsyncConnection, new: Iterable[NewOrders]) -> None:
         """Round after round, in the same order for everybody, so that no two wait for each other."""
-        units: Counter[tuple[int, int]] = Counter()
-        for admission in new:
-            units[admission.round_id, admission.epoch] += admission.quantity
-        for (round_id, epoch), quantity in sorted(units.items()):
+        for group in sorted(new):
             taken = await connection.execute(
-                self._take_units, {"round": round_id, "of_epoch": epoch, "units": quantity}
+                self._take_units, {"round": group.round_id, "of_epoch": group.epoch, "units": group.units}
             )
             if taken.rowcount != 1:
-                raise LedgerRefused(await _why_not(connection, round_id, epoch, quantity))
+                raise LedgerRefused(await _why_not(connection, group))
 
 
-def _distinct(admissions: Sequence[Admission]) -> dict[int, Admission]:
+def _distinct(admissions: Sequence[Admission]) -> list[_Row]:
     """In the order of the numbers, so that no two batches wait for each other over those that both have."""
-    distinct: dict[int, Admission] = {}
-    for admission in sorted(admissions, key=lambda admission: admission.number):
-        if "\0" in admission.user + admission.request_id:  # PostgreSQL refuses it, SQLite drops what follows it
-            raise LedgerRefused(f"Order {int(admission.number)} has a NUL character in its text.")
-        first = distinct.setdefault(int(admission.number), admission)
-        if _content(first) != _content(admission):
-            raise LedgerRefused(f"Order {int(admission.number)} is twice in one batch, with different content.")
-    return distinct
-
-
-def _content(admission: Admission) -> tuple[int, str, int, int, str, int]:
-    return (
-        admission.round_id,
-        admission.user,
-        admission.quantity,
-        admission.slot,
-        admission.request_id,
-        admission.epoch,
+    rows = sorted(
+        [
+            (
+                int(each.number),
+                each.round_id,
+                each.user,
+                each.quantity,
+                each.slot,
+                each.request_id,
+                each.epoch,
+                each.admitted_ms,
+            )
+            for each in admissions
+        ]
     )
+    if "\0" in "".join([row[2] + row[5] for row in rows]):  # PostgreSQL refuses it, SQLite drops what follows it
+        number = next(row[0] for row in rows if "\0" in row[2] + row[5])
+        raise LedgerRefused(f"Order {number} has a NUL character in its text.")
+    distinct: dict[int, _Row] = {row[0]: row for row in rows}
+    if len(distinct) == len(rows):
+        return rows
+    for row in rows:
+        if row[:-1] != distinct[row[0]][:-1]:
+            raise LedgerRefused(f"Order {row[0]} is twice in one batch, with different content.")
+    return list(distinct.values())
 
 
-def _row(admission: Admission) -> tuple[object, ...]:
-    """In the order of the columns of `batch`."""
-    return (int(admission.number), *_content(admission), admission.admitted_ms)
+def _states(rows: Sequence[_Row], of_round: Mapping[int, str]) -> States:
+    states: dict[str, list[int]] = {state: [] for state in of_round.values()}
+    for row in rows:
+        states[of_round[row[1]]].append(row[0])
+    return states
 
 
 def _new_orders(batch: Rows, now_ms: ColumnElement[int]) -> AnySelect:
@@ -172,22 +164,22 @@ def _new_orders(batch: Rows, now_ms: ColumnElement[int]) -> AnySelect:
     )
 
 
-def _new_events(written: Rows) -> Insert:
+def _events_of(written: FromClause) -> Insert:
     happened = select(
-        written.table.c.id.label("order_id"),
+        written.c.id.label("order_id"),
         literal(OrderState.QUEUED).label("from_state"),
-        written.table.c.state.label("to_state"),
-        written.table.c.at_ms,
+        written.c.state.label("to_state"),
+        written.c.recorded_ms.label("at_ms"),
         literal(_CAUSE).label("cause"),
     )
     return insert(order_events).from_select(happened.selected_columns.keys(), happened)
 
 
-async def _why_not(connection: AsyncConnection, round_id: int, epoch: int, quantity: int) -> str:
-    found = await connection.execute(select(rounds).where(rounds.c.id == round_id))
+async def _why_not(connection: AsyncConnection, new: NewOrders) -> str:
+    found = await connection.execute(select(rounds).where(rounds.c.id == new.round_id))
     row = found.one()
-    if row.epoch != epoch:
-        return f"Round {round_id} is in epoch {row.epoch}, and orders of epoch {epoch} are void."
+    if row.epoch != new.epoch:
+        return f"Round {new.round_id} is in epoch {row.epoch}, and orders of epoch {new.epoch} are void."
     if row.retired_ms is not None:
-        return f"Round {round_id} has been over for long, and nothing is written to it any more."
-    return f"Round {round_id} is sold out: {row.sold} of {row.total} units are sold, {quantity} more cannot be."
+        return f"Round {new.round_id} has been over for long, and nothing is written to it any more."
+    return f"Round {new.round_id} is sold out: {row.sold} of {row.total} units are sold, {new.units} more cannot be."

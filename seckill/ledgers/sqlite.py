@@ -1,7 +1,7 @@
 """What is particular to SQLite."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    FromClause,
+    Insert,
     Table,
     bindparam,
     event,
@@ -25,7 +27,7 @@ from sqlalchemy.types import TypeEngine
 
 from seckill.errors import StartError
 from seckill.ledgers.database import AnySelect, Verdict
-from seckill.ledgers.statements import JsonList, Returning, first_line
+from seckill.ledgers.statements import InsertOrders, JsonList, Returning, first_line
 from seckill.ledgers.writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
 
 # Our processes wait for each other at the lock file; SQLite's own wait is for somebody's shell.
@@ -95,6 +97,9 @@ class SqliteDatabase:
         missing = insert(table).from_select(source.selected_columns.keys(), source)
         missing = missing.on_conflict_do_nothing(index_elements=key)
         return Returning(missing.returning(*[table.c[name] for name in returning]))
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> InsertOrders:
+        return InsertOrders(self, source, events_of)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

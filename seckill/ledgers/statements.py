@@ -1,13 +1,15 @@
 """What several of the databases have in common."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from sqlalchemy import Executable, Text, TypeDecorator
+from sqlalchemy import Executable, FromClause, Insert, Text, TypeDecorator
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.ledgers.database import AnyRow
+from seckill.ledgers.database import WRITTEN, AnyRow, AnySelect, Database, NewOrders
+from seckill.ledgers.tables import orders
 
 
 class Returning:
@@ -18,6 +20,27 @@ class Returning:
 
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]:
         return (await connection.execute(self._statement, parameters)).all()
+
+
+class InsertOrders:
+    """Implements `seckill.ledgers.database.OrdersStatement` where one statement inserts into one table."""
+
+    def __init__(self, database: Database, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> None:
+        self._written = database.rows("written", {name: orders.c[name].type for name in WRITTEN})
+        counted = ("round_id", "epoch", "quantity")
+        self._insert = database.insert_missing(orders, ["id"], source, returning=(*WRITTEN, *counted))
+        self._insert_events = events_of(self._written.table)
+
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
+        new = await self._insert.run(connection, parameters)
+        if not new:
+            return []
+        await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))
+        orders_of = Counter((row.round_id, row.epoch, row.state) for row in new)
+        units_of: Counter[tuple[int, int, str]] = Counter()
+        for row in new:
+            units_of[row.round_id, row.epoch, row.state] += row.quantity
+        return [NewOrders(*group, count, units_of[group]) for group, count in orders_of.items()]
 
 
 def first_line(error: Exception) -> str:

@@ -49,7 +49,7 @@ class RabbitCourier:
         try:
             # Straight to the queue: without a binding in between, there is none to be lost.
             await channel.basic_publish(
-                delivery.payload.encode(),
+                delivery.payload,
                 routing_key=self._topology.orders,
                 properties=properties,
                 mandatory=True,

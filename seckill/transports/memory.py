@@ -1,13 +1,13 @@
 """The order streams in this process, on the store of the gate in memory. They keep nothing."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import cast
 
+from seckill.domain import States
 from seckill.entries import read_entry
 from seckill.errors import TransportUnavailable
 from seckill.memory_store import MemoryStore, Pending, Travel, at_once, one_call
-from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Settled
 
 STATES = "states"
@@ -85,14 +85,14 @@ class MemoryTransport:
                         retired += 1
             return retired
 
-    async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
+    async def publish_states(self, states: States) -> None:
         async with self._reached():
-            self._store.publish(STATES, dict(states))
+            self._store.publish(STATES, {state: list(numbers) for state, numbers in states.items()})
 
-    async def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]:
+    async def state_changes(self) -> AsyncIterator[States]:
         async with aclosing(self._store.published(STATES)) as published:
             async for states in published:
-                yield cast(Mapping[OrderNumber, str], states)
+                yield cast(States, states)
 
     async def publish_version(self, round_id: int, version: int) -> None:
         async with self._reached():

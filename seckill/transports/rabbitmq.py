@@ -14,9 +14,9 @@ import msgspec
 from aiormq import spec
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
+from seckill.domain import States
 from seckill.entries import read_entry
 from seckill.errors import TransportUnavailable
-from seckill.numbers import OrderNumber
 from seckill.ports import Delivery, Settled
 from seckill.transports.amqp import Inbox, Link, translated
 from seckill.transports.outbox import StreamOutbox
@@ -54,8 +54,7 @@ def to_delivery(message: DeliveredMessage) -> Delivery:
     if isinstance(lane, int) and isinstance(entry_id, str) and _ENTRY_ID.fullmatch(entry_id):
         return read_entry(lane, entry_id, message.body)
     named = blake2b(message.body, digest_size=8).hexdigest()  # the same message has the same name when it comes again
-    text = message.body.decode(errors="replace")
-    return Delivery(0, named, text, None, "the message does not say which entry of a stream it is")
+    return Delivery(0, named, message.body, None, "the message does not say which entry of a stream it is")
 
 
 class RabbitTransport:
@@ -138,10 +137,11 @@ class RabbitTransport:
     async def retire_consumers(self, idle_s: float) -> int:
         return await self._streams.retire_consumers(idle_s)
 
-    async def publish_states(self, states: Mapping[OrderNumber, str]) -> None:
+    async def publish_states(self, states: States) -> None:
+        """For others, too: numbers as text, because many languages count in doubles."""
         by_key: dict[str, dict[str, str]] = {}
-        for number, state in states.items():
-            by_key.setdefault(routing_key(state), {})[str(int(number))] = state
+        for state, numbers in states.items():
+            by_key.setdefault(routing_key(state), {}).update(dict.fromkeys(map(str, numbers), state))
         for key, portion in by_key.items():
             await self._announce(self._topology.results, key, portion)
 
@@ -164,10 +164,13 @@ class RabbitTransport:
             self._announcer = None
             raise TransportUnavailable(f"RabbitMQ takes no announcements now ({error!r}).") from error
 
-    async def state_changes(self) -> AsyncIterator[Mapping[OrderNumber, str]]:
+    async def state_changes(self) -> AsyncIterator[States]:
         async with aclosing(self._announced(self._topology.results, dict[str, str])) as announced:
-            async for states in announced:
-                yield {OrderNumber.from_int(int(number)): state for number, state in states.items()}
+            async for state_of in announced:
+                states: dict[str, list[int]] = {}
+                for number, state in state_of.items():
+                    states.setdefault(state, []).append(int(number))
+                yield states
 
     async def version_changes(self) -> AsyncIterator[tuple[int, int]]:
         async with aclosing(self._announced(self._topology.versions, tuple[int, int])) as announced:

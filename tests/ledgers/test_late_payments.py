@@ -41,7 +41,7 @@ async def test_a_late_payment_that_cannot_be_used_goes_back(ledger: SqlLedger, e
     round_ = await make_round(ledger)
     old = admission(round_, 1, user="ann")
     if end == "failed":
-        await ledger.set_aside(Delivery(2, "1-1", "{}", old), "bad", 0)
+        await ledger.set_aside(Delivery(2, "1-1", b"{}", old), "bad", 0)
         [letter] = await ledger.letters(LetterState.RETRYING, 1)
         await ledger.bury(letter, old, "bad")
     else:

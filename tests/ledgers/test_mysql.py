@@ -170,7 +170,7 @@ async def test_a_frozen_server_is_given_up_in_time_and_works_afterwards(
                 await attempt
     finally:
         own_server.resume()
-    assert (await own_ledger.record([one])).states == {one.number: "unpaid"}
+    assert (await own_ledger.record([one])).states == {"unpaid": [int(one.number)]}
     assert own_ledger.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 

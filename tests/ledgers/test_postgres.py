@@ -82,7 +82,7 @@ async def test_a_frozen_server_is_given_up_in_time_and_works_afterwards(
         crowd = [impatient.record([admission(sale.round, counter)]) for counter in range(2, 22)]
         answers = await asyncio.gather(*crowd, return_exceptions=True)
         assert {type(answer) for answer in answers} == {LedgerUnavailable}
-    assert (await impatient.record([one])).states == {one.number: "unpaid"}
+    assert (await impatient.record([one])).states == {"unpaid": [int(one.number)]}
     assert await impatient.sale(sale.id) is not None
     assert impatient.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
 

@@ -91,7 +91,8 @@ MUTANTS = (
         trap="F65",
         path=RECORDING,
         edits={
-            "        if present:\n": '        if present:\n            raise LedgerRefused("It is there already.")\n'
+            "        else:\n            states = await": '        else:\n            raise LedgerRefused("It is there already.")\n'
+            "            states = await"
         },
         caught_by="tests/ledgers/test_record.py::test_f16_one_entry_delivered_50_times_is_one_row[sqlite]",
     ),
@@ -99,24 +100,31 @@ MUTANTS = (
         name="Whatever has the same number is the same order",
         trap="F33",
         path=RECORDING,
-        edits={
-            "            if _content(admission) != (\n": "            if row.id != row.id and _content(admission) != (\n"
-        },
+        edits={"            if content != [row": "            if row.id != row.id and content != [row"},
         caught_by="tests/ledgers/test_record.py::test_a_known_number_with_other_content_is_never_success[sqlite-user]",
     ),
     Mutant(
         name="An order is written without its event",
         trap="F32",
-        path=RECORDING,
-        edits={"            await connection.execute(self._insert_events, self._written.bind(written))\n": ""},
+        path="ledgers/statements.py",
+        edits={
+            "        await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))\n": ""
+        },
         caught_by="tests/audit/test_sound.py::test_orders_in_every_state[sqlite]",
+    ),
+    Mutant(
+        name="On PostgreSQL, an order is written without its event",
+        trap="F32",
+        path="ledgers/postgres.py",
+        edits={'counted.add_cte(events.cte("events"))': "counted"},
+        caught_by="tests/ledgers/test_record.py::test_writes_the_whole_order[postgres]",
     ),
     Mutant(
         name="The time to pay counts from the application's clock",
         trap="F22",
         path=RECORDING,
         edits={
-            "from collections import Counter\n": "import time\nfrom collections import Counter\n",
+            "from typing import TypeAlias\n": "import time\nfrom typing import TypeAlias\n",
             "else_=now_ms + sales.c.pay_within_s": "else_=literal(int(time.time() * 1000), BigInteger) + sales.c.pay_within_s",
         },
         caught_by="tests/ledgers/test_record.py::test_the_application_clock_decides_nothing[sqlite]",

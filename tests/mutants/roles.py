@@ -80,7 +80,7 @@ MUTANTS = (
         name="Nobody takes over what a dead worker had",
         trap="F39",
         path=STREAMS,
-        edits={"min_idle_time=idle_ms": "min_idle_time=10**12"},
+        edits={'self.consumer, idle_ms, "0-0"': 'self.consumer, 10**12, "0-0"'},
         caught_by="tests/transports/test_deliveries.py::test_entries_of_a_silent_consumer_are_taken_over[valkey]",
     ),
     Mutant(

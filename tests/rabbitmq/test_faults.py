@@ -58,7 +58,7 @@ async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate:
     with pytest.raises(TransportUnavailable):
         await late.read(10, 1)
     with pytest.raises(TransportUnavailable):
-        await late.publish_states({numbers[0]: "unpaid"})
+        await late.publish_states({"unpaid": [int(numbers[0])]})
     assert await late.backlog(LANES) == 10
     post.server.start()
     await until_relayed(relay, 5)
@@ -131,7 +131,7 @@ async def test_a_broker_short_of_memory_takes_nothing_and_workers_go_on(
     numbers = await admit(gate, 3)
     await relay.relay(wait_s=0)
     first = await read(worker, 3)
-    await worker.publish_states({numbers[0]: "unpaid"})  # its connection publishes, too
+    await worker.publish_states({"unpaid": [int(numbers[0])]})  # its connection publishes, too
     post.server.control("set_vm_memory_high_watermark", "0")
     try:
         numbers += await admit(gate, 2, "meanwhile")

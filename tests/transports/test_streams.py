@@ -1,5 +1,6 @@
 """What the lane streams promise beyond the suite: a group that somebody destroyed, and consumers by name."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -54,8 +55,22 @@ async def test_consumers_have_names_of_their_own_and_do_not_pile_up(redis_backen
     assert holder.consumer not in names
 
 
-@pytest.mark.parametrize("fields", [None, {}, {b"other": b"{}"}])
-def test_an_entry_without_its_field_says_so(fields: dict[bytes, bytes] | None) -> None:
+async def test_announcements_of_another_version_are_passed_over(redis_backend: RedisBackend, client: Any) -> None:
+    """While nodes are replaced one after the other, there are both. Who waits asks the ledger, a second later."""
+    sender = redis_backend.transport()
+    changes = redis_backend.transport().state_changes()
+    waiting = asyncio.ensure_future(anext(changes))
+    async with asyncio.timeout(10):
+        while not waiting.done():
+            await client.publish(keys.STATES_CHANNEL, b'{"4294967299":"unpaid"}')
+            await sender.publish_states({"unpaid": [4294967299]})
+            await asyncio.wait([waiting], timeout=0.05)
+    assert await waiting == {"unpaid": [4294967299]}
+    await changes.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("fields", [None, [], [b"other", b"{}"]])
+def test_an_entry_without_its_field_says_so(fields: list[bytes] | None) -> None:
     """F43."""
     delivery = parse(3, b"1-1", fields)
     assert delivery.admission is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seckill.domain import Admission
+from seckill.domain import Admission, States
 from seckill.errors import LedgerRefused, LedgerUnavailable, TransportUnavailable
 from seckill.fulfilment import Worker
 from seckill.loops import Stop
@@ -25,7 +25,7 @@ def delivery(counter: int, **changes: Any) -> Delivery:
         request_id="",
         admitted_ms=0,
     )
-    return Delivery(0, f"{counter}-0", "", **({"admission": admission} | changes))
+    return Delivery(0, f"{counter}-0", b"", **({"admission": admission} | changes))
 
 
 class Ledger:
@@ -47,7 +47,7 @@ class Ledger:
             raise LedgerRefused("bad")
         new = counters - self.rows
         self.rows |= counters
-        return Recorded(len(new), len(counters) - len(new), {a.number: "unpaid" for a in admissions})
+        return Recorded(len(new), len(counters) - len(new), {"unpaid": [int(a.number) for a in admissions]})
 
     async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
         self.aside[delivery.entry_id] = reason
@@ -56,7 +56,7 @@ class Ledger:
 class Transport:
     def __init__(self) -> None:
         self.settled: list[str] = []
-        self.told: dict[OrderNumber, str] = {}
+        self.told: list[States] = []
         self.broken = False
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
@@ -65,10 +65,10 @@ class Transport:
         self.settled += [d.entry_id for d in deliveries]
         return Settled(len(deliveries), len(deliveries))
 
-    async def publish_states(self, states: dict[OrderNumber, str]) -> None:
+    async def publish_states(self, states: States) -> None:
         if self.broken:
             raise TransportUnavailable("away")
-        self.told |= states
+        self.told.append(states)
 
 
 def worker(ledger: Any, transport: Any, stop: Stop | None = None) -> Worker:
@@ -89,7 +89,7 @@ async def test_one_bad_row_in_two_hundred_leaves_199(monkeypatch: pytest.MonkeyP
 async def test_an_entry_that_cannot_be_read_holds_up_nobody() -> None:
     """F13, F43."""
     ledger, transport = Ledger(), Transport()
-    bad = Delivery(0, "9-9", "{", None, "not JSON")
+    bad = Delivery(0, "9-9", b"{", None, "not JSON")
     result = await worker(ledger, transport).record([bad, *(delivery(i) for i in range(10))])
     assert (result.new, result.refused, len(transport.settled), len(ledger.aside)) == (10, 1, 11, 1)
 
@@ -138,4 +138,4 @@ async def test_whoever_waits_is_told_only_what_was_committed() -> None:
     """F17."""
     ledger, transport = Ledger(bad={2}), Transport()
     await worker(ledger, transport).record([delivery(1), delivery(2)])
-    assert transport.told == {OrderNumber(1, 0, 1): "unpaid"}
+    assert transport.told == [{"unpaid": [int(OrderNumber(1, 0, 1))]}]
