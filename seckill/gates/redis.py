@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+import msgspec
 from redis import exceptions
 
 from seckill.domain import Answer, Claim, Holding, Round, RoundRef
@@ -36,6 +37,7 @@ BUYERS_PORTION = 1000
 # Who gets one of these is told of an order.
 _FOR_ORDERS = {outcome.value.encode() for outcome in (Outcome.ADMITTED, Outcome.REPEATED)}
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+_pack = msgspec.msgpack.Encoder().encode
 _PULSE = ("version", "available", "admitted", "epoch", "revision", "status")
 
 
@@ -123,9 +125,12 @@ class RedisGate:
         return replies
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
-        args: list[object] = [self._backlog_max]
-        for claim in claims:
-            args += (claim.user, claim.quantity, claim.request_id)
+        args = (
+            self._backlog_max,
+            _pack([claim.user for claim in claims]),
+            _pack([claim.quantity for claim in claims]),
+            _pack([claim.request_id for claim in claims]),
+        )
         keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane))
         reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
         answers = [
