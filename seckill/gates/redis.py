@@ -17,7 +17,7 @@ from seckill.gates.clients import connect as connect  # part of what this module
 from seckill.gates.connections import Line, execute, open_servers, pipeline
 from seckill.gates.scripts import Script
 from seckill.gates.server import check_servers
-from seckill.numbers import OrderNumber
+from seckill.numbers import ORIGIN_S, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
 from seckill.share_ports import NOTHING_CARRIED, Carried
@@ -133,9 +133,12 @@ class RedisGate:
         )
         keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane))
         reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
+        seconds = reply[0] // 1000 - ORIGIN_S
         answers = [
-            Answer(_OUTCOMES[outcome], _holdings(ref.lane, holdings) if holdings else ())
-            for outcome, holdings in zip(reply[3::2], reply[4::2], strict=True)
+            _admitted(claim, seconds, ref.lane, holdings)
+            if outcome == b"admitted"
+            else Answer(_OUTCOMES[outcome], _holdings(ref.lane, holdings) if holdings else ())
+            for claim, outcome, holdings in zip(claims, reply[3::2], reply[4::2], strict=True)
         ]
         available = None if reply[2] == b"" else reply[2]
         return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
@@ -366,6 +369,13 @@ def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
 def _written(held: Holding) -> str:
     number = held.number
     return f"{number.seconds}:{number.counter}:{held.quantity}:{held.slot}:{held.request_id}:{int(held.live)}"
+
+
+def _admitted(claim: Claim, seconds: int, lane: int, order: bytes) -> Answer:
+    """Counter and slot are all that the caller does not know of a new order. To read the rest takes as long again."""
+    _, counter, _, slot, _ = order.split(b":", 4)
+    held = Holding(OrderNumber(seconds, lane, int(counter)), claim.quantity, int(slot), claim.request_id, live=True)
+    return Answer(Outcome.ADMITTED, (held,))
 
 
 def _holdings(lane: int, record: bytes) -> tuple[Holding, ...]:
