@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+import msgspec
 from redis import exceptions
 
 from seckill.domain import Answer, Claim, Holding, Round, RoundRef
@@ -16,7 +17,7 @@ from seckill.gates.clients import connect as connect  # part of what this module
 from seckill.gates.connections import Line, execute, open_servers, pipeline
 from seckill.gates.scripts import Script
 from seckill.gates.server import check_servers
-from seckill.numbers import OrderNumber
+from seckill.numbers import ORIGIN_S, OrderNumber
 from seckill.outcomes import Outcome
 from seckill.ports import Found, GateReply, GateView, Opening, Pulse, Release, Released, ReleaseReply, Update
 from seckill.share_ports import NOTHING_CARRIED, Carried
@@ -36,6 +37,7 @@ BUYERS_PORTION = 1000
 # Who gets one of these is told of an order.
 _FOR_ORDERS = {outcome.value.encode() for outcome in (Outcome.ADMITTED, Outcome.REPEATED)}
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+_pack = msgspec.msgpack.Encoder().encode
 _PULSE = ("version", "available", "admitted", "epoch", "revision", "status")
 
 
@@ -123,14 +125,20 @@ class RedisGate:
         return replies
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
-        args: list[object] = [self._backlog_max]
-        for claim in claims:
-            args += (claim.user, claim.quantity, claim.request_id)
+        args = (
+            self._backlog_max,
+            _pack([claim.user for claim in claims]),
+            _pack([claim.quantity for claim in claims]),
+            _pack([claim.request_id for claim in claims]),
+        )
         keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane))
         reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
+        seconds = reply[0] // 1000 - ORIGIN_S
         answers = [
-            Answer(_OUTCOMES[outcome], _holdings(ref.lane, holdings) if holdings else ())
-            for outcome, holdings in zip(reply[3::2], reply[4::2], strict=True)
+            _admitted(claim, seconds, ref.lane, holdings)
+            if outcome == b"admitted"
+            else Answer(_OUTCOMES[outcome], _holdings(ref.lane, holdings) if holdings else ())
+            for claim, outcome, holdings in zip(claims, reply[3::2], reply[4::2], strict=True)
         ]
         available = None if reply[2] == b"" else reply[2]
         return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
@@ -361,6 +369,13 @@ def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
 def _written(held: Holding) -> str:
     number = held.number
     return f"{number.seconds}:{number.counter}:{held.quantity}:{held.slot}:{held.request_id}:{int(held.live)}"
+
+
+def _admitted(claim: Claim, seconds: int, lane: int, order: bytes) -> Answer:
+    """Counter and slot are all that the caller does not know of a new order. To read the rest takes as long again."""
+    _, counter, _, slot, _ = order.split(b":", 4)
+    held = Holding(OrderNumber(seconds, lane, int(counter)), claim.quantity, int(slot), claim.request_id, live=True)
+    return Answer(Outcome.ADMITTED, (held,))
 
 
 def _holdings(lane: int, record: bytes) -> tuple[Holding, ...]:

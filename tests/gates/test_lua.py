@@ -1,13 +1,17 @@
 """What the scripts promise beyond the suite: nothing by halves when the server refuses, and their own keys only."""
 
 import asyncio
+import math
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill.domain import Claim
+from seckill.batching import BATCH_MAX
+from seckill.domain import Claim, Holding
+from seckill.entries import read_entry
 from seckill.errors import GateUnavailable
 from seckill.gates import keys
 from seckill.gates.redis import RedisGate
@@ -19,16 +23,44 @@ from tests.making import make_round
 
 
 @pytest.mark.parametrize(
-    "quantity", ["0", "-1", "1.5", "1e3", "0x10", " 1", "1 ", "", "9007199254740992", "1001", "nan"]
+    "quantity", [0, -1, 1.5, 1001, 2**53, -(2**53), math.nan, math.inf, "1", "0x10", "", True, None, [1]]
 )
 async def test_the_script_itself_refuses_a_bad_quantity(
-    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, quantity: str
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, quantity: Any
 ) -> None:
     """F60, S23: called directly, past every check of the API."""
     round_ = await open_round(redis_gate, make_round(limit_per_buyer=1000, total=10_000))
     before = await redis_backend.contents()
-    assert await outcomes(redis_gate, round_.ref, [Claim("ann", quantity)]) == [Outcome.INVALID]  # type: ignore[arg-type]
+    assert await outcomes(redis_gate, round_.ref, [Claim("ann", quantity)]) == [Outcome.INVALID]
     assert await redis_backend.contents() == before
+
+
+async def test_names_of_every_length_arrive_as_they_were_sent(
+    redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
+) -> None:
+    """In a batch as large as any, because lengths decide how claims are packed."""
+    round_ = await open_round(redis_gate, make_round(limit_per_buyer=1000, total=1_000_000))
+    claims = [
+        Claim(str(i).zfill(3) + "顧/" * (i % 63) + "x" * (i % 2), 1 + 2 * i, "k" * (i % 65)) for i in range(BATCH_MAX)
+    ]
+    answers = (await redis_gate.admit(round_.ref, claims)).answers
+    assert {answer.outcome for answer in answers} == {Outcome.ADMITTED}
+    entries = [
+        read_entry(3, entry_id.decode(), fields[b"order"]).admission
+        for entry_id, fields in await client.xrange(keys.orders(3))
+    ]
+    held = await redis_gate.records(round_.ref, [claim.user for claim in claims])
+    for claim, answer, entry, record in zip(claims, answers, entries, held, strict=True):
+        assert entry is not None
+        (order,) = answer.holdings
+        assert record == (order,)
+        assert order == Holding(entry.number, claim.quantity, 1, claim.request_id, live=True)
+        assert (entry.user, entry.quantity, entry.slot, entry.request_id) == (
+            claim.user,
+            claim.quantity,
+            1,
+            claim.request_id,
+        )
 
 
 @pytest.mark.parametrize("key", ["orders", "buyers", "days", "round"])
@@ -165,7 +197,9 @@ async def test_scripts_touch_only_the_keys_they_are_given(
                 await connection.read_response()
             source = redis_gate._admit.source
             names = [keys.round_(round_.ref), keys.buyers(round_.ref), keys.orders(3), keys.days(3)]
-            await connection.send_command("EVAL", source, 4, *names, 10, "ann", 1, "")
+            await connection.send_command(
+                "EVAL", source, 4, *names, 10, *map(msgspec.msgpack.encode, (["ann"], [1], [""]))
+            )
             assert (await connection.read_response())[3] == b"admitted"
         finally:
             await connection.disconnect()

@@ -158,14 +158,14 @@ MUTANTS = (
         name="The script takes any quantity",
         trap="F60",
         path=ADMIT,
-        edits={"  if quantity < 1 or quantity > QUANTITY_MAX then return nil end\n": ""},
+        edits={" and quantity >= 1 and quantity <= QUANTITY_MAX": ""},
         caught_by="tests/gates/test_lua.py::test_the_script_itself_refuses_a_bad_quantity[valkey-0]",
     ),
     Mutant(
-        name="The script takes whatever Lua calls a number",
+        name="The script takes fractions of a unit",
         trap="F60",
         path=ADMIT,
-        edits={"if #text > 4 or not string.find(text, '^%d+$') then": "if not tonumber(text) then"},
+        edits={" and quantity % 1 == 0": ""},
         caught_by="tests/gates/test_lua.py::test_the_script_itself_refuses_a_bad_quantity[valkey-1.5]",
     ),
     Mutant(
