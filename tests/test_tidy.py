@@ -18,6 +18,7 @@ LAYERS = [
         "errors",
         "outcomes",
         "numbers",
+        "public_ids",
         "secrecy",
         "setting_kinds",
         "failpoints",
