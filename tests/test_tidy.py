@@ -104,7 +104,7 @@ def test_the_auditor_shares_names_with_the_engine_and_nothing_else(path: Path) -
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seckill"):
             for name in node.names:
                 assert re.match(
-                    r"seckill\.(audit|errors|settings|numbers|gates\.keys|gates\.addresses|ledgers\.tables)\b",
+                    r"seckill\.(audit|errors|settings|numbers|public_ids|gates\.keys|gates\.addresses|ledgers\.tables)\b",
                     f"{node.module}.{name.name}",
                 ), f"{node.module}.{name.name}"
 
