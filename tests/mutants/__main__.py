@@ -209,8 +209,10 @@ def main() -> int:
     parser.add_argument("--by", help="see which of them this test would catch, instead of those in the list")
     wanted = parser.parse_args()
     mutants = [
-        m for m in MUTANTS if not wanted.words or any(w in (m.trap, m.path) or w in m.name for w in wanted.words)
+        m for m in MUTANTS if not wanted.words or any(w == m.trap or w in m.path or w in m.name for w in wanted.words)
     ]
+    if not mutants:  # without a test to run, pytest would run them all
+        parser.error("no flaw has one of these words in its number, name or file")
     catchers = {m.name: m.catchers if wanted.by is None else (wanted.by,) for m in mutants}
     began_s = time.monotonic()
     missed: list[Mutant] = []

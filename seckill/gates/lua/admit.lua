@@ -30,7 +30,8 @@ local round = redis.call('HMGET', KEYS[1], 'status', 'limit', 'begins_ms', 'ends
 local status = round[1]
 
 local function valid(quantity)
-  return type(quantity) == 'number' and quantity >= 1 and quantity <= QUANTITY_MAX and quantity % 1 == 0
+  return quantity == 1 or
+         type(quantity) == 'number' and quantity >= 1 and quantity <= QUANTITY_MAX and quantity % 1 == 0
 end
 
 if not status or status == 'preparing' then
@@ -104,7 +105,8 @@ end
 local seconds = string.format('%d', now_s - ORIGIN_S)
 local head = '{"v":1,"round":' .. round[9] .. ',"epoch":' .. round[8] .. ',"lane":' .. round[10] .. ',"seconds":' ..
              seconds .. ',"at_ms":' .. string.format('%.0f', now_ms) .. ',"counter":'
-local entries, buyers = {}, {}
+local entries = {}
+local changed = {} -- user, record, …; of somebody who is there twice the last one counts
 for i = 1, claims do
   local user, quantity, request_id = users[i], quantities[i], request_ids[i]
   if not valid(quantity) then
@@ -127,8 +129,10 @@ for i = 1, claims do
       local number = string.format('%d', counter)
       local units_text, slot_text = quantity == 1 and '1' or quantity, slot == 1 and '1' or slot
       local order = seconds .. ':' .. number .. ':' .. units_text .. ':' .. slot_text .. ':' .. request_id .. ':1'
-      record_of[user] = record == '' and order or record .. ' ' .. order
-      buyers[#buyers + 1] = user
+      record = record == '' and order or record .. ' ' .. order
+      record_of[user] = record
+      changed[#changed + 1] = user
+      changed[#changed + 1] = record
       entries[#entries + 1] = head .. number .. ',"quantity":' .. units_text .. ',"slot":' .. slot_text .. ',"user":' ..
                               cjson.encode(user) .. ',"request":' ..
                               (request_id == '' and '""' or cjson.encode(request_id)) .. '}'
@@ -139,13 +143,10 @@ end
 
 -- Write.
 if #entries > 0 then
-  local records = {}
-  for i, entry in ipairs(entries) do
-    redis.call('XADD', KEYS[3], '*', 'order', entry)
-    records[2 * i - 1] = buyers[i]
-    records[2 * i] = record_of[buyers[i]]
+  for i = 1, #entries do
+    redis.call('XADD', KEYS[3], '*', 'order', entries[i])
   end
-  redis.call('HSET', KEYS[2], unpack(records))
+  redis.call('HSET', KEYS[2], unpack(changed))
   redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted)
   redis.call('HSET', KEYS[4], today, counter)
   if first_of_the_day then
