@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import asyncpg
+import msgspec
 from sqlalchemy import (
     ARRAY,
     CTE,
@@ -91,7 +92,7 @@ class _ArrayRows:
 
 
 def _array(numbers: Sequence[Any]) -> str:
-    return f"{{{','.join(map(str, numbers))}}}"
+    return f"{{{msgspec.json.encode(numbers)[1:-1].decode()}}}"
 
 
 def _text_array(texts: Sequence[Any]) -> str:

@@ -51,7 +51,9 @@ class Recording:
                 "created_ms": BigInteger(),
             },
         )
-        self._insert_orders = database.insert_orders(_new_orders(self._batch, database.now_ms), _events_of)
+        # Asked for by itself, the time is computed once and not for every row.
+        now_ms = select(database.now_ms).scalar_subquery()
+        self._insert_orders = database.insert_orders(_new_orders(self._batch, now_ms), _events_of)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
         units = bindparam("units", type_=BigInteger)
         self._take_units = (

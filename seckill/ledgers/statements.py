@@ -1,6 +1,5 @@
 """What several of the databases have in common."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -36,11 +35,10 @@ class InsertOrders:
         if not new:
             return []
         await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))
-        orders_of = Counter((row.round_id, row.epoch, row.state) for row in new)
-        units_of: Counter[tuple[int, int, str]] = Counter()
-        for row in new:
-            units_of[row.round_id, row.epoch, row.state] += row.quantity
-        return [NewOrders(*group, count, units_of[group]) for group, count in orders_of.items()]
+        units: dict[tuple[int, int, str], list[int]] = {}
+        for _, state, _, round_id, epoch, quantity in new:
+            units.setdefault((round_id, epoch, state), []).append(quantity)
+        return [NewOrders(*group, len(each), sum(each)) for group, each in units.items()]
 
 
 def first_line(error: Exception) -> str:
