@@ -30,6 +30,7 @@ from seckill.settings import Settings
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.claim import ClaimRoute
+from seckill.web.claiming import Outbox
 from seckill.web.context import Context, context
 from seckill.web.demo import signs_anybody_in
 from seckill.web.openapi import document
@@ -83,6 +84,7 @@ class Api:
         self.claims = ClaimRoute(
             ctx.buyers, catalogue, ctx.desk, ctx.orders, engine.order_ids, Rates(settings.claims_per_second)
         )
+        self.outbox = Outbox()
         self._rest = _framework(ctx)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
