@@ -81,8 +81,9 @@ class Afterlife:
 
     async def _tell(self, done: list[OutboxItem]) -> None:
         states: dict[str, list[int]] = {}
-        for item in done:
-            states.setdefault(item.state, []).append(int(item.number))
+        # An order of which two changes are told at once is told with the last.
+        for number, state in {int(item.number): item.state for item in done}.items():
+            states.setdefault(state, []).append(number)
         try:
             await self._transport.publish_states(states)
         except TransportUnavailable as error:  # whoever waits finds it in the ledger

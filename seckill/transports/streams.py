@@ -36,7 +36,10 @@ _RETIRE = (files("seckill.transports") / "lua" / "retire_consumer.lua").read_tex
 
 def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> Delivery:
     """`fields`: names and values by turns, as the server sends them. A gate writes one."""
-    return read_entry(lane, entry_id.decode(), fields[1] if fields and fields[0] == b"order" else b"")
+    if fields and fields[0] == b"order":
+        return read_entry(lane, entry_id.decode(), fields[1])
+    named = dict(zip(fields[::2], fields[1::2], strict=True)) if fields else {}
+    return read_entry(lane, entry_id.decode(), named.get(b"order", b""))
 
 
 class StreamTransport:
@@ -258,7 +261,10 @@ class StreamTransport:
                     async for message in pubsub.listen():
                         try:
                             told = msgspec.json.decode(message["data"], type=type_)
-                        except msgspec.MsgspecError:  # of another version of this; whoever misses it asks
+                        except (
+                            msgspec.MsgspecError,
+                            UnicodeDecodeError,
+                        ):  # of another version of this; whoever misses it asks
                             continue
                         yield told
             except (exceptions.RedisError, OSError) as error:

@@ -63,6 +63,7 @@ async def test_announcements_of_another_version_are_passed_over(redis_backend: R
     async with asyncio.timeout(10):
         while not waiting.done():
             await client.publish(keys.STATES_CHANNEL, b'{"4294967299":"unpaid"}')
+            await client.publish(keys.STATES_CHANNEL, b'{"\xff":[1]}')
             await sender.publish_states({"unpaid": [4294967299]})
             await asyncio.wait([waiting], timeout=0.05)
     assert await waiting == {"unpaid": [4294967299]}
@@ -75,3 +76,7 @@ def test_an_entry_without_its_field_says_so(fields: list[bytes] | None) -> None:
     delivery = parse(3, b"1-1", fields)
     assert delivery.admission is None
     assert delivery.problem
+
+
+def test_a_field_that_somebody_put_before_it_hides_no_order() -> None:
+    assert parse(3, b"1-1", [b"note", b"mended by hand", b"order", b"text"]).payload == b"text"
