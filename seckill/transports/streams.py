@@ -261,11 +261,8 @@ class StreamTransport:
                     async for message in pubsub.listen():
                         try:
                             told = msgspec.json.decode(message["data"], type=type_)
-                        except (
-                            msgspec.MsgspecError,
-                            UnicodeDecodeError,
-                        ):  # of another version of this; whoever misses it asks
-                            continue
+                        except (msgspec.MsgspecError, UnicodeDecodeError):
+                            continue  # of another version of this; whoever misses it asks
                         yield told
             except (exceptions.RedisError, OSError) as error:
                 self._servers.heed(error)
