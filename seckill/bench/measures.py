@@ -141,11 +141,12 @@ async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[li
         found = []
         tokens = make_tokens(here, rounds * seconds)
         portion = len(tokens) // rounds
-        for start in range(0, portion * rounds, portion):
-            buyers = tokens[start : start + portion]
-            in_new = await _accept(running, await running.new_sale(UNITS), buyers, seconds)
-            in_large = await _accept(running, large, buyers, seconds)
-            found.append((in_new.accept, in_large.accept))
+        for number in range(rounds):
+            buyers = tokens[number * portion :][:portion]
+            new = await running.new_sale(UNITS)
+            in_turn = (new, large) if number % 2 == 0 else (large, new)  # neither is always the first
+            accept = {sale.id: (await _accept(running, sale, buyers, seconds)).accept for sale in in_turn}
+            found.append((accept[new.id], accept[large.id]))
         return found, per_buyer
 
 
