@@ -27,11 +27,11 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-BATCH_MAX = 500
+BATCH_MAX = 1000
 READ_WAIT_S = 0.5
 # After a reading that was not full, so that the next one finds more: a transaction costs the same for one order or for
 # a hundred, and nobody notices so short a wait. The first order after a silence does not wait at all.
-GATHER_S = 0.02
+GATHER_S = 0.05
 TAKE_OVER_EVERY_S = 1.0
 # When told to stop, the worker goes on for so long as there is something to write, up to this.
 DRAIN_S_MAX = 10.0

@@ -6,7 +6,7 @@ import os
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-_BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 CLAIMS = Counter("seckill_claims", "Claims answered, by outcome", ["outcome"])
