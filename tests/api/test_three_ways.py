@@ -302,3 +302,32 @@ async def test_more_arrives_while_a_claim_is_on_its_way(served: Served, monkeypa
 def test_headers_of_a_buyer_are_plain() -> None:
     lines = [f"{name}: {value}" for name, value in buyer("ann", "a key").items()]
     assert plain_request(bare({"id": "X"}, *lines)) is not None
+
+
+async def test_an_answer_that_waits_for_the_end_of_its_turn_comes_first(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else happens to its connection in that turn: another request, or the end of the server."""
+    early = await served.node.create(begins_at="2100-01-01T00:00:00Z", ends_at="2100-01-02T00:00:00Z")
+    sale = await served.node.create()
+    happened: list[str] = []
+
+    def more_arrives(self: claiming.Outbox, protocol: claiming.ClaimingProtocol) -> None:
+        happened.append("more")
+        monkeypatch.undo()
+        protocol.data_received(request(sale, "ann"))
+
+    def stops(self: claiming.Outbox, protocol: claiming.ClaimingProtocol) -> None:
+        happened.append("stop")
+        protocol.shutdown()
+
+    monkeypatch.setattr(claiming.Outbox, "add", more_arrives)
+    async with connected(served) as (reader, writer), asyncio.timeout(10):
+        writer.write(request(early, "ann"))
+        assert [(await read(reader))[0] for _ in range(2)] == [409, 202]
+    monkeypatch.setattr(claiming.Outbox, "add", stops)
+    async with connected(served) as (reader, writer), asyncio.timeout(10):
+        writer.write(request(early, "ann"))
+        assert (await read(reader))[0] == 409
+        assert await reader.read() == b""
+    assert happened == ["more", "stop"]
