@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 )
 # What changes how a request or its connection is read.
 _UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer", b"proxy-connection"))
-# A browser sends twenty headers. Those that mean nothing here are not taken apart: 7 µs instead of 11 for its request.
+# A browser sends twenty headers. Those that mean nothing here are not taken apart: 8 µs instead of 11 for its request.
 _NOTABLE = re.compile(
     rb"\n(authorization|idempotency-key|host|content-length|connection|%b): ([^\r]+)" % b"|".join(sorted(_UNUSUAL)),
     re.IGNORECASE,
