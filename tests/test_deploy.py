@@ -25,7 +25,7 @@ VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
 def filled(text: str) -> str:
     """As compose does it with an .env in which every line is filled in."""
     values = {name: value or secrets.token_hex(24) for name, value in VARIABLES.items()}
-    values["SECKILL_ALARM_URL"] = ""
+    values |= dict.fromkeys(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE), "")
     return re.sub(r"\$\{([A-Z_]+)(?::[-?]([^}]*))?\}", lambda found: values[found[1]], text)
 
 
@@ -95,6 +95,15 @@ def test_the_unit_runs_the_roles() -> None:
     assert unit["Service"]["User"] == "seckill"
     named = set(re.findall(r"seckill@(\w+)", path.read_text()))
     assert named == {"api", "worker", "keeper"} <= set(app)
+
+
+@pytest.mark.parametrize("role", ["api", "worker", "keeper"])
+def test_the_example_of_the_units_settings_is_enough_once_filled_in(role: str) -> None:
+    text = (ROOT / "deploy" / "environment.example").read_text()
+    environ = dict(re.findall(r"^([A-Z_]+)=(.*)$", text, re.MULTILINE))
+    assert set(environ) <= {setting.variable for setting in TABLE}
+    assert not [name for name, value in environ.items() if value and re.search("SECRET|KEY", name)]
+    require_production(read({name: value or secrets.token_hex(24) for name, value in environ.items()}), role)  # type: ignore[arg-type]
 
 
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from alembic.config import Config
 from sqlalchemy import Connection
 
 from seckill.errors import StartError
-from seckill.ledgers.edge import edge
+from seckill.ledgers.edge import READ_WITHIN_S, edge
 from seckill.ledgers.opening import open_database
 from seckill.ledgers.schema import MIGRATIONS, Schema, schema
 
@@ -17,6 +17,8 @@ async def migrate(url: str) -> None:
     """Harmless to repeat. When several processes do it at once, one does it and the others wait."""
     database = open_database(url)
     try:
+        async with edge(database, READ_WITHIN_S), database.writers.connect():
+            pass  # whatever accepts a connection and says nothing is not waited for as long as a migration
         async with edge(database, MIGRATE_WITHIN_S), database.writers.begin() as connection:
             await database.lock_for_migration(connection)
             await connection.run_sync(_upgrade)

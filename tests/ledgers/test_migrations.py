@@ -1,4 +1,5 @@
 import asyncio
+import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -12,6 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, text
 
 from seckill.errors import LedgerUnavailable, StartError
+from seckill.ledgers import migrating
 from seckill.ledgers.database import Database
 from seckill.ledgers.migrating import migrate, migrations
 from seckill.ledgers.opening import open_database
@@ -231,6 +233,15 @@ async def test_a_server_that_is_not_there() -> None:
     for attempt in (migrate, schema_of):
         with pytest.raises(LedgerUnavailable):
             await attempt("postgresql://nobody:secret@127.0.0.1:1/nothing")
+
+
+async def test_a_server_that_accepts_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrating, "READ_WITHIN_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        async with asyncio.timeout(30):
+            with pytest.raises(LedgerUnavailable, match=r"did not answer within 0\.3 s"):
+                await migrate(f"mysql://seckill@127.0.0.1:{port}/seckill")
 
 
 async def test_logins_and_names_that_are_wrong(postgres_server: PostgresServer) -> None:
