@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -140,7 +141,7 @@ class Api:
 
 def _framework(ctx: Context) -> Starlette:
     described = ROUTES + (DEMO_ROUTES if signs_anybody_in(ctx.settings) else ())
-    openapi = msgspec.json.encode(document(described))
+    openapi = _openapi(described)
 
     async def show_openapi(_: Request) -> Response:
         return Response(openapi, media_type="application/json", headers={"Cache-Control": "public, max-age=60"})
@@ -168,6 +169,12 @@ def _framework(ctx: Context) -> Starlette:
     )
     app.state.context = ctx
     return app
+
+
+@cache
+def _openapi(routes: tuple[Route, ...]) -> bytes:
+    """Once, also where one process makes several nodes."""
+    return msgspec.json.encode(document(routes))
 
 
 def _by_path(routes: Sequence[Route]) -> list[BaseRoute]:

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import html
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
@@ -84,7 +85,7 @@ class Content:
 
 class Pages:
     def __init__(self, settings: Settings, *, sandbox: bool) -> None:
-        self._assets = {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
+        self._assets = _assets()
         self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
         facts = {
             "assets": f"/assets/{self.version}",
@@ -131,6 +132,12 @@ class Pages:
 def nowhere() -> Response:
     """For a person who has mistyped an address. Programs get a problem."""
     return Response(NOWHERE, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
+
+
+@cache
+def _assets() -> dict[str, Content]:
+    """They are part of the package: packed once, also where one process makes several nodes."""
+    return {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
 
 
 def _names(folder: str) -> list[str]:

@@ -40,9 +40,9 @@ async def test_postgres_that_keeps_nothing(
         postgres_server.execute("SELECT pg_reload_conf()")
 
 
-async def test_postgres_that_commits_later(postgres_database: str, postgres_server: PostgresServer) -> None:
-    postgres_server.execute(f"ALTER DATABASE {postgres_database.rsplit('/', 1)[1]} SET synchronous_commit = off")
-    health = await examine_database(postgres_database)
+async def test_postgres_that_commits_later(own_postgres_database: str, postgres_server: PostgresServer) -> None:
+    postgres_server.execute(f"ALTER DATABASE {own_postgres_database.rsplit('/', 1)[1]} SET synchronous_commit = off")
+    health = await examine_database(own_postgres_database)
     assert health.mend == []
     assert "synchronous_commit is off by default" in health.advice[0]
 

@@ -84,6 +84,7 @@ async def test_control_without_the_guards_parallel_notices_pay_twice(ledger: Sql
 
     await asyncio.gather(*(naive(ref) for ref in ["a", "b"] * 4))
     [(captures,)] = await rows(ledger, select(func.count()).select_from(table("naive")))
+    await write(ledger, "DROP TABLE naive")
     assert captures > 1
 
 

@@ -20,8 +20,8 @@ GOOD_ORDER_S = 2.0
 
 
 @pytest.fixture
-async def ledger(postgres_database: str) -> AsyncIterator[SqlLedger]:
-    opened = open_ledger(postgres_database)
+async def ledger(own_postgres_database: str) -> AsyncIterator[SqlLedger]:
+    opened = open_ledger(own_postgres_database)
     yield opened
     await opened.close()
 
@@ -59,11 +59,11 @@ async def test_settings_of_the_connections(ledger: SqlLedger) -> None:
 
 @pytest.mark.parametrize(("default", "used"), [("off", "on"), ("remote_apply", "remote_apply")])
 async def test_commits_are_on_the_disk_whatever_the_default(
-    ledger: SqlLedger, postgres_database: str, default: str, used: str
+    ledger: SqlLedger, own_postgres_database: str, default: str, used: str
 ) -> None:
-    name = postgres_database.rsplit("/", 1)[1]
+    name = own_postgres_database.rsplit("/", 1)[1]
     await write(ledger, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
-    later = open_ledger(postgres_database)
+    later = open_ledger(own_postgres_database)
     assert [(used,)] == await rows(later, text("SHOW synchronous_commit"))
     await later.close()
 
@@ -118,9 +118,9 @@ async def test_frozen_in_the_middle_of_a_transaction(
     assert impatient.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
-async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger, postgres_database: str) -> None:
+async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger, own_postgres_database: str) -> None:
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
-    other = await asyncpg.connect(postgres_database)
+    other = await asyncpg.connect(own_postgres_database)
     await other.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -138,11 +138,11 @@ async def test_a_connection_that_breaks_at_work(ledger: SqlLedger) -> None:
     await ledger.ping()
 
 
-async def test_a_standby_is_waited_for(ledger: SqlLedger, postgres_database: str) -> None:
+async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database: str) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
-    name = postgres_database.rsplit("/", 1)[1]
+    name = own_postgres_database.rsplit("/", 1)[1]
     await write(ledger, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    standby = open_ledger(postgres_database)
+    standby = open_ledger(own_postgres_database)
     with pytest.raises(LedgerUnavailable, match="read-only"):
         await standby.record([admission(sale.round, 1)])
     assert await standby.sale(sale.id) == sale

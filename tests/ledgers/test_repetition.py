@@ -106,12 +106,12 @@ async def test_the_constraint_stands_behind_the_guard(ledger: SqlLedger, ledger_
     assert (len(await scheduled(ledger)), refused) == (2, 2)
 
 
-async def test_control_without_guard_and_constraint_a_round_comes_three_times(postgres_database: str) -> None:
-    ledger = open_ledger(postgres_database)
+async def test_control_without_guard_and_constraint_a_round_comes_three_times(own_postgres_database: str) -> None:
+    ledger = open_ledger(own_postgres_database)
     sale = await create(ledger, "2026-11-01T10:00:00Z")
     for name in ("ordinal", "scheduled_ms"):
         await write(ledger, f"ALTER TABLE rounds DROP CONSTRAINT uq_rounds_sale_id_{name}")
-    refused = await add_without_guard(ledger, postgres_database, sale)
+    refused = await add_without_guard(ledger, own_postgres_database, sale)
     assert (len(await scheduled(ledger)), refused) == (4, 0)
     await ledger.close()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.simulation import Verdict, simulate
 
 CHUNKS = 10
-SEEDS_OF_A_CHUNK = 30
+SEEDS_OF_A_CHUNK = 20
 # What every chunk must have seen, or it has shown nothing.
 TROUBLES = ("kills", "stops", "cuts", "losses", "doubles", "poison", "admitted", "sold_out", "not_ready")
 
