@@ -27,10 +27,10 @@ ON_POSTGRES = "sync-naive,sync-cas,sync-guarded,engine"
 Found = dict[str, Any]
 
 
-def compare(strategies: str, out: Path, **settings: str) -> dict[str, Any]:
+def compare(strategies: str, out: Path, pause_ms: int = 20, **settings: str) -> dict[str, Any]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
     command = [sys.executable, "-m", "seckill", "compare", "--json", "--out", str(out), "--strategies", strategies]
-    command += ["--stock", str(STOCK), "--buyers", str(BUYERS), "--pause-ms", "20"]
+    command += ["--stock", str(STOCK), "--buyers", str(BUYERS), "--pause-ms", str(pause_ms)]
     done = subprocess.run(
         command,
         env=environ | settings,
@@ -117,8 +117,6 @@ def test_the_ladder(tmp_path: Path) -> None:
     assert run["servers"]["database"].startswith("SQLite")
     check_synchronous(run)
     assert_exact(found(run, "sync-row-lock"), duplicates=True)
-    assert_exact(found(run, "sync-process-lock"), duplicates=True)  # F28: it runs on two processes
-    assert found(run, "sync-process-lock")["crash"]["count"]["lost"] == 0
     assert_exact(found(run, "sync-redis-lock"))
     check_queues(run)
     assert "RabbitMQ" in found(run, "async-rabbit")["not_run"]
@@ -126,6 +124,15 @@ def test_the_ladder(tmp_path: Path) -> None:
     check_engine(run)
     report = (tmp_path / "compare.html").read_text()
     assert all(strategy["strategy"] in report for strategy in run["strategies"])
+
+
+@pytest.mark.timeout(600)
+def test_the_step_with_two_processes(tmp_path: Path) -> None:
+    """F28. By itself: on a busy machine one of the two may get its first turn when the other has sold everything, so
+    they get longer."""
+    lock = found(compare("sync-process-lock", tmp_path, pause_ms=300), "sync-process-lock")
+    assert_exact(lock, duplicates=True)
+    assert lock["crash"]["count"]["lost"] == 0
 
 
 @pytest.mark.timeout(600)
