@@ -22,9 +22,9 @@ run: install ## A running sale on this machine, with everything it needs
 test: .venv/test ## The test suite, on real servers
 	@scripts/get-servers .venv/servers
 	@tests/get-chromium || echo "The browser tests are skipped." >&2
-	@# Four at a time: most of a fault test is waiting, and each of the four has servers of its own. Hundreds of processes
+	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own. Hundreds of processes
 	@# are started: compiled once, whatever the environment says.
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
 .PHONY: mutants
 mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each
