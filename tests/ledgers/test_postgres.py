@@ -122,7 +122,7 @@ async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
     other = await asyncpg.connect(own_postgres_database)
     await other.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     await other.close()
