@@ -1,14 +1,20 @@
 # The roles of seckill: `docker run … seckill api`, `worker`, `keeper`, `migrate`, `doctor`.
-FROM python:3.13-slim AS build
+# `make pin-images` says which digest to build from: --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:…
+ARG PYTHON_IMAGE=python:3.13-slim
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
-COPY requirements.txt ./
+COPY requirements-production.txt requirements-build.txt ./
+# Nothing is fetched without a hash, and what builds the package does not come along.
 RUN python -m venv /opt/seckill \
-    && /opt/seckill/bin/pip install --no-cache-dir --require-hashes -r requirements.txt
+    && /opt/seckill/bin/pip install --no-cache-dir --require-hashes -r requirements-production.txt \
+    && python -m venv /opt/build \
+    && /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements-build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY seckill ./seckill
-RUN /opt/seckill/bin/pip install --no-cache-dir --no-deps .
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/seckill/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/seckill /opt/seckill
 # Nothing of it is written to, and nobody in it is root.
 RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin seckill

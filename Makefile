@@ -9,6 +9,9 @@ PYTHON := $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$name && break; done)
 endif
 BIN := .venv/bin
+TOOLS := .venv/tools/bin
+INSTALL := pip install --quiet --disable-pip-version-check
+PINNED := $(INSTALL) --require-hashes
 
 .PHONY: help
 help: ## Show this list
@@ -26,6 +29,10 @@ test: .venv/test ## The test suite, on real servers
 	@# are started: compiled once, whatever the environment says.
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
+.PHONY: test-quick
+test-quick: .venv/test ## The tests of a first look: one store of each kind, nothing that is killed; three minutes
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --quick -n 3 --dist worksteal
+
 .PHONY: mutants
 mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each
 	@scripts/get-servers .venv/servers
@@ -35,41 +42,75 @@ mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch 
 simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))
 
+.PHONY: endure
+endure: .venv/test ## Hours of faults and millions of admissions on every set-up, in .endure; interrupted, it goes on (LEGS=)
+	@scripts/get-servers .venv/servers
+	@$(BIN)/python -m tests.endure $(if $(LEGS),--legs $(LEGS))
+
 .PHONY: check
-check: .venv/test ## Style and types
+check: .venv/test ## Style, types, and which part may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 .PHONY: screenshots
 screenshots: .venv/test ## Take the pictures in docs/ anew
-	@tests/get-chromium
+	@tests/get-chromium && tests/get-fonts
 	$(BIN)/python -m tests.browser.screenshots docs
 
 .PHONY: install
 install: .venv/run ## Only set up .venv; the command is then .venv/bin/seckill
 
+# Every file has hashes: pip takes nothing else.
+COMPILE := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links
 .PHONY: lock
-lock: .venv/test ## Pin the newest versions that pyproject.toml allows
-	$(BIN)/pip install --quiet uv
-	for extra in "" test; do \
-		$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
-			--no-emit-index-url --no-emit-find-links pyproject.toml $${extra:+--extra $$extra} \
-			--output-file requirements$${extra:+-$$extra}.txt; \
-	done
+lock: .venv/tools/ready ## Pin the newest versions that pyproject.toml allows
+	$(COMPILE) --upgrade pyproject.toml --extra all --output-file requirements.txt
+	$(COMPILE) --upgrade pyproject.toml --extra all --extra test --output-file requirements-test.txt
+	@# A role on its own has a server of its operator's, so the one that the laptop brings along stays out.
+	$(COMPILE) pyproject.toml --extra postgres --extra mysql --extra rabbitmq --constraint requirements.txt \
+		--output-file requirements-production.txt
+	$(COMPILE) --upgrade --group build --constraint requirements-test.txt --output-file requirements-build.txt
+	$(COMPILE) --upgrade --group tools --output-file requirements-tools.txt
+
+.PHONY: dist
+dist: .venv/run ## Wheel and sdist in dist/, the same bytes from the same commit
+	@scripts/build-dist $(BIN)/hatchling dist
+
+.PHONY: sbom
+sbom: .venv/tools/ready ## The parts list of a production image, as build/sbom.cdx.json (CycloneDX)
+	@mkdir -p build
+	@$(TOOLS)/cyclonedx-py requirements requirements-production.txt --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --output-format JSON --output-file build/sbom.cdx.json
+	@echo "build/sbom.cdx.json"
+
+.PHONY: audit-deps
+audit-deps: .venv/tools/ready ## Ask the vulnerability database of PyPI about everything that is pinned
+	@scripts/audit-deps $(TOOLS)/pip-audit
+
+.PHONY: pin-images
+pin-images: ## Ask the registry for the digests of the images, as deploy/images.env
+	@$(PYTHON) scripts/pin-images
 
 .venv/python:
 	@if [ -z "$(PYTHON)" ]; then echo "seckill needs Python 3.11 or newer: install one, or say make PYTHON=…" >&2; exit 1; fi
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/run: .venv/python requirements.txt pyproject.toml
+.venv/run: .venv/python requirements.txt requirements-build.txt pyproject.toml
 	@echo "Installing into .venv (about a minute, needs the network) …"
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/$(PINNED) -r requirements.txt -r requirements-build.txt
+	$(BIN)/$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/test: .venv/run requirements-test.txt
 	@echo "Installing what the tests need into .venv (about a minute, needs the network) …"
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.txt
+	$(BIN)/$(PINNED) -r requirements-test.txt
+	@touch $@
+
+.venv/tools/ready: .venv/python requirements-tools.txt
+	$(BIN)/python -m venv .venv/tools
+	$(TOOLS)/$(PINNED) -r requirements-tools.txt
 	@touch $@

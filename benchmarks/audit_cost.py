@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from seckill.bench import measures
-from seckill.bench.load import load
-from seckill.bench.place import engine_on, place
+from seckill.lab.bench import measures
+from seckill.lab.bench.load import load
+from seckill.lab.bench.place import engine_on, place
 
 
 async def busy(every_s: float, seconds: float) -> tuple[float, float, float]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import redis.asyncio
 
-from seckill.embedded.valkey import EmbeddedValkey
-from seckill.numbers import OrderNumber
-from seckill.public_ids import PublicIds
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.public_id import PublicIds
+from seckill.local.valkey import EmbeddedValkey
 
 SECONDS = 2.0
 

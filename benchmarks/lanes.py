@@ -22,10 +22,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from seckill.domain import Claim, RoundRef
-from seckill.embedded.valkey import EmbeddedValkey
-from seckill.gates.redis import RedisGate
-from tests.gates.conftest import open_round
+from seckill.backends.redis.gate import RedisGate
+from seckill.domain.admission import Claim
+from seckill.domain.sale import RoundRef
+from seckill.local.valkey import EmbeddedValkey
+from tests.backends.gate.conftest import open_round
 from tests.making import make_round
 
 BATCH = 100

@@ -1,4 +1,4 @@
-"""Errors are for broken things. A refusal ("sold out") is a value, see `outcomes.py`.
+"""Errors are for broken things. A refusal ("sold out") is a value, see `domain/outcome.py`.
 
 SeckillError
 ├── SettingsError          the configuration is wrong; lists everything that is
@@ -9,8 +9,9 @@ SeckillError
 ├── TransportUnavailable   the order streams cannot be reached
 ├── LedgerError
 │   ├── LedgerUnavailable  the database is away or busy: wait and try again
-│   ├── LedgerUnsuitable   the database is there, but somebody has to mend it: rights, password, name
+│   ├── LedgerUnsuitable   the database is there, but a person has to mend it: rights, password, name
 │   └── LedgerRefused      the database is there and says no: trying again will not help
+│       └── EpochOver      …and never will say yes: the gate has been rebuilt without this order
 ├── NotGenuine             a payment callback that is not signed as it should be
 ├── NotUnderstood          a genuine payment callback that makes no sense
 ├── ProviderUnavailable    the payment provider cannot be reached or says no: try again later
@@ -61,6 +62,10 @@ class LedgerUnsuitable(LedgerError, StartError):
 
 
 class LedgerRefused(LedgerError):
+    pass
+
+
+class EpochOver(LedgerRefused):
     pass
 
 

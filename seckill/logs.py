@@ -17,16 +17,16 @@ from typing import Any, Literal, TextIO, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from seckill.secrecy import names_a_secret, redact
+from seckill.settings.secrets import names_a_secret, redact
 
 Format = Literal["auto", "json", "console"]
 Level = Literal["debug", "info", "warning", "error"]
 
-# They tell every statement and every connection; at `info` that would be several lines per order.
+# They log every statement and every connection; at `info` that would be several lines per order.
 _TALKATIVE = ("aiosqlite", "alembic", "asyncio", "sqlalchemy", "uvicorn.error.websocket")
 # Logs every lost connection, several times. We say it once.
 _SILENT = ("aiormq",)
-# uvicorn gives these handlers of their own when it is started with its default configuration.
+# uvicorn gives these their own handlers when it is started with its default configuration.
 _UVICORN = ("uvicorn", "uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 # Deeper than anything we log, and far from where recursion would fail.
 _DEPTH_MAX = 8

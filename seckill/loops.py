@@ -14,7 +14,7 @@ log = structlog.get_logger()
 # A failing loop tries again after this, doubled up to the maximum, with jitter so that nodes do not march in step.
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 2.0
-# A step that went on for so long was well until then: what ends it is a new outage.
+# A step that ran for this long was well until then: what ends it is a new outage.
 WELL_S = 5.0
 
 

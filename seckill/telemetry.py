@@ -1,11 +1,18 @@
 """Every metric, named in one place. With several processes, PROMETHEUS_MULTIPROC_DIR makes them one picture."""
 
 import asyncio
+import math
 import os
+import threading
+import time
+from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MADE_EVERY_S = 1.0
+_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
@@ -21,14 +28,27 @@ ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the le
 RELAYED = Counter("seckill_relayed", "Stream entries given to the broker, by its answer", ["answer"])
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
+LAPSED_SHARE = Gauge(
+    "seckill_lapsed_share",
+    "Share of a sale's orders that were cancelled or not paid in time",
+    ["sale"],
+    multiprocess_mode="mostrecent",
+)
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
 UNITS_MOVED = Counter("seckill_units_moved", "Units that a lane got from another because it had too few")
 DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
 CAPTURES = Counter("seckill_captures", "Notices of taken money, by what became of them", ["fate"])
 LATE_PAYMENTS = Counter("seckill_late_payments", "Late payments that were decided, by how", ["result"])
 REFUNDS = Counter("seckill_refunds", "Tries to make a refund, by how they ended", ["result"])
+INCIDENTS = Counter("seckill_incidents", "Refusals that may be an attack, by kind", ["kind"])
+CONNECTIONS = Gauge("seckill_connections", "Connections that are open now", multiprocess_mode="livesum")
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
+SERVERS_UNFIT = Gauge(
+    "seckill_servers_unfit",
+    "Servers of the gate that cannot keep the promises, so that nobody is admitted there",
+    multiprocess_mode="mostrecent",
+)
 AUDITS = Counter("seckill_audits", "Readings of the audit, by verdict", ["verdict"])
 AUDIT_FINDINGS = Gauge(
     "seckill_audit_findings", "What the audit finds broken now", ["invariant"], multiprocess_mode="mostrecent"
@@ -59,10 +79,33 @@ def recorded_here() -> int:
     return int(REGISTRY.get_sample_value("seckill_orders_recorded_total", {"kind": "new"}) or 0)
 
 
-def exposition() -> bytes:
-    """The metrics of all processes that share the folder, or of this one."""
-    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        return generate_latest(REGISTRY)
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+class Exposition:
+    """All metrics as text. Making it takes milliseconds: so it is done once a second at most, and callers that ask
+    meanwhile get the same."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        named = os.environ.get(_FOLDER)
+        self._folder = folder or (Path(named) if named else None)
+        self._making = threading.Lock()
+        self._text = b""
+        self._made_s = -math.inf
+
+    def known(self) -> bytes | None:
+        """What is new enough; it costs nothing. None: `now` has to make it."""
+        return self._text if time.monotonic() - self._made_s < MADE_EVERY_S else None
+
+    def now(self) -> bytes:
+        """The metrics of all processes that share the folder, or of this one."""
+        with self._making:
+            known = self.known()
+            if known is None:
+                known = self._text = generate_latest(self._registry())
+                self._made_s = time.monotonic()
+            return known
+
+    def _registry(self) -> CollectorRegistry:
+        if self._folder is None:
+            return REGISTRY
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
+        return registry

@@ -8,6 +8,9 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 pytest_plugins = [
+    "pytester",
+    "tests.patience",
+    "tests.quick",
     "tests.fixtures.valkey",
     "tests.fixtures.backends",
     "tests.fixtures.cluster",

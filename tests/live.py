@@ -11,7 +11,7 @@ import httpx2
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
 
 
 @dataclass

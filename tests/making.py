@@ -3,7 +3,10 @@
 import time
 from typing import Any
 
-from seckill.domain import Round, RoundStatus
+from seckill.bootstrap.engine import Engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.sale import Round, RoundStatus
+from seckill.settings import Settings
 
 HOUR_MS = 3_600_000
 
@@ -27,3 +30,8 @@ def make_round(**changes: Any) -> Round:
         "opened_ms": None,
     }
     return Round(**(facts | changes))
+
+
+def use_cases(engine: Engine, **settings: Any) -> UseCases:
+    """Those of another process than the node's: with a catalogue of their own."""
+    return UseCases(engine, Settings(**({"lanes": 4} | settings)))

@@ -1,14 +1,16 @@
 """Documentation that cannot rot: what it names exists, and what exists is named."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
+from prometheus_client.metrics import MetricWrapperBase
 
 from seckill import __version__, telemetry
 from seckill.cli import app
-from seckill.outcomes import Outcome
+from seckill.domain.outcome import Outcome
 from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
@@ -25,8 +27,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_exist(page: Path) -> None:
     text = page.read_text()
-    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z]+(?:-[a-z]+)*)", text, re.MULTILINE)) <= targets
     for command in re.findall(r"(?:`|^|\()seckill ([a-z][a-z ,-]*)", text, re.MULTILINE):
         for alternative in command.split(","):
             words = alternative.split()
@@ -61,7 +63,7 @@ def test_every_outcome_is_explained() -> None:
 
 
 def test_the_script_knows_the_outcomes_and_no_others() -> None:
-    source = (ROOT / "seckill" / "gates" / "lua" / "admit.lua").read_text()
+    source = (ROOT / "seckill" / "backends" / "redis" / "lua" / "admit.lua").read_text()
     header = re.search(r"--   outcome +(.*?): the first", source, re.DOTALL)
     assert header
     named = re.findall(r"[a-z_]+", header[1])
@@ -74,7 +76,7 @@ def test_the_script_knows_the_outcomes_and_no_others() -> None:
 def test_every_metric_is_documented() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     ours = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("seckill_")}
-    assert len(ours) == len([name for name in vars(telemetry) if name.isupper() and not name.startswith("_")]) - 1
+    assert len(ours) == len([value for value in vars(telemetry).values() if isinstance(value, MetricWrapperBase)])
     for name in ours:
         assert f"`{name}" in page, name
 
@@ -94,3 +96,29 @@ def test_every_backend_is_documented() -> None:
     page = (ROOT / "docs" / "backends.md").read_text()
     assert all(f"(`{name}`)" in page for name in BACKENDS)
     assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|seckill|scripts)/[\w/.-]+)`", page))
+
+
+def test_the_map_shows_the_tree() -> None:
+    """CONTRIBUTING.md draws every room and module at the top of the package, in the order of the layers."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = re.search(r"## The map.*?```\n(.*?)```", page, re.DOTALL)
+    assert drawn
+    rooms = re.findall(r"\b(\w+(?:/|\.py))(?=\s|$)", drawn[1], re.MULTILINE)
+    package = ROOT / "seckill"
+    there = {f"{path.name}/" if path.is_dir() else path.name for path in package.iterdir() if path.name != "py.typed"}
+    assert set(rooms) == {name for name in there if not name.startswith("__")}
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    order = [name.strip() for layer in layers for name in layer.split("|") if not name.strip().startswith("__")]
+    drawn_order = [room.removesuffix("/").removesuffix(".py") for room in rooms]
+    level = {name: i for i, layer in enumerate(layers) for name in map(str.strip, layer.split("|"))}
+    assert sorted(drawn_order) == sorted(order)
+    assert [level[name] for name in drawn_order] == sorted(level[name] for name in drawn_order)
+
+
+def test_what_contributing_names_is_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:seckill|tests|docs)/[\w/.-]+)`", page)
+    assert len(named) > 30
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)) <= targets

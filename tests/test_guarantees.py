@@ -10,7 +10,7 @@ from tests.mutants.mutant import ROOT, defines
 from tests.mutants.table import PAGE, table, written
 
 HEADER = "| promise | holds with | test |"
-NEEDS = {"any", "`strict`", "RabbitMQ", "Cluster", "`strict`, Cluster", "control"}
+NEEDS = {"any", "`strict`", "RabbitMQ", "Cluster", "`strict`, Cluster", "`strict`, Cluster or Sentinel", "control"}
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./(tests/[\w/]+\.py)\)")
 
 

@@ -113,7 +113,7 @@ NASTY = [
 # S25: whatever a value holds, one event is one line, and the line has no control characters.
 @pytest.mark.parametrize("log_format", ["json", "console"])
 @pytest.mark.parametrize("text", NASTY)
-def test_s25_a_value_cannot_make_a_line(stream: io.StringIO, log_format: logs.Format, text: str) -> None:
+def test_a_value_cannot_make_a_line(stream: io.StringIO, log_format: logs.Format, text: str) -> None:
     logs.setup(log_format, "info", stream)
     structlog.get_logger("a").info("seen", user=text, nested={"of": [text, {text: text}]}, logger_name=text)
     structlog.get_logger("a").info(text, **{text: 1})
@@ -164,7 +164,7 @@ def test_an_exception_stays_with_its_event(stream: io.StringIO, log_format: logs
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_s7_secrets_are_not_written(stream: io.StringIO, log_format: logs.Format) -> None:
+def test_secrets_are_not_written(stream: io.StringIO, log_format: logs.Format) -> None:
     logs.setup(log_format, "info", stream)
     structlog.get_logger("a").info(
         f"GET /v1/ws?token={JWT}",

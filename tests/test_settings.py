@@ -1,10 +1,15 @@
+import base64
 import pickle
+import secrets
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from seckill.errors import SettingsError
-from seckill.settings import TABLE, Role, Secret, Settings, read, redact_url, require_production, shown
+from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
+from seckill.settings.secrets import redact_url
 
 GOOD_SECRET = "tK7rX2vQ9mB4nL6pW8sD1fG3hJ5kZ0cYuE"
 GOOD_KEY = "4fd1b7a90c2e8d635f10"
@@ -126,11 +131,19 @@ def test_a_wrong_url_does_not_tell_its_password() -> None:
         "your-256-bit-secret-your-256-bit-secret",
         "ChangeMe-ChangeMe-ChangeMe-ChangeMe!",
         "correct-horse-Password-battery-staple",
+        "0123456789" * 4,
+        "abcdefghijklmnopqrstuvwxyz0123456789",
+        "qwertyuiopasdfghjklzxcvbnm1234567890",
+        "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p",
+        "deadbeef" * 6,
+        "2026-11-11-2026-11-12-2026-11-13-2026",
+        "seckill-production-token-key-2026-11",
+        "admin1stratorAdmin1stratoradmin1strator",
         GOOD_SECRET[:31],
         f"{GOOD_SECRET}\n",
     ],
 )
-def test_s5_a_bad_token_secret_is_refused_and_not_told(secret: str) -> None:
+def test_a_bad_token_secret_is_refused_and_not_told(secret: str) -> None:
     [problem] = problems(jwt_secret=secret)
     assert problem.startswith("SECKILL_JWT_SECRET ")
     assert secret not in problem.removeprefix("SECKILL_JWT_SECRET ")
@@ -142,12 +155,48 @@ def test_the_length_of_a_secret_counts_in_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["short", "a" * 20, "admin-password-1234", "four words and spaces", "schlüssel-0123456789"]
+    "key",
+    [
+        "short",
+        "a" * 20,
+        "admin-password-1234",
+        "four words and spaces",
+        "schlüssel-0123456789",
+        "administrator1234",
+        "Adm1n1strator2026",
+        "qwertyuiopasdfghjkl",
+        "0123456789abcdef",
+        "1234123412341234",
+        "JanuaryFebruaryMarch",
+        "seckill-shop-admin-key",
+    ],
 )
 def test_a_bad_admin_key_is_refused(key: str) -> None:
     [problem] = problems(admin_key=key)
     assert problem.startswith("SECKILL_ADMIN_KEY ")
     assert key not in problem
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda: secrets.token_hex(24), "admin_key"),
+        (lambda: secrets.token_urlsafe(16), "admin_key"),
+        (lambda: str(uuid.uuid4()), "admin_key"),
+        (lambda: base64.b64encode(secrets.token_bytes(48)).decode(), "jwt_secret"),
+        (lambda: secrets.token_hex(16), "jwt_secret"),
+    ],
+)
+def test_random_text_is_never_taken_for_a_guess(made: Callable[[], str], name: str) -> None:
+    for _ in range(300):
+        read({f"SECKILL_{name.upper()}": made()})
+
+
+def test_a_secret_that_can_be_guessed_is_refused_with_a_way_to_make_a_good_one() -> None:
+    assert problems(admin_key="administrator1234")[0].endswith(
+        "set it to random text, as `openssl rand -hex 24` makes it."
+    )
+    assert "`openssl rand -base64 48` makes it." in problems(jwt_secret="0123456789" * 4)[0]
 
 
 def test_one_secret_is_not_used_for_two_things() -> None:

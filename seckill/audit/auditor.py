@@ -5,26 +5,31 @@ when they are wanted in full, those of a round when its counters look wrong, and
 hundredth of the time.
 
 Whatever looks wrong is read a second time, and counts only if it is still so: what is broken stays broken, while a
-server that was restarted in the middle of a reading may show things that never were.
+server that was restarted in the middle of a reading, or one that was replaced and does not know it yet, may show things
+that never were.
 """
 
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 
-from seckill.audit.counting import Reading, judge, units_of
+import structlog
+
+from seckill.audit.comparison_schedule import DEBT_S_MAX, Schedule, look_again
+from seckill.audit.counter_checks import Reading, judge, units_of
+from seckill.audit.document import Teller
 from seckill.audit.gate import Absent, GateReader, GateRound
+from seckill.audit.lane_shares import Shares, read_rounds
 from seckill.audit.ledger import LedgerReader
-from seckill.audit.progress import judge_progress
-from seckill.audit.report import ALL, INVARIANTS, OF_GATE, Invariant, Notes, Report, Result, Unsure, Verdict
-from seckill.audit.schedule import BEFORE_SECOND_LOOK_S, DEBT_S_MAX, Schedule
-from seckill.audit.shares import Shares, read_rounds
-from seckill.audit.telling import Teller
+from seckill.audit.report import ALL, INVARIANTS, OF_GATE, Invariant, InvariantResult, Notes, Report, Unsure, Verdict
+from seckill.audit.stuck_work import judge_progress
+from seckill.domain.public_id import PublicIds
 from seckill.errors import GateUnavailable, SeckillError, StartError
-from seckill.public_ids import PublicIds
 from seckill.settings import Settings
+
+log = structlog.get_logger()
 
 PROGRESS_EVERY_S = 5.0
 
@@ -52,9 +57,9 @@ class Auditor:
         self._reasons: set[tuple[object, ...]] = set()
         self._buyers: dict[tuple[object, ...], int] = {}  # how many an opening of a round had the last time
 
-    async def read(self, *, full: bool = False, gently: bool = False) -> Report:
+    async def read(self, *, full: bool = False, gently: bool = False, at_once: Collection[int] = frozenset()) -> Report:
         """`full`: compare every order now. `gently`: where nothing looks wrong, compare them in small steps, a few with
-        each reading."""
+        each reading, except for those of the rounds `at_once`."""
         async with self._one_at_a_time:
             began_s = self._monotonic()
             self._readings = []
@@ -67,7 +72,7 @@ class Auditor:
                 await schedule.at_once(readings)
             else:
                 wanted = schedule.is_quickly_done if gently else schedule.is_new
-                now = {each.id for each in readings if each.id in suspects or wanted(each)}
+                now = {each.id for each in readings if each.id in suspects or each.id in at_once or wanted(each)}
                 await schedule.at_once([each for each in readings if each.id in now], DEBT_S_MAX)
                 if gently:
                     await schedule.go_on([each for each in readings if each.id not in now])
@@ -82,12 +87,14 @@ class Auditor:
                 lost=tuple((reading.id, reading.after.sale_id) for reading in readings if reading.lost()),
                 results=tuple(_result(invariant, both) for invariant in INVARIANTS),
                 passing=frozenset(unsure.reason for unsure in both.unsure if unsure.passes),
+                rounds=frozenset(reading.id for reading in readings),
+                unsure=frozenset(unsure.round_id for unsure in both.unsure),
             )
 
     def _suspects(self, notes: Notes) -> set[int | None]:
         """Rounds that there is a new reason to look into: what the counters say; fewer buyers than the last time; or
-        nothing queued, and yet more admitted than the ledger has. While something is queued the latter can neither be
-        said nor be taken back."""
+        nothing queued, and yet more admitted than the ledger has. While something is queued the last of these can be
+        neither claimed nor withdrawn."""
         reasons: dict[tuple[object, ...], int | None] = {finding.key: finding.round_id for finding in notes.findings}
         buyers: dict[tuple[object, ...], int] = {}
         for reading in self._readings:
@@ -108,7 +115,7 @@ class Auditor:
         return new
 
     def teller(self) -> Teller:
-        """Knows how sales and orders are called outside. Before the ledger has answered there is nothing to call."""
+        """Knows the public names of sales and orders. Before the ledger has answered there is nothing to name."""
         key = self._key or b""
         return Teller(PublicIds(key, "sale"), PublicIds(key, "order"))
 
@@ -116,7 +123,7 @@ class Auditor:
         first = await self._count()
         if not first.findings:
             return first
-        await asyncio.sleep(BEFORE_SECOND_LOOK_S)
+        await look_again(self._gate)
         second = await self._count()
         second.only(first.keys())
         return second
@@ -128,11 +135,14 @@ class Auditor:
             self._schedule.forget_others(self._readings)
             for reading in self._readings:
                 judge(reading, notes)
-            if self._gate_away and not self._readings:  # else each round says so
+            if self._gate_away and not self._readings:  # otherwise each round says so
                 notes.unsure.append(Unsure(OF_GATE, self._gate_away))
             await self._count_waiting(notes)
         except SeckillError as error:
             notes.unsure.append(Unsure(ALL, str(error)))
+        except Exception as error:  # unforeseen: it is no verdict, and must not end the watch either
+            log.exception("the audit could not be made")
+            notes.unsure.append(Unsure(ALL, f"the audit could not be made ({error!r})"))
         return notes
 
     async def _count_waiting(self, notes: Notes) -> None:
@@ -151,8 +161,11 @@ class Auditor:
         gates: Sequence[tuple[GateRound | Absent, Shares | None]]
         self._gate_away = ""
         try:
+            await self._gate.look_up()
+            standing = self._gate.standing
             await self._check_binding()
             gates = await read_rounds(self._gate, rounds)
+            await self._gate.must_stand(standing)
         except GateUnavailable as error:
             self._gate_away = str(error)
             gates = [(Absent(str(error)), None)] * len(rounds)
@@ -174,11 +187,11 @@ def _at_ms(readings: Sequence[Reading]) -> int:
     return readings[0].after.now_ms if readings else int(time.time() * 1000)
 
 
-def _result(invariant: Invariant, notes: Notes) -> Result:
+def _result(invariant: Invariant, notes: Notes) -> InvariantResult:
     findings = tuple(finding for finding in notes.findings if finding.invariant == invariant.name)
     reasons = tuple(dict.fromkeys(unsure.reason for unsure in notes.unsure if invariant.name in unsure.invariants))
     verdict = Verdict.BROKEN if findings else Verdict.UNKNOWN if reasons else Verdict.HOLDS
-    return Result(
+    return InvariantResult(
         invariant=invariant,
         verdict=verdict,
         figures=_figures(invariant.name, notes.checked),

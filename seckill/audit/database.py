@@ -28,6 +28,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from seckill.errors import LedgerUnavailable, StartError
+from seckill.extras import explained
 
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
@@ -53,7 +54,7 @@ _POSTGRES_SETTINGS = {
 
 
 class ReadOnlyDatabase:
-    """Whoever reads several statements inside of one `snapshot` sees one instant."""
+    """Several statements inside one `snapshot` see one instant."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -63,22 +64,22 @@ class ReadOnlyDatabase:
         family = parsed.drivername.partition("+")[0]
         self._family = family = _FAMILIES.get(family, family)
         self._away: tuple[type[Exception], ...] = _AWAY
-        # `plain` is for single statements, which are of one instant by themselves.
+        # `plain` is for single statements, each of which sees one instant anyway.
         if family == "sqlite":
-            # Without a transaction there is none to be rolled back: each time that costs a turn of the thread.
+            # Without a transaction there is none to roll back, which would cost a turn of the thread each time.
             self._plain = _sqlite(parsed, skip_autocommit_rollback=True)
             self._snapshots = _sqlite(parsed)
             event.listen(self._snapshots.sync_engine, "begin", _begin)
         elif family in _OPEN:
-            self._snapshots = _OPEN[family](parsed)
+            with explained():
+                self._snapshots = _OPEN[family](parsed)
             self._plain = self._snapshots.execution_options(isolation_level="AUTOCOMMIT")
         else:
             raise StartError(f"There is no audit of {family} databases.")
         if family == "mysql":
             import pymysql  # noqa: PLC0415 (drivers are slow to load, and one is enough)
 
-            # The driver's own errors come from where a connection is given back: the library wraps those of statements
-            # only.
+            # The driver's own errors appear when a connection is given back: the library wraps only statements' errors.
             self._away += (pymysql.MySQLError,)
         self.now_ms: ColumnElement[int] = literal_column(_NOW_MS[family], BigInteger)
 
@@ -120,7 +121,7 @@ class ReadOnlyDatabase:
 
 def _sqlite(url: URL, **options: Any) -> AsyncEngine:
     path = Path(url.database or "").absolute()
-    # Opened as if to write, because a log that nobody has open now has to be set up first; then nothing can be written.
+    # Opened as if to write, because a log that no process has open has to be set up first; then nothing can be written.
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=path.as_uri(), query={"mode": "rw", "uri": "true"}),
         connect_args={"isolation_level": None, "timeout": 5.0},

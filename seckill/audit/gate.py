@@ -1,5 +1,6 @@
-"""The gate as the auditor reads it. Every record is read as it stands there, by a reader of our own."""
+"""The gate as the auditor reads it. Every record is read as it stands there, by the auditor's own reader."""
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,9 +11,9 @@ from typing import Any
 import msgspec
 from redis import exceptions
 
-from seckill.audit.gate_client import close_client, open_client
+from seckill.audit.gate_servers import AuditedNode, open_servers
+from seckill.backends.redis import keys
 from seckill.errors import GateUnavailable
-from seckill.gates import keys
 
 # Neither the server nor this process is held up for longer than a portion takes.
 PORTION = 500
@@ -20,12 +21,19 @@ PORTION = 500
 PREPARING = "preparing"
 
 _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
+_SHA = hashlib.sha1(_SOURCE.encode(), usedforsecurity=False).hexdigest()
 _FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
 # seconds:counter:quantity:slot:request_id:live, none with more digits than it can have
 _HELD = re.compile(r"([0-9]{1,10}):([0-9]{1,8}):([0-9]{1,18}):([0-9]{1,18}):([^: ]*):([01])")
+# units:lapses:lapsed_ms of orders that are over and stand elsewhere
+_NOTE = re.compile(r"~([0-9]{1,18}):[0-9]{1,18}:[0-9]{1,18}")
+# Fields that an earlier version did not have.
+_COUNTS = ("dealt", "buyers", "past")
 _SENT, _GOT = "sent:", "got:"
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _MOVED = re.compile(rf"(?:{_SENT}|{_GOT})[0-9]{{1,3}}")
+# The slot of a key moves: it is elsewhere already, or not all that belongs together is in one place.
+_ON_THE_WAY = (exceptions.AskError, exceptions.MovedError, exceptions.TryAgainError)
 _SECONDS_END, _COUNTER_END = 1 << 31, 1 << 24
 
 
@@ -36,6 +44,7 @@ class GateRound:
     lane: int
     now_ms: int
     buyers: int
+    buyers_gone: int  # how many fewer there are than the gate itself has counted
     backlog: int
     oldest_entry_ms: int | None
     status: str
@@ -48,32 +57,44 @@ class GateRound:
     revision: int
     opened_ms: int
     begins_ms: int
+    cool_down_s: int
     dealt: int  # units, by the ledger; others may have come from other lanes or gone there
     sent: dict[int, int]  # lane → units ever sent there
     got: dict[int, int]  # lane → units ever got from there
 
     @property
     def preparing(self) -> bool:
-        """Not open to anybody: being opened, fenced or rebuilt. Its counters mean nothing yet."""
+        """Not open to buyers: being opened, fenced or rebuilt. Its counters mean nothing yet."""
         return self.status == PREPARING
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Why there are no counters. `missing`: the gate answers, and does not have the round."""
+    """Why there are no counters. `missing`: the gate answers, and does not have the round, or not all of it."""
 
     reason: str
     missing: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """One order in a buyer's record."""
+    """One order in a buyer's record, or in the past."""
 
     number: int
     quantity: int
     slot: int
     request_id: str
     live: bool
+
+    def place(self, user: str) -> str:
+        """Where it stands in the past, once it is over."""
+        return keys.past_field(user, self.request_id, self.number >> 32, self.number & 0xFFFFFF)
+
+
+class BuyerRecord(msgspec.Struct, frozen=True, gc=False):
+    """What the gate has at hand of a buyer."""
+
+    orders: list[Held]
+    units_over: int | None  # what the note says of orders that are over; None: there is none
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -88,6 +109,9 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     quantity: int = 0
     slot: int = 0
     request_id: str = ""
+
+    def held(self) -> Held:
+        return Held(self.number or 0, self.quantity, self.slot, self.request_id, live=True)
 
 
 class _Entry(msgspec.Struct):
@@ -108,10 +132,21 @@ def put_together(seconds: int, lane: int, counter: int) -> int:
     return seconds << 32 | lane << 24 | counter
 
 
-def read_record(lane: int, record: str) -> list[Held] | None:
+def read_record(lane: int, text: str) -> BuyerRecord | None:
     """None if it is not a buyer's record."""
+    note, _, rest = text.partition(" ")
+    match = _NOTE.fullmatch(note)
+    if match is None:
+        orders = read_orders(lane, text)
+        return None if orders is None else BuyerRecord(orders, None)
+    orders = read_orders(lane, rest) if rest else []
+    return None if orders is None else BuyerRecord(orders, int(match.group(1)))
+
+
+def read_orders(lane: int, text: str) -> list[Held] | None:
+    """None if one of them cannot be read."""
     found = []
-    for part in record.split(" "):
+    for part in text.split(" "):
         match = _HELD.fullmatch(part)
         if match is None:
             return None
@@ -134,59 +169,112 @@ def read_entry(entry_id: str, text: str) -> Entry:
 
 class GateReader:
     def __init__(self, url: str) -> None:
-        self._client = open_client(url)
-        self._sha = ""
+        self._servers = open_servers(url)
+        self.lasting = self._servers.lasting  # nothing ever takes the place of the server
+
+    @property
+    def standing(self) -> int:
+        """It changes when a server has taken the place of another: what was read before and what is read after it do
+        not belong together."""
+        return self._servers.standing
+
+    async def look_up(self) -> None:
+        """Finds out which server has what, by the newest word of those that decide it."""
+        async with _translated():
+            await self._servers.look_up()
+
+    async def must_stand(self, standing: int) -> None:
+        """Raises if what was read since then may come from a server that was replaced meanwhile."""
+        await self.look_up()
+        if self.standing != standing:
+            raise GateUnavailable("Another server has taken over a part of the gate while it was read.")
+
+    async def drop_connections(self) -> None:
+        """What is asked next is asked over new ones."""
+        await self._servers.drop_connections()
 
     async def ledger(self) -> str | None:
         """Which ledger this gate serves; None if none has been bound yet."""
         async with _translated():
-            bound: Any = await self._client.get(keys.LEDGER)
+            bound: Any = await self._on(keys.LEDGER).get(keys.LEDGER)
         return None if bound is None else bound.decode(errors="replace")
 
-    async def rounds(self, refs: Sequence[keys.RoundRef]) -> list[GateRound | Absent]:
-        """In their order."""
-        async with _translated():
-            if not self._sha:
-                self._sha = await self._client.script_load(_SOURCE)
-            replies = await self._read_all(refs)
-            if any(isinstance(reply, exceptions.NoScriptError) for reply in replies):
-                self._sha = await self._client.script_load(_SOURCE)
-                replies = await self._read_all(refs)
-        return [_to_round(ref, reply) for ref, reply in zip(refs, replies, strict=True)]
+    def _on(self, key: str) -> Any:
+        """The client of the server that has the key. It follows no redirection: what is on its way from one server to
+        another can be read when it has arrived."""
+        return self._servers.of(key).client
 
-    async def _read_all(self, refs: Sequence[keys.RoundRef]) -> list[Any]:
-        if not refs:
-            return []
-        async with self._client.pipeline(transaction=False) as pipeline:
+    async def rounds(self, refs: Sequence[keys.KeyedRound]) -> list[GateRound | Absent]:
+        """In their order. What is on a server that does not answer is absent, and does not hold up the rest."""
+        found: dict[int, GateRound | Absent] = {}
+        groups: dict[AuditedNode, list[int]] = {}
+        for i, ref in enumerate(refs):
+            try:
+                async with _translated():
+                    groups.setdefault(self._servers.of(keys.round_(ref)), []).append(i)
+            except GateUnavailable as error:
+                found[i] = Absent(str(error))
+        for server, places in groups.items():
+            try:
+                async with _translated():
+                    there = await self._rounds_on(server, [refs[i] for i in places])
+            except GateUnavailable as error:
+                there = [Absent(str(error))] * len(places)
+            found |= zip(places, there, strict=True)
+        return [found[i] for i in range(len(refs))]
+
+    async def _rounds_on(self, server: AuditedNode, refs: Sequence[keys.KeyedRound]) -> list[GateRound | Absent]:
+        replies = await self._ask_rounds(server, refs)
+        if any(isinstance(reply, exceptions.NoScriptError) for reply in replies):
+            await server.client.script_load(_SOURCE)
+            replies = await self._ask_rounds(server, refs)
+        return [_to_round(ref, server.name, reply) for ref, reply in zip(refs, replies, strict=True)]
+
+    async def _ask_rounds(self, server: AuditedNode, refs: Sequence[keys.KeyedRound]) -> list[Any]:
+        async with server.client.pipeline(transaction=False) as pipeline:
             for ref in refs:
-                names = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane))
-                pipeline.execute_command("EVALSHA_RO", self._sha, len(names), *names)
+                names = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.home(ref.lane))
+                pipeline.execute_command("EVALSHA_RO", _SHA, len(names), *names)
             replies = await pipeline.execute(raise_on_error=False)
-        for reply in replies:
-            if isinstance(reply, exceptions.ConnectionError | exceptions.TimeoutError):
+        for reply in replies:  # a refusal is about one round, anything else about the server
+            if isinstance(reply, Exception) and not isinstance(reply, exceptions.ResponseError):
                 raise reply
         return list(replies)
 
-    async def records(self, ref: keys.RoundRef, users: Sequence[str]) -> dict[str, str]:
+    async def records(self, ref: keys.KeyedRound, users: Sequence[str]) -> dict[str, str]:
         """As they stand there, of those users that have one."""
-        if not users:
+        return await self._get(keys.buyers(ref), users)
+
+    async def past(self, ref: keys.KeyedRound, places: Sequence[str]) -> dict[str, str]:
+        """Orders that are over, of those places where there are any."""
+        return await self._get(keys.past(ref), places)
+
+    async def _get(self, key: str, fields: Sequence[str]) -> dict[str, str]:
+        if not fields:
             return {}
         async with _translated():
-            found: Any = await self._client.hmget(keys.buyers(ref), list(users))
+            found: Any = await self._on(key).hmget(key, list(fields))
         return {
-            user: record.decode(errors="replace")
-            for user, record in zip(users, found, strict=True)
-            if record is not None
+            field: value.decode(errors="replace")
+            for field, value in zip(fields, found, strict=True)
+            if value is not None
         }
 
-    async def all_records(self, ref: keys.RoundRef) -> AsyncIterator[dict[str, str]]:
+    def all_records(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
         """In portions. Complete for all who were there at the start; a buyer may come twice."""
+        return self._scan(keys.buyers(ref))
+
+    def all_past(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
+        """As `all_records`, by place."""
+        return self._scan(keys.past(ref))
+
+    async def _scan(self, key: str) -> AsyncIterator[dict[str, str]]:
         cursor = 0
         while True:
             async with _translated():
-                reply: Any = await self._client.hscan(keys.buyers(ref), cursor, count=PORTION)
+                reply: Any = await self._on(key).hscan(key, cursor, count=PORTION)
             cursor, portion = reply
-            yield {user.decode(errors="replace"): record.decode(errors="replace") for user, record in portion.items()}
+            yield {field.decode(errors="replace"): value.decode(errors="replace") for field, value in portion.items()}
             if int(cursor) == 0:
                 return
 
@@ -195,7 +283,7 @@ class GateReader:
         after = "-"
         while True:
             async with _translated():
-                found: Any = await self._client.xrange(keys.orders(lane), after, "+", count=PORTION)
+                found: Any = await self._on(keys.orders(lane)).xrange(keys.orders(lane), after, "+", count=PORTION)
             if not found:
                 return
             yield [
@@ -205,34 +293,48 @@ class GateReader:
             after = f"({found[-1][0].decode()}"
 
     async def close(self) -> None:
-        await close_client(self._client)
+        await self.drop_connections()
 
 
-def _to_round(ref: keys.RoundRef, reply: Any) -> GateRound | Absent:
+def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Absent:
+    if isinstance(reply, _ON_THE_WAY):
+        return Absent(f"round {ref.id} is on its way to another server of the cluster")
     if isinstance(reply, exceptions.ResponseError):
         return Absent(f"the gate cannot read round {ref.id} ({reply})")
-    now_ms, buyers, backlog, oldest, *pairs = reply
+    now_ms, buyers, backlog, oldest, home, replication_id, *pairs = reply
+    # A server that has taken over may lack the newest orders, and admits no one until the keeper has compared it. One
+    # that was replaced and takes over again has the data of the one that replaced it, under its old name.
+    reign, vouched = f"{server} {replication_id.decode()}", home.decode(errors="replace")
+    if server and vouched == reign + keys.COMPARED_ONCE:
+        return Absent(f"lane {ref.lane} is on another server since a moment ago, which the keeper compares once more")
+    if server and vouched and vouched != reign:
+        return Absent(f"lane {ref.lane} is on another server than before, which the keeper has to compare first")
     if not pairs:
         return Absent(f"the gate does not have round {ref.id}", missing=True)
     texts: list[str] = [text.decode(errors="replace") for text in pairs]
     values = dict(zip(texts[::2], texts[1::2], strict=True))
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
-    unread = [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
-    moved = {name: value for name, value in values.items() if name.startswith((_SENT, _GOT)) or name == "dealt"}
+    cool_down_s = values.get("cool_down_s", "0")  # a round of an earlier version has none
+    unread = [] if _NUMBER.fullmatch(cool_down_s) else ["cool_down_s"]
+    unread += [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
+    moved = {name: value for name, value in values.items() if name.startswith((_SENT, _GOT)) or name in _COUNTS}
     unread += [name for name, value in moved.items() if not _NUMBER.fullmatch(value)]
     if unread:
-        return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate")
-    astray = [name for name in moved if name != "dealt" and not _MOVED.fullmatch(name)]
+        gone = unread[0] not in values
+        return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate", missing=gone)
+    astray = [name for name in moved if name not in _COUNTS and not _MOVED.fullmatch(name)]
     if astray:
         return Absent(f"round {ref.id} has {astray[0]} in the gate, which names no lane")
     return GateRound(
         lane=ref.lane,
         now_ms=now_ms,
         buyers=buyers,
+        buyers_gone=max(0, int(values.get("buyers", "0")) - buyers),
         backlog=backlog,
         oldest_entry_ms=int(oldest.split(b"-")[0]) if oldest else None,
         status=values.get("status", ""),
+        cool_down_s=int(cool_down_s),
         dealt=int(values.get("dealt", values["total"])),
         sent=_by_lane(_SENT, moved),
         got=_by_lane(_GOT, moved),
@@ -248,12 +350,8 @@ def _by_lane(prefix: str, moved: dict[str, str]) -> dict[int, int]:
 async def _translated() -> AsyncIterator[None]:
     try:
         yield
+    except _ON_THE_WAY as error:
+        raise GateUnavailable("A part of the gate is on its way to another server of the cluster.") from error
     # RuntimeError: what uvloop says of a connection that the other side has reset.
-    except (
-        exceptions.RedisError,
-        exceptions.RedisClusterException,
-        TimeoutError,
-        OSError,
-        RuntimeError,
-    ) as error:
+    except (exceptions.RedisError, TimeoutError, OSError, RuntimeError) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

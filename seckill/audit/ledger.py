@@ -1,4 +1,4 @@
-"""The ledger as the auditor reads it, in statements of its own."""
+"""The ledger as the auditor reads it, with its own statements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, case, exists, func, or_, select, tuple_
 
 from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
-from seckill.ledgers.tables import (
+from seckill.backends.sql.tables import (
     ID_KEY,
     dead_letters,
     meta,
@@ -21,9 +21,9 @@ from seckill.ledgers.tables import (
 )
 
 LIVE = ("unpaid", "paid")
-# Some twenty milliseconds of work: nobody has to wait for long, and a hundredth of the time is soon made up for.
+# Some twenty milliseconds of work: no one has to wait for long, and at a hundredth of the time it is soon made up for.
 PORTION = 500
-# So many that a statement asks about at once.
+# How many a statement asks about at once.
 LIST = 1000
 # How long after its end a round counts as recent.
 RECENT_MS = 24 * 3600 * 1000
@@ -61,6 +61,7 @@ class LedgerRound:
     sold: int
     written: int
     limit: int
+    cool_down_s: int
     limit_max: int  # the highest there ever was
     begins_ms: int
     ends_ms: int
@@ -108,7 +109,8 @@ class Sums:
 
 
 def _buried() -> ColumnElement[bool]:
-    """Rows that no worker has written, but who gave their entry up: they never had a time to pay and were not free."""
+    """Rows that were written when their entry was given up, not by a worker: they had no time to pay and were not
+    free."""
     return and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
 
 
@@ -118,7 +120,7 @@ def _moving() -> ColumnElement[bool]:
 
 
 class LedgerReader:
-    """The statements are made once: to make one takes longer than to run it."""
+    """The statements are made once: making one takes longer than running it."""
 
     def __init__(self, url: str) -> None:
         self._database = database = ReadOnlyDatabase(url)
@@ -171,6 +173,7 @@ class LedgerReader:
                     for name in ("lanes", "revision", "opened_ms", "begins_ms", "ends_ms", "limit_before", "retired_ms")
                 ],
                 rounds.c.limit_per_buyer.label("limit"),
+                rounds.c.cool_down_s,
                 sales.c.pay_within_s,
                 buried.label("buried"),
                 _moving().label("moving"),
@@ -203,7 +206,7 @@ class LedgerReader:
         )
 
     async def overdue(self, by_ms: int, count: int) -> list[AnyRow]:
-        """Unpaid orders whose time was over so long ago."""
+        """Unpaid orders whose time to pay was over this long ago."""
         return await self._database.rows(self._overdue, {"by_ms": by_ms, "count": count})
 
     def _select_waiting(self) -> AnySelect:
@@ -216,7 +219,7 @@ class LedgerReader:
         )
 
     async def waiting(self, for_ms: int, count: int) -> list[AnyRow]:
-        """What the ledger has decided so long ago and nobody has relayed."""
+        """What the ledger decided this long ago and no keeper has relayed."""
         return await self._database.rows(self._waiting, {"for_ms": for_ms, "count": count})
 
     async def portion(self, round_id: int, after: tuple[str, int]) -> Portion:
@@ -242,7 +245,7 @@ class LedgerReader:
         return {row.order_id for row in await self._in_portions(self._letters, numbers)}
 
     async def with_history(self, numbers: Sequence[int]) -> set[int]:
-        """Those of them that something was once noted about."""
+        """Those of them that have events."""
         return {row.order_id for row in await self._in_portions(self._with_history, numbers)}
 
     async def _in_portions(self, statement: AnySelect, numbers: Sequence[int]) -> list[AnyRow]:
@@ -305,7 +308,7 @@ def _select_portion() -> AnySelect:
     return (
         select(*[orders.c[name] for name in _OF_ORDER])
         .where(orders.c.round_id == bindparam("round", type_=BigInteger))
-        # The second condition says it all, the first lets every database find the place by an index.
+        # The second condition is enough; the first lets every database find the place by an index.
         .where(orders.c.user_id >= bindparam("user", type_=String))
         .where(tuple_(orders.c.user_id, orders.c.id) > after)
         .order_by(orders.c.user_id, orders.c.id)
@@ -339,6 +342,7 @@ def _to_rounds(found: Sequence[AnyRow]) -> list[LedgerRound]:
                     "sold",
                     "written",
                     "limit",
+                    "cool_down_s",
                     "begins_ms",
                     "ends_ms",
                     "status",

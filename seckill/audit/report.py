@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-# A broken table must not become a message that nobody can read, or that fills the memory.
+# A broken table must not become a message that is unreadable or fills the memory.
 FINDINGS_MAX = 10_000
 
 
@@ -62,7 +62,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for the same thing at another time, when figures may be others."""
+        """The same for the same thing at another time, when figures may differ."""
         return self.invariant, self.kind, self.round_id, self.number, self.user
 
 
@@ -73,7 +73,7 @@ class Unsure:
     invariants: tuple[str, ...]
     reason: str
     round_id: int | None = None
-    passes: bool = False  # by itself, when the comparison that is under way is complete
+    passes: bool = False  # on its own, when the comparison that is under way is complete
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class InvariantResult:
     """One invariant's."""
 
     invariant: Invariant
@@ -141,8 +141,10 @@ class Report:
     took_ms: int
     units: tuple[Units, ...]
     lost: tuple[tuple[int, int], ...]  # round and sale: what the gate does not have, or keeps closed
-    results: tuple[Result, ...]
-    passing: frozenset[str] = frozenset()  # reasons that are gone by themselves in a moment
+    results: tuple[InvariantResult, ...]
+    passing: frozenset[str] = frozenset()  # reasons that go away on their own in a moment
+    rounds: frozenset[int] = frozenset()  # that were read
+    unsure: frozenset[int | None] = frozenset()  # rounds of which something could not be judged; None: all of them
 
     @property
     def verdict(self) -> Verdict:
@@ -155,13 +157,21 @@ class Report:
     def findings(self) -> list[Finding]:
         return [finding for result in self.results for finding in result.findings]
 
+    def is_unsure(self, round_id: int | None) -> bool:
+        return None in self.unsure or round_id in self.unsure
+
+    def is_sound(self, round_id: int) -> bool:
+        """Everything about it could be judged, and nothing is wrong that matters for safety."""
+        wrong = {finding.round_id for finding in self.findings if finding.invariant in SAFETY}
+        return round_id in self.rounds and round_id not in wrong and not self.is_unsure(round_id)
+
     def broken(self) -> list[str]:
         return [result.invariant.name for result in self.results if result.verdict is Verdict.BROKEN]
 
     def reasons(self) -> list[str]:
-        """Each once: mostly several invariants cannot be judged for one reason."""
+        """Each once: usually several invariants cannot be judged for one reason."""
         return list(dict.fromkeys(reason for result in self.results for reason in result.reasons))
 
     def troubles(self) -> list[str]:
-        """The reasons that somebody should know of."""
+        """The reasons that people should know of."""
         return [reason for reason in self.reasons() if reason not in self.passing]

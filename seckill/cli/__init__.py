@@ -1,5 +1,7 @@
 """The `seckill` command. Each subcommand reads its settings, calls a use case and prints the result."""
 
+import atexit
+import gc
 import os
 import sys
 import traceback
@@ -9,6 +11,7 @@ from cyclopts import App, CycloptsError
 
 from seckill import __version__
 from seckill.errors import SeckillError, SettingsError
+from seckill.extras import explained
 from seckill.failpoints import VARIABLE, arm
 
 EXIT_FAILED = 1
@@ -17,8 +20,8 @@ EXIT_USAGE = 2
 EXIT_UNSURE = 2
 EXIT_INTERRUPTED = 130
 
-# Each is loaded by name when it is needed: a token is made without a web server and a database. So that the list of all
-# of them needs none, what it says of each stands here once more.
+# Each is loaded by name when it is needed: a token is made without a web server and a database. So that listing all of
+# them loads none, what the list says of each is repeated here.
 COMMANDS = {
     "up": "Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.",
     "api": "Answer buyers and operators over HTTP.",
@@ -37,7 +40,7 @@ COMMANDS = {
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
 GROUPS = ("sale", "dead", "token")  # with commands of their own
-JUDGES = ("audit", "repair", "chaos")  # 1 is what they say of something broken, so not of a failure of their own
+JUDGES = ("audit", "repair", "chaos")  # 1 means that something was found broken, so never their own failure
 
 
 def _app(*, listing: bool) -> App:
@@ -64,14 +67,19 @@ def main() -> NoReturn:
     if debug:
         arguments.remove("--debug")
     failed = EXIT_UNSURE if arguments and arguments[0] in JUDGES else EXIT_FAILED
+    # Loading makes many objects and no garbage: looking for it is a fifth of the time that loading takes, and half a
+    # second at the end of the process. `run` enables it for what runs for long.
+    gc.disable()
+    atexit.register(gc.freeze)
     try:
         if spec := os.environ.get(VARIABLE):
-            from seckill.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
+            from seckill.bootstrap.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
 
             arm(spec, NAMES)
         listing = not arguments or arguments[0] in app.help_flags
         chosen = _app(listing=True) if listing else app
-        chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
+        with explained():
+            chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
         code = EXIT_USAGE
@@ -91,6 +99,8 @@ def main() -> NoReturn:
         code = failed
     else:
         code = 0
+    finally:
+        gc.enable()
     sys.exit(code)
 
 

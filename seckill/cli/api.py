@@ -5,12 +5,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from seckill.cli.configuring import environment
+from seckill.cli.async_command import run
 from seckill.cli.parameters import OptionalWhole, whole
-from seckill.cli.running import run
+from seckill.cli.production_settings import production
 from seckill.loops import Stop
-from seckill.settings import require_production
-from seckill.web.listening import bind
+from seckill.operations.metrics_port import metrics_port
+from seckill.web.listening_socket import bind
 from seckill.web.server import serve
 
 
@@ -31,11 +31,11 @@ def api(
     fd
         A socket that already listens, from the process that started this one.
     """
-    settings = environment(host=host, port=port)
-    require_production(settings, "api")
+    settings = production("api", host, port)
     listener = bind(settings.host, settings.port) if fd is None else socket.socket(fileno=fd)
 
     async def main(stop: Stop) -> None:
         await serve(settings, listener, stop)
 
-    run(main, settings)
+    with metrics_port(settings):
+        run(main, settings)

@@ -10,12 +10,12 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from seckill.audit import Auditor, Report, Verdict, open_auditor
-from seckill.audit.report import Result, Units
-from seckill.audit.telling import Teller
-from seckill.cli.configuring import environment, with_data_folder
+from seckill.audit.document import Teller
+from seckill.audit.report import InvariantResult, Units
+from seckill.cli.async_command import run, until_stopped
+from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson
-from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run, until_stopped
 from seckill.loops import Stop
 
 EVERY_S = 1.0
@@ -135,7 +135,7 @@ def _complaints(report: Report, teller: Teller) -> list[str]:
     return said + [f"[yellow]could not tell[/]: {escape(reason)}" for reason in report.reasons()]
 
 
-def _of_result(result: Result, teller: Teller) -> list[str]:
+def _of_result(result: InvariantResult, teller: Teller) -> list[str]:
     said = [
         f"[red]{result.invariant.name}[/]: {escape(teller.sentence(finding))}"
         for finding in result.findings[:NAMED_MAX]

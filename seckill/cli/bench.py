@@ -13,17 +13,17 @@ from typing import Any, Literal
 from rich.console import Console
 
 from seckill import __version__
-from seckill.bench.load import CONNECTIONS, generator
-from seckill.bench.report import report, verdict
-from seckill.bench.runner import Say, judged
-from seckill.bench.runner import run as run_bench
-from seckill.bench.services import framework
-from seckill.cli.configuring import environment
-from seckill.cli.folders import make_folder
+from seckill.cli.async_command import run, until_stopped
+from seckill.cli.command_settings import environment
+from seckill.cli.folder_argument import make_folder
+from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
-from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run, until_stopped
 from seckill.errors import StartError
+from seckill.lab.bench.load import CONNECTIONS, generator
+from seckill.lab.bench.report import report, verdict
+from seckill.lab.bench.runner import Say, judged
+from seckill.lab.bench.runner import run as run_bench
+from seckill.lab.bench.services import framework
 from seckill.loops import Stop
 
 REPORT_FILE = "bench.html"

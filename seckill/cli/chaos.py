@@ -13,20 +13,20 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from seckill.audit.report import Verdict
-from seckill.chaos.document import verdict
-from seckill.chaos.place import Wanted
-from seckill.chaos.report import report
-from seckill.chaos.runner import Run, Say
-from seckill.chaos.schedule import KINDS
-from seckill.chaos.servers import BROKERS, GATES, LEDGERS
-from seckill.chaos.servers.given import GivenServer
+from seckill.cli.async_command import run, until_stopped
 from seckill.cli.audit import COLOURS, EXIT, WORDS
-from seckill.cli.configuring import environment
-from seckill.cli.folders import make_folder
+from seckill.cli.command_settings import environment
+from seckill.cli.folder_argument import make_folder
+from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
-from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run, until_stopped
 from seckill.errors import StartError
+from seckill.lab.chaos.document import verdict
+from seckill.lab.chaos.place import Wanted
+from seckill.lab.chaos.report import report
+from seckill.lab.chaos.runner import Run, Say
+from seckill.lab.chaos.schedule import KINDS
+from seckill.lab.chaos.servers import BROKERS, GATES, LEDGERS
+from seckill.lab.chaos.servers.given import GivenServer
 from seckill.loops import Stop
 
 REPORT_FILE = "chaos.html"
@@ -57,7 +57,7 @@ def chaos(
     database
         `sqlite`, `postgres`, `mariadb`, or the address of a PostgreSQL on this machine.
     redis
-        `valkey`, `cluster`, or the address of an empty Valkey or Redis on this machine.
+        `valkey`, `cluster`, `sentinel`, or the address of an empty Valkey or Redis on this machine.
     broker
         `none`, `rabbitmq`, or the address of a RabbitMQ on this machine.
     faults

@@ -11,18 +11,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from seckill.cli.configuring import environment
-from seckill.cli.folders import make_folder
+from seckill.cli.async_command import run, until_stopped
+from seckill.cli.command_settings import environment
+from seckill.cli.folder_argument import make_folder
+from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
-from seckill.cli.printing import console, print_json, table
-from seckill.cli.running import run, until_stopped
-from seckill.compare.document import document, verdict
-from seckill.compare.report import COUNTS, SPEEDS, report
-from seckill.compare.runner import Runner, Say
-from seckill.compare.servers import rented
-from seckill.compare.strategies import LADDER
-from seckill.compare.workload import Workload
 from seckill.errors import StartError
+from seckill.lab.compare.document import document, verdict
+from seckill.lab.compare.report import COUNTS, SPEEDS, report
+from seckill.lab.compare.runner import Runner, Say
+from seckill.lab.compare.servers import rented
+from seckill.lab.compare.strategies import LADDER
+from seckill.lab.compare.workload import Workload
 from seckill.loops import Stop
 
 STOCK_MIN = 10
@@ -64,7 +64,7 @@ def compare(
     if not 0 <= pause_ms <= 1000:
         raise StartError("--pause-ms must be from 0 to 1000.")
     names = _chosen(strategies)
-    settings = replace(environment(), log_level="warning")  # what goes well is told by the table
+    settings = replace(environment(), log_level="warning")  # the table shows what goes well
     if out is not None:
         make_folder(out)
     workload = Workload(stock=stock, buyers=buyers, seed=seed)

@@ -1,14 +1,14 @@
 """Dead letters: orders that could not be written."""
 
 from typing import Any
-from urllib.parse import quote
 
 from cyclopts import App
 from rich.markup import escape
 
 from seckill.cli.client import call
+from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, LetterId, Url
-from seckill.cli.printing import console, instant, print_json, table
+from seckill.client import requests
 
 app = App(name="dead", help="List, show, replay and discard dead letters: orders that could not be written.")
 
@@ -16,7 +16,7 @@ app = App(name="dead", help="List, show, replay and discard dead letters: orders
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
     """All dead letters, newest first."""
-    found = call("GET", "/v1/admin/dead", url=url)
+    found = call(requests.dead_letters(), url=url)
     if as_json:
         print_json(found)
         return
@@ -35,23 +35,19 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 @app.command
 def show(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """One dead letter with every try that was made."""
-    _print(call("GET", _path(letter_id), url=url), as_json)
+    _print(call(requests.dead_letter(letter_id), url=url), as_json)
 
 
 @app.command
 def replay(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Try once more to write it; refused if its order is over already."""
-    _print(call("POST", f"{_path(letter_id)}/replay", url=url), as_json)
+    _print(call(requests.act_on_dead_letter(letter_id, "replay"), url=url), as_json)
 
 
 @app.command
 def discard(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Put it away: nothing more is to be done."""
-    _print(call("POST", f"{_path(letter_id)}/discard", url=url), as_json)
-
-
-def _path(letter_id: str) -> str:
-    return f"/v1/admin/dead/{quote(letter_id, safe='')}"
+    _print(call(requests.act_on_dead_letter(letter_id, "discard"), url=url), as_json)
 
 
 def _print(letter: dict[str, Any], as_json: bool) -> None:

@@ -2,10 +2,10 @@
 
 import time
 
-from seckill.domain import Sale, SaleDraft, SaleState
-from seckill.operator_desk import OperatorDesk
+from seckill.bootstrap.engine import Engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.sale import Sale, SaleDraft, SaleState
 from seckill.settings import Settings
-from seckill.wiring import Engine
 
 LASTING_MS = 30 * 24 * 3600 * 1000
 
@@ -16,7 +16,7 @@ async def demo_sale(engine: Engine, settings: Settings) -> str | None:
     sales = await engine.ledger.sales()
     now_ms = time.time_ns() // 1_000_000
     if not sales:
-        desk = OperatorDesk(engine.ledger, engine.gate)
+        desk = UseCases(engine, settings).operator_desk
         for lane, (title, units, price_cents) in enumerate(
             [("Demo phone · 演示手机", 100, 99_00), ("Demo voucher · 演示优惠券", 1000, 0)]
         ):
@@ -29,6 +29,7 @@ async def demo_sale(engine: Engine, settings: Settings) -> str | None:
                 begins_ms=now_ms,
                 ends_ms=now_ms + LASTING_MS,
                 pay_within_s=settings.pay_within_s,
+                cool_down_s=settings.cool_down_s,
             )
             sales.append(await desk.announce(draft, lane % settings.lanes))
     for sale in sorted(sales, key=lambda sale: (sale.price_cents == 0, sale.id)):

@@ -10,26 +10,27 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
-from seckill.broker_wiring import open_broker
-from seckill.catalogue import Catalogue
-from seckill.cli.configuring import environment, with_data_folder
-from seckill.cli.printing import console, table
-from seckill.cli.running import run
-from seckill.doctor.database import examine_database
-from seckill.doctor.gate import examine_gate
-from seckill.doctor.health import Health
-from seckill.embedded.valkey import find_server
+from seckill.backends.payment.providers import open_provider
+from seckill.backends.sql import open_ledger
+from seckill.backends.sql.schema import Schema, schema_of
+from seckill.bootstrap.engine import fingerprint, open_engine, open_gate
+from seckill.bootstrap.use_cases import UseCases
+from seckill.cli.async_command import run
+from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.output import console, table
 from seckill.errors import SeckillError
-from seckill.keeper import Keeper
-from seckill.ledgers import open_ledger
-from seckill.ledgers.schema import Schema, schema_of
+from seckill.extras import explained
+from seckill.local.valkey import find_server
 from seckill.loops import Stop
-from seckill.providers import open_provider
+from seckill.operations.doctor.database import examine_database
+from seckill.operations.doctor.gate import examine_gate
+from seckill.operations.doctor.health import Health
+from seckill.operations.rehearsal import make_believe
 from seckill.settings import TABLE, Settings, shown
-from seckill.transports.amqp import check_broker
-from seckill.transports.topology import Topology
 from seckill.web.auth import Buyers
-from seckill.wiring import fingerprint, open_engine, open_gate
+from seckill.web.connection_places import Room, descriptors
+
+CONNECTIONS_ADVISED = 10_000
 
 Check = Callable[[Settings], Awaitable[str | Health]]
 
@@ -62,7 +63,7 @@ async def _run(output: Console, name: str, check: Check, settings: Settings) -> 
     except SeckillError as error:
         output.print(f"[red]mend[/]  {name}: {escape(str(error))}")
         return False
-    except Exception as error:  # the other checks are to be seen, too
+    except Exception as error:  # the other checks must be shown, too
         output.print(f"[red]mend[/]  {name}: {escape(f'something unexpected went wrong ({error!r})')}")
         return False
     health = found if isinstance(found, Health) else Health(found)
@@ -111,7 +112,8 @@ async def _gate(settings: Settings) -> str | Health:
         await gate.close()
     health = await examine_gate(settings.redis_url, settings.durability, embedded=not _is_given())
     if settings.replicas_to_wait_for:
-        health.says += f", orders are on {settings.replicas_to_wait_for} replica(s) before they are answered"
+        many = settings.replicas_to_wait_for
+        health.says += f", orders are on {many} replica{'' if many == 1 else 's'} before they are answered"
     health.advice += advice
     return health
 
@@ -135,6 +137,11 @@ async def _ledger(settings: Settings) -> str | Health:
 async def _broker(settings: Settings) -> str:
     if not settings.broker_url:
         return "none configured; workers read the streams"
+    with explained():
+        from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most do without a broker)
+        from seckill.backends.rabbitmq.topology import Topology  # noqa: PLC0415 (as above)
+        from seckill.bootstrap.broker import open_broker  # noqa: PLC0415 (as above)
+
     version = await check_broker(settings.broker_url)
     if version is None:
         raise SeckillError(
@@ -156,8 +163,7 @@ async def _rounds(settings: Settings) -> str:
     if _absent_gate(settings) or not settings.database_url:
         return "there is no gate and ledger to compare yet"
     async with open_engine(settings) as engine:
-        catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-        lost = await Keeper(engine.gate, engine.transport, engine.ledger, catalogue).look_for_losses()
+        lost = await UseCases(engine, settings).keeper.look_for_losses()
     if lost:
         raise SeckillError(f"the gate has lost {len(lost)}: `seckill keeper` (or `seckill up`) rebuilds them.")
     return "the gate has all that are on"
@@ -173,10 +179,33 @@ async def _secrets(settings: Settings) -> str:
 async def _payment(settings: Settings) -> str:
     provider = open_provider(settings)
     if provider.sandbox:
-        return "a sandbox: buyers pay by pressing a button, no money moves"
+        return "a sandbox: buyers pay by pressing a button, no money moves; for trying things out only"
     if settings.payment_provider == "callback" and settings.payment_secret is None:
         raise SeckillError("set SECKILL_PAYMENT_SECRET: callbacks and refund requests are signed with it.")
     return f"through {provider.name}"
+
+
+async def _rehearsal(settings: Settings) -> Health:
+    found = [f"{sentence}." for sentence in make_believe(settings, open_provider(settings))]
+    if not found:
+        is_test = settings.rehearsal == "on"
+        return Health("on, but nothing here is make-believe" if is_test else "off, and nothing here is make-believe")
+    if settings.rehearsal == "on":
+        return Health("on: this is a test, and every page says so", advice=found)
+    if _is_given() and not settings.in_memory:  # by an operator, for roles that run on their own
+        return Health("", mend=[*found, "The roles refuse to start like this, unless SECKILL_REHEARSAL=on."])
+    return Health("`seckill up` is a test and its pages say so; the roles on their own refuse to start", advice=found)
+
+
+async def _connections(settings: Settings) -> Health:
+    room = Room.of(settings, descriptors())
+    health = Health(
+        f"an API process takes {room.in_all} connections, {room.per_address} of them from one address; it may open "
+        f"{descriptors()} files"
+    )
+    if room.in_all < CONNECTIONS_ADVISED:
+        health.advice.append("A rush is thousands of connections: allow more open files (LimitNOFILE, ulimit -n).")
+    return health
 
 
 CHECKS: dict[str, Check] = {
@@ -188,4 +217,6 @@ CHECKS: dict[str, Check] = {
     "rounds": _rounds,
     "secrets": _secrets,
     "payment": _payment,
+    "rehearsal": _rehearsal,
+    "connections": _connections,
 }

@@ -1,19 +1,20 @@
 """The role that is the clockwork."""
 
-from seckill.cli.configuring import environment
-from seckill.cli.running import Role, run
+from seckill.backends.memory.store import MemoryStore
+from seckill.bootstrap.engine import open_engine
+from seckill.cli.async_command import Role, run
+from seckill.cli.production_settings import production
 from seckill.loops import Stop
-from seckill.memory_store import MemoryStore
+from seckill.operations.metrics_port import metrics_port
 from seckill.roles.keeper import keep
-from seckill.settings import Settings, require_production
-from seckill.wiring import open_engine
+from seckill.settings import Settings
 
 
 def keeper() -> None:
     """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost, audit."""
-    settings = environment()
-    require_production(settings, "keeper")
-    run(keeper_role(settings), settings)
+    settings = production("keeper")
+    with metrics_port(settings):
+        run(keeper_role(settings), settings)
 
 
 def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:

@@ -2,10 +2,10 @@
 
 import sys
 
-from seckill.cli.configuring import environment, with_data_folder
-from seckill.cli.running import run
+from seckill.backends.sql.migration import migrate as migrate_ledger
+from seckill.cli.async_command import run
+from seckill.cli.command_settings import environment, with_data_folder
 from seckill.errors import SettingsError
-from seckill.ledgers.migrating import migrate as migrate_ledger
 from seckill.loops import Stop
 
 

@@ -8,15 +8,16 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from seckill.audit import Verdict, open_auditor
-from seckill.audit.telling import Teller
+from seckill.audit.document import Teller
+from seckill.bootstrap.engine import open_engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.cli.async_command import run, until_stopped
 from seckill.cli.audit import EXIT, show
-from seckill.cli.configuring import environment, with_data_folder
+from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.output import console, print_json
 from seckill.cli.parameters import AsJson
-from seckill.cli.printing import console, print_json
-from seckill.cli.running import run, until_stopped
 from seckill.loops import Stop
-from seckill.repairing import Mended, Repair
-from seckill.wiring import open_engine
+from seckill.operations.repair import Mended, Repair
 
 Apply = Annotated[
     bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
@@ -35,7 +36,7 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
 
     async def work() -> int:
         async with open_auditor(settings, every_round=True) as auditor, open_engine(settings) as engine:
-            mender = Repair(engine, claim_idle_s=settings.claim_idle_s, retry_delay_s=settings.retry_delays_s[0])
+            mender = Repair(UseCases(engine, settings))
 
             def tell(says: str) -> None:
                 if not as_json:

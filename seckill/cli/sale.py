@@ -1,17 +1,18 @@
-"""The operator's hand, over the API: one set of checks for everybody."""
+"""The operator's commands, over the API: one set of checks for all callers."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.client import call
+from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, moment
-from seckill.cli.printing import console, instant, print_json, table
+from seckill.client import requests
+from seckill.domain import money
+from seckill.domain.recurrence import BadRecurrence, zone_of
 from seckill.errors import SeckillError
-from seckill.recurrence import BadRecurrence, zone_of
 
 app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
 
@@ -28,7 +29,7 @@ RoundOption = Annotated[
     str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
 ]
 ROUNDS_SHOWN = 5
-_OF_REPEATING = ("repeat", "timezone", "next_rounds")
+_OF_REPEATING = ("repeat", "timezone", "next_rounds", "round")
 # In the order in which a unit passes through them. They add up to the total.
 PLACES = ("available", "queued", "unpaid", "paid", "returning", "dead")
 # The same colours for the same states everywhere.
@@ -54,6 +55,7 @@ def create(
     repeat: str | None = None,
     timezone: str = "UTC",
     pay_within: OptionalWhole = None,
+    cool_down: OptionalWhole = None,
     lanes: Whole = 1,
     as_json: AsJson = False,
     url: Url = None,
@@ -69,45 +71,47 @@ def create(
     limit
         How many one buyer may have.
     price_cents
-        Price of one unit in cents (9900 is 99.00); 0: free.
+        Price of one unit in minor units of the currency: 9900 is 99.00 CNY, or 9900 JPY; 0: free.
     currency
-        Three capital letters.
+        Its code, as in ISO 4217.
     repeat
         Again and again, with full stock: daily, or cron with five fields such as "0 10 * * MON-FRI".
     timezone
         Whose clock it goes by, such as Asia/Shanghai.
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
+    cool_down
+        Seconds that a buyer waits who has let an order lapse, twice as long with each, 0: not at all; what
+        SECKILL_COOL_DOWN_S of the API says, if not given.
     lanes
         Over how many lanes of the gate it is spread: more than 1 for a sale that one server cannot carry.
     """
     zone = _zone(timezone)
     begins_at = _aware(begins, zone) or datetime.now(UTC)
     ends_at = _aware(ends, zone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
-    body: dict[str, Any] = {
-        "title": title,
-        "units": units,
-        "limit_per_buyer": limit,
-        "price_cents": price_cents,
-        "currency": currency,
-        "begins_at": begins_at.isoformat(),
-        "ends_at": ends_at.isoformat(),
-    }
-    if repeat is not None:
-        body |= {"repeat": repeat, "timezone": timezone}
-    if pay_within is not None:
-        body["pay_within_s"] = pay_within
-    if lanes != 1:
-        body["lanes"] = lanes
-    _print_one(call("POST", "/v1/sales", body, url=url), as_json)
+    request = requests.create_sale(
+        title,
+        units=units,
+        limit_per_buyer=limit,
+        price_cents=price_cents,
+        currency=currency,
+        begins_at=begins_at,
+        ends_at=ends_at,
+        repeat=repeat,
+        timezone=None if repeat is None else timezone,
+        pay_within_s=pay_within,
+        cool_down_s=cool_down,
+        lanes=None if lanes == 1 else lanes,
+    )
+    _print_one(call(request, url=url), as_json)
 
 
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
     """All sales."""
-    found = call("GET", "/v1/sales", url=url, public=True)
+    found = call(requests.sales(), url=url)
     while found.get("older"):
-        earlier = call("GET", f"/v1/sales?before={quote(found['older'], safe='')}", url=url, public=True)
+        earlier = call(requests.sales(before=found["older"]), url=url)
         found |= {"sales": earlier["sales"] + found["sales"], "older": earlier["older"]}
     if as_json:
         print_json(found)
@@ -130,10 +134,9 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 @app.command
 def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
     """One sale, its last rounds, and where every unit of its round is."""
-    sale = call("GET", _path(sale_id), url=url, public=True)
-    query = "" if round_ is None else f"?round={quote(round_, safe='')}"
-    rounds = call("GET", f"{_path(sale_id)}/rounds{query}", url=url)["rounds"]
-    custody = call("GET", f"{_path(sale_id)}/custody{query}", url=url)
+    sale = call(requests.sale(sale_id), url=url)
+    rounds = call(requests.rounds(sale_id, round_=round_), url=url)["rounds"]
+    custody = call(requests.custody(sale_id, round_), url=url)
     if round_ is not None:
         sale |= rounds[0]
     if as_json:
@@ -142,25 +145,25 @@ def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False
     _print_one(sale, as_json)
     if round_ is None and sale["repeat"] is not None:
         _print_rounds(rounds[:ROUNDS_SHOWN])
-    _print_custody(custody)
+    _print_custody(custody, repeats=sale["repeat"] is not None)
 
 
 @app.command
 def pause(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Stop selling for now."""
-    _print_one(call("POST", f"{_path(sale_id)}/pause", url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "pause"), url=url), as_json)
 
 
 @app.command
 def resume(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """Sell on."""
-    _print_one(call("POST", f"{_path(sale_id)}/resume", url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "resume"), url=url), as_json)
 
 
 @app.command
 def close(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
     """End a sale for good."""
-    _print_one(call("POST", f"{_path(sale_id)}/close", url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "close"), url=url), as_json)
 
 
 @app.command
@@ -172,11 +175,7 @@ def add_stock(sale_id: SaleId, units: Whole, *, as_json: AsJson = False, url: Ur
     units
         How many more.
     """
-    _print_one(call("PATCH", _path(sale_id), {"add_units": units}, url=url), as_json)
-
-
-def _path(sale_id: str) -> str:
-    return f"/v1/sales/{quote(sale_id, safe='')}"
+    _print_one(call(requests.change_sale(sale_id, add_units=units), url=url), as_json)
 
 
 def _zone(timezone: str) -> tzinfo:
@@ -195,7 +194,7 @@ def _state(sale: dict[str, Any]) -> str:
 
 
 def _price(sale: dict[str, Any]) -> str:
-    return f"{sale['price_cents'] / 100:.2f} {sale['currency']}" if sale["price_cents"] else "free"
+    return money.shown(sale["price_cents"], sale["currency"]) if sale["price_cents"] else "free"
 
 
 def _print_one(sale: dict[str, Any], as_json: bool) -> None:
@@ -228,13 +227,14 @@ def _print_rounds(rounds: list[dict[str, Any]]) -> None:
     output.print(listed)
 
 
-def _print_custody(custody: dict[str, Any]) -> None:
+def _print_custody(custody: dict[str, Any], *, repeats: bool) -> None:
     """A sum, with the result below the line."""
     width = len(str(custody["total"]))
     lines = [f"  {place:<10}{custody[place]:>{width}}" for place in PLACES]
     lines += [f"  {'':<10}{'─' * width}", f"  {'total':<10}{custody['total']:>{width}}"]
     output = console()
-    output.print(f"\nWhere every unit of round {escape(custody['round'])} is:\n")
+    which = f" of round {escape(custody['round'])}" if repeats else ""
+    output.print(f"\nWhere every unit{which} is:\n")
     output.print("\n".join(lines))
     if custody["next_return_at"] is not None:
         output.print(f"\nThe next unpaid order is over at {instant(custody['next_return_at'])}.")

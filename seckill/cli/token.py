@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from seckill.cli.configuring import environment, with_own_secrets
+from seckill.cli.command_settings import environment, with_own_secrets
 from seckill.errors import SeckillError, StartError
 from seckill.web.auth import LIFETIME_S_MAX, mint_buyer_token
 

@@ -1,6 +1,5 @@
 """Everything on this machine with one command."""
 
-import contextlib
 import os
 import shutil
 from dataclasses import replace
@@ -9,20 +8,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from seckill.cli.announcing import announce
-from seckill.cli.configuring import environment, with_embedded, with_secrets
-from seckill.cli.demo import demo_sale
+from seckill.backends.payment.providers import open_provider
+from seckill.cli.command_settings import environment, with_secrets
 from seckill.cli.parameters import OptionalWhole
-from seckill.cli.running import run
-from seckill.embedded.data_folder import DataFolder
-from seckill.embedded.supervisor import Process, Server, Supervisor
-from seckill.embedded.valkey import EmbeddedValkey
 from seckill.errors import SettingsError, StartError
-from seckill.ledgers.schema import Schema, schema_of
-from seckill.loops import Stop
-from seckill.settings import TABLE, Secret, Settings
-from seckill.web.listening import bind
-from seckill.wiring import open_engine
+from seckill.local.data_folder import DataFolder
+from seckill.operations.rehearsal import as_a_test
+from seckill.settings import Settings
 
 API_PROCESSES = 2
 API_MAX = 64
@@ -60,37 +52,20 @@ def up(
         _check_memory(settings, api)
     if demo:
         settings = replace(settings, demo_sign_in="on")
-    os.umask(0o077)  # whatever we and our servers write is nobody else's
+    settings = as_a_test(settings, open_provider(settings))
+    os.umask(0o077)  # no other user may read what we and our servers write
     with DataFolder.open(settings.data_dir) as folder:
         settings = with_secrets(replace(settings, data_dir=folder.path), folder.secrets())
+        if settings.in_memory:
+            from seckill.cli.up_in_memory import up_in_memory  # noqa: PLC0415 (every role, to be run in here)
 
-        async def main(stop: Stop) -> None:
-            if settings.in_memory:
-                from seckill.cli.up_in_memory import up_in_memory  # noqa: PLC0415 (every role, to be run in here)
+            up_in_memory(settings, demo=demo)
+        else:
+            figures = _fresh(folder.path / "metrics")
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(figures)
+            from seckill.cli.up_processes import up_processes  # noqa: PLC0415 (metrics read the line above when loaded)
 
-                await up_in_memory(settings, stop, demo=demo)
-            else:
-                await _up(settings, stop, demo=demo, api=api or API_PROCESSES)
-
-        run(main, settings)
-
-
-async def _up(settings: Settings, stop: Stop, *, demo: bool, api: int) -> None:
-    embedded = not settings.redis_url
-    settings = with_embedded(settings)
-    supervisor = Supervisor()
-    with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        try:
-            await _prepare_ledger(settings)
-            if embedded:
-                await supervisor.add(Server(EmbeddedValkey(settings.data_dir, durability=settings.durability)))
-            # Refuses unsuitable servers before any role is started.
-            async with open_engine(settings, audits=False) as engine:
-                sale_id = await demo_sale(engine, settings) if demo else None
-            await _start_roles(supervisor, settings, listener.fileno(), api)
-            await announce(settings, listener, stop, sale_id, demo=demo)
-        finally:
-            await supervisor.stop()
+            up_processes(settings, folder, figures, demo=demo, api=api or API_PROCESSES)
 
 
 def _check_memory(settings: Settings, api: int | None) -> None:
@@ -108,37 +83,8 @@ def _check_memory(settings: Settings, api: int | None) -> None:
         raise SettingsError(problems)
 
 
-async def _prepare_ledger(settings: Settings) -> None:
-    if settings.broker_url:
-        from seckill.transports.amqp import check_broker  # noqa: PLC0415 (most do without a broker)
-
-        await check_broker(settings.broker_url)  # refused before anything is started
-    if await schema_of(settings.database_url) is not Schema.CURRENT:
-        from seckill.ledgers.migrating import migrate  # noqa: PLC0415 (slow to load, and not needed the next time)
-
-        await migrate(settings.database_url)
-
-
-async def _start_roles(supervisor: Supervisor, settings: Settings, listener: int, api: int) -> None:
-    environ = _environ(settings)
-    await supervisor.add(Process("worker", ["worker"], environ))
-    await supervisor.add(Process("keeper", ["keeper"], environ))
-    for number in range(1, api + 1):
-        await supervisor.add(Process(f"api {number}", ["api", "--fd", str(listener)], environ, fds=[listener]))
-
-
-def _environ(settings: Settings) -> dict[str, str]:
-    """The settings as they are now, for the processes that we start."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
-    environ |= {"SECKILL_FAILPOINTS": os.environ.get("SECKILL_FAILPOINTS", "")}
-    for setting in TABLE:
-        value = getattr(settings, setting.name)
-        if isinstance(value, Secret):
-            value = value.reveal()
-        if value is not None:
-            text = ",".join(f"{item:g}" for item in value) if isinstance(value, tuple) else str(value)
-            environ[setting.variable] = text
-    metrics = settings.data_dir / "metrics"  # of this run only: old files would count twice
-    shutil.rmtree(metrics, ignore_errors=True)
-    metrics.mkdir(mode=0o700)
-    return environ | {"PROMETHEUS_MULTIPROC_DIR": str(metrics)}
+def _fresh(folder: Path) -> Path:
+    """Of this run only: figures of an earlier one would count twice."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder

@@ -1,23 +1,33 @@
-"""Everything in one process. Apart from `up`, which starts a process for each role and loads none of them itself."""
+"""Everything in one process. Separate from `up`, which starts a process for each role and loads none of them itself."""
 
 import asyncio
 import contextlib
 import tempfile
 from dataclasses import replace
 
-from seckill.cli.announcing import announce
+from seckill.backends.sql.migration import migrate
+from seckill.bootstrap.engine import new_memory, open_engine
+from seckill.cli.async_command import run
 from seckill.cli.demo import demo_sale
 from seckill.cli.keeper import keeper_role
+from seckill.cli.up_announcement import announce
 from seckill.cli.worker import worker_role
-from seckill.ledgers.migrating import migrate
 from seckill.loops import Stop
+from seckill.operations.metrics_port import metrics_port
 from seckill.settings import Settings
-from seckill.web.listening import bind
+from seckill.web.listening_socket import bind
 from seckill.web.server import serve
-from seckill.wiring import new_memory, open_engine
 
 
-async def up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
+def up_in_memory(settings: Settings, *, demo: bool) -> None:
+    async def main(stop: Stop) -> None:
+        await _up_in_memory(settings, stop, demo=demo)
+
+    with metrics_port(settings):
+        run(main, settings)
+
+
+async def _up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
     """API, worker and keeper as tasks of this process, on a store and a ledger that are gone when it stops."""
     memory, last = new_memory(), Stop()
     with (

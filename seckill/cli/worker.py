@@ -1,19 +1,20 @@
 """The role that writes orders."""
 
-from seckill.cli.configuring import environment
-from seckill.cli.running import Role, run
+from seckill.backends.memory.store import MemoryStore
+from seckill.bootstrap.engine import open_engine
+from seckill.cli.async_command import Role, run
+from seckill.cli.production_settings import production
 from seckill.loops import Stop
-from seckill.memory_store import MemoryStore
+from seckill.operations.metrics_port import metrics_port
 from seckill.roles.worker import work
-from seckill.settings import Settings, require_production
-from seckill.wiring import open_engine
+from seckill.settings import Settings
 
 
 def worker() -> None:
     """Write admitted orders to the ledger."""
-    settings = environment()
-    require_production(settings, "worker")
-    run(worker_role(settings), settings)
+    settings = production("worker")
+    with metrics_port(settings):
+        run(worker_role(settings), settings)
 
 
 def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:

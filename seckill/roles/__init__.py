@@ -1,1 +1,1 @@
-"""What stands behind the API, put together from the use cases. A role is a module, so that a process loads its own."""
+"""What runs behind the API, built from the use cases. A role is a module, so that a process loads only its own."""

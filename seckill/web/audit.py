@@ -1,12 +1,12 @@
 """The audit, for operators: what `seckill audit` says."""
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.audit import Auditor
 from seckill.web.context import Context, context
-from seckill.web.problems import Problem
+from seckill.web.problems import HttpProblem
+from seckill.web.responses import json_response
 
 
 async def show_audit(request: Request) -> Response:
@@ -16,11 +16,10 @@ async def show_audit(request: Request) -> Response:
     ctx.require_operator(request)
     auditor = auditor_of(ctx)
     report = await auditor.read(full=request.query_params.get("full") == "true")
-    document = auditor.teller().document(report)
-    return Response(msgspec.json.encode(document), 200, {"Cache-Control": "no-store"}, "application/json")
+    return json_response(auditor.teller().document(report))
 
 
 def auditor_of(ctx: Context) -> Auditor:
-    if ctx.engine.auditor is None:
-        raise Problem(409, "not_available", "With memory:// there is nothing that an auditor could read.")
-    return ctx.engine.auditor
+    if ctx.auditor is None:
+        raise HttpProblem(409, "not_available", "With memory:// there is nothing that an auditor could read.")
+    return ctx.auditor

@@ -17,10 +17,10 @@ from seckill.errors import SettingsError
 from seckill.settings import Secret, Settings
 from seckill.web.signed_tokens import SignedTokens
 
-LEEWAY_S = 30  # how far the clocks of whoever makes tokens may be from ours
-LIFETIME_S_MAX = 31 * 86_400  # a token that leaks must not be good for ever
+LEEWAY_S = 30  # how far the clocks of token issuers may be from ours
+LIFETIME_S_MAX = 31 * 86_400  # a leaked token must not be valid for ever
 TOKEN_BYTES_MAX = 4096
-# The library takes as long for a token as all the rest of a claim, and a buyer comes back with the same one.
+# The library takes as long for a token as all the rest of a claim, and a buyer returns with the same one.
 KNOWN_TOKENS_MAX = 20_000
 RSA_BITS_MIN = 2048
 
@@ -36,8 +36,9 @@ _BEARER_CHARACTERS = (string.ascii_letters + string.digits + "-._~+/").encode()
 class Unauthenticated(Exception):
     """The reason is fit for a header and for the buyer: no quotes, and nothing of the token in it."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, forged: bool = False) -> None:
         self.reason = reason
+        self.forged = forged  # well made, but signed with another key
         super().__init__(reason)
 
 
@@ -56,6 +57,7 @@ def is_user(text: str) -> bool:
     return _USER.fullmatch(text) is not None and _PADDED_NUMBER.fullmatch(text) is None
 
 
+_OTHER_AUDIENCE = "The token is meant for another audience."
 # The first that applies wins, so subclasses stand before what they derive from.
 _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.InvalidSignatureError, "The token is not signed with the key that is known here."),
@@ -65,7 +67,7 @@ _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
         "The token lacks a claim that is required here: exp, sub, or a set iss or aud.",
     ),
     (jwt.InvalidIssuerError, "The token is from another issuer."),
-    (jwt.InvalidAudienceError, "The token is meant for another audience."),
+    (jwt.InvalidAudienceError, _OTHER_AUDIENCE),
 )
 
 
@@ -131,11 +133,15 @@ class Buyers:
                 issuer=self._issuer,
                 audience=self._audience,
             )
-        except jwt.PyJWTError as error:
+        # Claims may be nested until the decoder reaches the end of the stack; older versions let that pass.
+        except (jwt.PyJWTError, RecursionError) as error:
             reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "The token is malformed.")
-            raise Unauthenticated(reason) from error
+            raise Unauthenticated(reason, forged=isinstance(error, jwt.InvalidSignatureError)) from error
         if "crit" in decoded["header"]:
             raise Unauthenticated("The token demands an extension that is not known here.")
+        if self._audience is None and decoded["payload"].get("aud") is not None:
+            # The library takes an empty list for none. It is a token that was meant for nobody.
+            raise Unauthenticated(_OTHER_AUDIENCE)
         buyer = _buyer(decoded["payload"], now)
         if self._signed is not None:
             self._signed.learn(token)
@@ -187,7 +193,7 @@ def _time(claims: dict[str, Any], name: str) -> float:
 def mint_buyer_token(
     secret: Secret, user: str, lifetime_s: float, issuer: str | None, audience: str | None, now: float
 ) -> str:
-    """For trying things out: in a shop, whoever logs buyers in makes their tokens. Raises ValueError."""
+    """For trying things out: in a shop, the service that logs buyers in makes their tokens. Raises ValueError."""
     if not is_user(user):
         raise ValueError("A user id has 1 to 128 letters, digits and . _ @ | : + ~ = / -, and no leading zeros.")
     if not 0 < lifetime_s <= LIFETIME_S_MAX:

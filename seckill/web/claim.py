@@ -1,31 +1,35 @@
 """`POST /v1/sales/{id}/orders`: the one route that a hundred thousand people call in the same second.
 
-It stands before the framework. `ClaimRoute` as an ASGI application knows everything; `begin` is the short way that the
-protocol takes for the many claims with nothing unusual about them (`claiming.py`), made of the same parts.
+It stands before the framework, and a claim comes here in one of two ways. `ClaimRoute` as an ASGI application knows
+everything. `begin` is for the many claims with nothing unusual about them, straight from the bytes that arrived
+(`claim_protocol.py`). From the desk on, both take the same steps (`engine/claims/admission.py`).
 """
 
+import math
 import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import structlog
 
-from seckill.admission import AdmissionDesk
-from seckill.batching import Waiting
-from seckill.buyer_orders import BuyerOrders
-from seckill.catalogue import Catalogue
-from seckill.domain import Answer, Claim, Holding, Sale
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.order_number import request_id
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Sale
+from seckill.engine.claims.admission import AdmissionDesk, ClaimInProgress
+from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError
-from seckill.numbers import OrderNumber, request_id
-from seckill.outcomes import Outcome
-from seckill.public_ids import PublicIds
 from seckill.web.auth import Buyers
-from seckill.web.body import decode, read_body
+from seckill.web.buyer_rate import Rates
+from seckill.web.canonical_path import is_canonical
+from seckill.web.client_address import Headers
 from seckill.web.context import authenticate
-from seckill.web.problems import MEDIA_TYPE, REFUSALS, Problem, invalid
-from seckill.web.rates import Rates
+from seckill.web.order_ids import OrderIds
+from seckill.web.problems import MEDIA_TYPE, REFUSALS, HttpProblem, invalid
+from seckill.web.request_body import decode, read_body
 from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
 
 log = structlog.get_logger()
@@ -37,12 +41,12 @@ _KEY = re.compile(rb"[ -~]{0,%d}" % _KEY_LENGTH_MAX)
 # Forms of answers that are kept: more rounds are not on sale at once.
 FORMS_MAX = 1_000
 _BLANK = "-" * 13
-# In the scope of a claim that has come from the short way, where it was counted already.
-COUNTED = "seckill.counted"
+# In the scope of a claim that was begun from its bytes: the decision that it waits for.
+BEGUN = "seckill.begun"
 _new_order = msgspec.json.Decoder(NewOrder)
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class ClaimReply(msgspec.Struct, frozen=True, gc=False):
     status: int
     headers: bytes  # as they are sent, each with the end of its line
     body: bytes
@@ -53,31 +57,24 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         return [(name, value) for name, _, value in pairs]
 
 
-class Press(Waiting, Protocol):
-    """Somebody who pressed "buy" and waits for the gate's answer."""
-
-    def waits_for(self, sale: Sale, /) -> None:
-        """Before it is asked."""
-
-
 class ClaimRoute:
     def __init__(
         self,
         buyers: Buyers,
-        catalogue: Catalogue,
+        sale_cache: SaleCache,
         desk: AdmissionDesk,
         orders: BuyerOrders,
-        order_ids: PublicIds,
+        order_ids: OrderIds,
         rates: Rates,
+        note: Callable[[Exception, str, Headers], None],
     ) -> None:
         self._buyers = buyers
-        self._catalogue = catalogue
+        self._sale_cache = sale_cache
         self._desk = desk
         self._orders = orders
         self._order_ids = order_ids
         self._rates = rates
-        desk.before_answers = self._make_ids
-        self._ids: dict[OrderNumber, str] = {}  # of the orders of the batch that is being answered
+        self.note = note  # told why a claim was refused, by which peer it was sent, and with which headers
         self._forms: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # by round and quantity, see `_form`
 
     @staticmethod
@@ -86,90 +83,92 @@ class ClaimRoute:
         if scope["type"] != "http" or scope["method"] != "POST":
             return None
         path: str = scope["path"]
-        if not (path.startswith(_PREFIX) and path.endswith(_SUFFIX)):
+        if not (path.startswith(_PREFIX) and path.endswith(_SUFFIX) and is_canonical(scope["raw_path"])):
             return None
         sale_id = path[len(_PREFIX) : -len(_SUFFIX)]
         return sale_id if "/" not in sale_id else None
 
     async def __call__(self, sale_id: str, scope: Any, receive: Any, send: Any) -> None:
         try:
-            reply = await self._answer(sale_id, dict(scope["headers"]), receive, counted=COUNTED in scope)
+            reply = await self._answer(sale_id, scope, receive)
         except Exception as error:
+            self.note(error, scope["client"][0] if scope["client"] else "", scope["headers"])
             reply = problem_reply(error)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.listed()})
         await send({"type": "http.response.body", "body": reply.body})
 
-    async def _answer(self, sale_id: str, headers: Mapping[bytes, bytes], receive: Any, *, counted: bool) -> Reply:
+    async def _answer(self, sale_id: str, scope: Any, receive: Any) -> ClaimReply:
+        if BEGUN in scope:
+            claim, sale, answer = await scope[BEGUN]
+        else:
+            claim, sale, answer = await self._claim(sale_id, dict(scope["headers"]), receive)
+        return self.reply(sale, answer) or await self._find_repeated(claim.user, sale, answer.holdings[0])
+
+    async def _claim(self, sale_id: str, headers: Mapping[bytes, bytes], receive: Any) -> tuple[Claim, Sale, Answer]:
         user = authenticate(self._buyers, headers.get(b"authorization")).user
         try:
-            sale = await self._catalogue.find(sale_id)
+            sale = await self._sale_cache.find(sale_id)
         except LedgerError:
-            raise Problem.of(Outcome.NOT_READY) from None
+            raise HttpProblem.of(Outcome.NOT_READY) from None
         if sale is None:
-            raise Problem.of(Outcome.UNKNOWN_SALE)
-        claim = self._read_claim(user, headers, await read_body(receive), counted=counted)
-        sale, answer = await self._desk.claim(sale, claim)
-        if answer.outcome is not Outcome.REPEATED:
-            return self._reply(sale, answer)
+            raise HttpProblem.of(Outcome.UNKNOWN_SALE)
+        claim = self._read_claim(user, headers, await read_body(receive))
+        return claim, *await self._desk.claim(sale, claim)
+
+    async def _find_repeated(self, user: str, sale: Sale, holding: Holding) -> ClaimReply:
         try:
-            view = await self._orders.find(user, answer.holdings[0].number)
+            view = await self._orders.find(user, holding.number)
         except (LedgerError, GateError):
-            raise Problem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
-        (holding,) = answer.holdings
-        order_id = self._order_ids.encode(int(holding.number))
+            raise HttpProblem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
+        order_id = self._order_ids.of(holding.number)
         return self._accepted(sale, order_id, holding.quantity, view.state if view else "queued")
 
-    def begin(self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes, press: Press) -> Reply | bool:
-        """What can be said at once; or True, when `press` will get the gate's answer (for `finish`); or False: this
-        claim has to wait for something else, and nothing was done about it."""
+    def begin(
+        self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes, press: ClaimInProgress
+    ) -> ClaimReply | bool:
+        """What can be said at once; or True: `press` will be told what the gate says (for `reply`); or False: the
+        sale has to be looked for first, and nothing was done about this claim."""
         user = authenticate(self._buyers, headers.get(b"authorization")).user
-        sale = self._catalogue.known(sale_id)
-        if sale is None or not self._desk.one_round_decides(sale):
+        sale = self._sale_cache.known(sale_id)
+        if sale is None:
             return False
-        claim = self._read_claim(user, headers, body)
-        refused = self._desk.refuse_here(sale, claim)
-        if refused is not None:
-            return self._reply(sale, refused)
-        press.waits_for(sale)
-        self._desk.submit_for(press, sale, claim)
-        return True
+        answer = self._desk.begin(sale, self._read_claim(user, headers, body), press)
+        return True if answer is None else self._say(sale, answer)
 
-    def finish(self, sale: Sale, answer: Answer, took_s: float) -> Reply | None:
-        """None: a repeat, whose order has to be looked up, or a claim that is for the next round."""
-        self._desk.count(sale.round.id, answer.outcome, took_s)
-        return self._reply(sale, answer) if self._desk.is_final(sale, answer) else None
+    def reply(self, sale: Sale, answer: Answer) -> ClaimReply | None:
+        """None: a repeat, whose order has to be looked up."""
+        return None if answer.outcome is Outcome.REPEATED else self._say(sale, answer)
 
-    def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes, *, counted: bool = False) -> Claim:
+    def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
         order = decode(body, _new_order)
         claim = Claim(user, order.quantity, request_id(_idempotency_key(headers)))
-        if not counted and not self._rates.allow(user, time.monotonic()):
-            raise Problem.of(Outcome.RATE_LIMITED)
+        if not self._rates.allow(user, time.monotonic()):
+            raise HttpProblem.of(Outcome.RATE_LIMITED)
         return claim
 
-    def _reply(self, sale: Sale, answer: Answer) -> Reply:
+    def _say(self, sale: Sale, answer: Answer) -> ClaimReply:
         if answer.outcome is Outcome.ADMITTED:
             return self._admitted(sale, answer.holdings[0])
         if answer.outcome is Outcome.LIMIT_REACHED:
-            ids = [self._order_ids.encode(int(holding.number)) for holding in answer.holdings]
+            ids = [self._order_ids.of(holding.number) for holding in answer.holdings]
             limit = sale.round.limit_per_buyer
             detail = f"You may have {limit} of this sale in all; this would be more."
-            return problem_reply(Problem.of(answer.outcome, detail, order_ids=ids))
+            return problem_reply(HttpProblem.of(answer.outcome, detail, order_ids=ids))
+        if answer.outcome is Outcome.COOLING_DOWN:
+            left_s = max(1, math.ceil((answer.again_ms - self._sale_cache.now_ms()) / 1000))
+            again_at = rfc3339(answer.again_ms)
+            return problem_reply(HttpProblem.of(answer.outcome, retry_after_s=left_s, again_at=again_at))
         if answer.outcome is Outcome.NOT_STARTED:
-            return problem_reply(Problem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms)))
+            return problem_reply(HttpProblem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms)))
         return _PREPARED[answer.outcome]
 
-    def _make_ids(self, answers: Sequence[Answer]) -> None:
-        """All at once: a sixth of what they cost one by one."""
-        numbers = [answer.holdings[0].number for answer in answers if answer.outcome is Outcome.ADMITTED]
-        self._ids = dict(zip(numbers, self._order_ids.encode_all(list(map(int, numbers))), strict=True))
-
-    def _admitted(self, sale: Sale, holding: Holding) -> Reply:
+    def _admitted(self, sale: Sale, holding: Holding) -> ClaimReply:
         headers, body = self._forms.get((sale.round.id, holding.quantity)) or self._form(sale, holding.quantity)
-        order_id = (self._ids.get(holding.number) or self._order_ids.encode(int(holding.number))).encode()
-        return Reply(202, headers % order_id, body % order_id)
+        order_id = self._order_ids.of(holding.number).encode()
+        return ClaimReply(202, headers % order_id, body % order_id)
 
     def _form(self, sale: Sale, quantity: int) -> tuple[bytes, bytes]:
-        """What `_accepted` says, with a gap for the order's id: filling it in is half of what writing it anew costs."""
+        """What `_accepted` says, with a gap for the order's id: filling it in costs half of writing it from scratch."""
         blank = self._accepted(sale, _BLANK, quantity, "queued")
         headers, body = (text.replace(_BLANK.encode(), b"%b") for text in (blank.headers, blank.body))
         if len(self._forms) >= FORMS_MAX:
@@ -177,11 +176,11 @@ class ClaimRoute:
         self._forms[sale.round.id, quantity] = headers, body
         return headers, body
 
-    def _accepted(self, sale: Sale, order_id: str, quantity: int, state: str) -> Reply:
+    def _accepted(self, sale: Sale, order_id: str, quantity: int, state: str) -> ClaimReply:
         accepted = OrderAccepted(
             order_id=order_id,
             state=state,
-            sale_id=self._catalogue.public_id(sale),
+            sale_id=self._sale_cache.public_id(sale),
             round=str(sale.round.id),
             quantity=quantity,
         )
@@ -199,23 +198,24 @@ def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
     return key.decode("ascii")
 
 
-_HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
+_HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n"
 
 
-def _reply(status: int, media_type: bytes, body: bytes, more: bytes = b"") -> Reply:
-    return Reply(status, _HEADERS % (more, media_type, len(body)), body)
+def _reply(status: int, media_type: bytes, body: bytes, more: bytes = b"") -> ClaimReply:
+    return ClaimReply(status, _HEADERS % (more, media_type, len(body)), body)
 
 
-def problem_reply(error: Exception) -> Reply:
-    problem = error if isinstance(error, Problem) else _internal(error)
+def problem_reply(error: Exception, request_id: bytes | None = None) -> ClaimReply:
+    """`request_id`: where the log does not know it already."""
+    problem = error if isinstance(error, HttpProblem) else _internal(error, request_id)
     more = "".join(f"{name.lower()}: {value}\r\n" for name, value in problem.headers().items())
     return _reply(problem.status, MEDIA_TYPE.encode(), problem.body(), more.encode())
 
 
-def _internal(error: Exception) -> Problem:
-    log.error("a claim failed", exc_info=error)
-    return Problem(500, "internal", "Something went wrong on our side; it was logged.")
+def _internal(error: Exception, request_id: bytes | None) -> HttpProblem:
+    log.error("a claim failed", exc_info=error, **({"request_id": request_id.decode()} if request_id else {}))
+    return HttpProblem(500, "internal", "Something went wrong on our side; it was logged.")
 
 
-# The refusals that are the same for everybody, made once: after the sell-out they are nearly all there is to say.
-_PREPARED: Mapping[Outcome, Reply] = {outcome: problem_reply(Problem.of(outcome)) for outcome in REFUSALS}
+# The refusals that are the same for every buyer, made once: after the sell-out they are nearly all answers.
+_PREPARED: Mapping[Outcome, ClaimReply] = {outcome: problem_reply(HttpProblem.of(outcome)) for outcome in REFUSALS}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from seckill import __version__
-from seckill.signing import HEADER
+from seckill.backends.payment.signature import HEADER
 from seckill.web.problems import MEDIA_TYPE, REFUSALS
 from seckill.web.routes import ROUTES, Route
 from seckill.web.schemas import NewSale, Problem, SalePatch
@@ -20,7 +20,8 @@ _SECURITY: dict[str, list[dict[str, list[str]]]] = {
     "provider": [{"provider": []}],
 }
 _DESCRIPTION = (
-    "A flash-sale engine. Errors are problem+json with a stable `code`.\n\n"
+    "A flash-sale engine. Errors are problem+json with a stable `code`. Every answer has an `X-Request-Id`: the one "
+    "that was sent if it is short and plain, otherwise one of ours; it is also in the log.\n\n"
     "Besides what is listed here there is a WebSocket at `/v1/ws`, which OpenAPI cannot describe. The first message is "
     '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}`; the server sends that `Order` at '
     "once and at each change."
@@ -40,7 +41,8 @@ _EXAMPLES: dict[type, dict[str, object]] = {
 }
 
 
-def document(routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
+def document(routes: Sequence[Route] = ROUTES, prefix: str = "") -> dict[str, Any]:
+    """`prefix`: the path that the API is under."""
     types = {Problem, *(t for route in routes for t in (route.body, route.answer) if t is not None)}
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -53,6 +55,7 @@ def document(routes: Sequence[Route] = ROUTES) -> dict[str, Any]:
             "version": __version__,
             "description": _DESCRIPTION,
         },
+        **({"servers": [{"url": prefix}]} if prefix else {}),
         "tags": [{"name": name} for name in sorted(_TAGS.values())],
         "paths": paths,
         "components": {

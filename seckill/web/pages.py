@@ -1,15 +1,15 @@
-"""The pages: a shell for each, and the files that it loads. They are the same for everybody, so a CDN can keep them.
+"""The pages: a shell for each, and the files that it loads. They are the same for every buyer, so a CDN can keep them.
 
 An asset's address has a digest of all assets in it, so it may be kept for ever, and modules find each other by relative
 addresses. A node that is asked for another version's asset, while nodes are being replaced, answers with its own and
-lets nobody keep it.
+forbids caching it.
 """
 
 import gzip
 import hashlib
 import html
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
@@ -20,7 +20,8 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
 from seckill.settings import Settings
-from seckill.web.demo import signs_anybody_in
+from seckill.web.demo_sign_in import signs_anybody_in
+from seckill.web.mounting import prefix_in
 from seckill.web.problems import not_found
 
 STATIC = files("seckill.web") / "static"
@@ -31,9 +32,12 @@ MEDIA_TYPES = {
     "mjs": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-# A new release is seen by everybody after this time at the latest.
+# Every client sees a new release after this time at the latest.
 SHELL_MAX_AGE_S = 60
 FOR_EVER_S = 365 * 24 * 3600
+# Paths that one process is under, each with pages of its own. A prefix may be a parameter of the surrounding
+# application, so it may come from a request.
+PREFIXES_MAX = 16
 # Nothing from other hosts, nothing inline, no text that becomes markup, no frame around it.
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -46,14 +50,14 @@ PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
-NOWHERE = (
+NOWHERE = Template(
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     "<title>Not found</title>"
     # Whatever the version is called: a node answers with its own.
-    '<link rel="stylesheet" href="/assets/own/app/theme.css"><link rel="stylesheet" href="/assets/own/app/buyer.css">'
-    '<link rel="stylesheet" href="/brand.css">'
+    '<link rel="stylesheet" href="${base}/assets/own/app/theme.css">'
+    '<link rel="stylesheet" href="${base}/assets/own/app/buyer.css"><link rel="stylesheet" href="${base}/brand.css">'
     '<main><h1>404</h1><div class="empty"><p>There is nothing here.<br><span lang="zh-CN">这里什么也没有。</span></p>'
-    '<a class="button quiet" href="/">All sales · <span lang="zh-CN">全部秒杀</span></a></div></main></html>'
+    '<a class="button quiet" href="${base}/">All sales · <span lang="zh-CN">全部秒杀</span></a></div></main></html>'
 )
 
 
@@ -73,7 +77,7 @@ class Content:
 
     def answer(self, request: Request, cache_control: str, extra: dict[str, str]) -> Response:
         packs = "gzip" in request.headers.get("accept-encoding", "")
-        # One tag for each form: whoever compares tags must not take one for the other.
+        # One tag for each form: a cache that compares tags must not take one for the other.
         etag = f'{self.etag[:-1]}-gz"' if packs else self.etag
         headers = {"Cache-Control": cache_control, "ETag": etag, "Vary": "Accept-Encoding", **extra}
         if etag in request.headers.get("if-none-match", ""):
@@ -88,16 +92,16 @@ class Pages:
         self._assets = _assets()
         self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
         facts = {
-            "assets": f"/assets/{self.version}",
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
             "sign_in": settings.sign_in_url,
             "sandbox": "on" if sandbox else "off",
             "pay": settings.pay_url,
+            # No buyer may take a test for a shop, nor a payment for a test.
+            "test": ("free" if sandbox else "paid") if settings.rehearsal == "on" else "",
         }
-        facts = {name: html.escape(value) for name, value in facts.items()}
-        self._buyer = _shell("buyer.html", facts)
-        self._console = _shell("console.html", facts)
+        self._facts = {name: html.escape(value) for name, value in facts.items()}
+        self._shell = lru_cache(maxsize=2 * PREFIXES_MAX)(self._make_shell)
         self._brand = Content.of((STATIC / "brand.css").read_bytes(), MEDIA_TYPES["css"])
 
     def routes(self) -> list[BaseRoute]:
@@ -112,10 +116,12 @@ class Pages:
         ]
 
     async def buyer(self, request: Request) -> Response:
-        return self._buyer.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+        shell = self._shell("buyer.html", prefix_in(request.scope))
+        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
 
     async def console(self, request: Request) -> Response:
-        return self._console.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+        shell = self._shell("console.html", prefix_in(request.scope))
+        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
 
     async def brand(self, request: Request) -> Response:
         return self._brand.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", {"X-Content-Type-Options": "nosniff"})
@@ -128,10 +134,19 @@ class Pages:
         cache_control = f"public, max-age={FOR_EVER_S}, immutable" if ours else "no-store"
         return found.answer(request, cache_control, {"X-Content-Type-Options": "nosniff"})
 
+    def _make_shell(self, name: str, prefix: str) -> Content:
+        """What the page has of its own in its head, in the frame that all pages share."""
+        base = html.escape(prefix)
+        facts = self._facts | {"base": base, "assets": f"{base}/assets/{self.version}"}
+        own = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
+        text = Template((STATIC / "frame.html").read_text(encoding="utf-8")).substitute(facts, own=own)
+        return Content.of(text.encode(), "text/html; charset=utf-8")
 
-def nowhere() -> Response:
+
+def nowhere(prefix: str) -> Response:
     """For a person who has mistyped an address. Programs get a problem."""
-    return Response(NOWHERE, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
+    page = NOWHERE.substitute(base=html.escape(prefix))
+    return Response(page, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
 
 
 @cache
@@ -153,13 +168,6 @@ def _names(folder: str) -> list[str]:
 
 def _asset(file: Traversable) -> Content:
     return Content.of(file.read_bytes(), MEDIA_TYPES[file.name.rsplit(".", 1)[-1]])
-
-
-def _shell(name: str, facts: dict[str, str]) -> Content:
-    """What the page has of its own in its head, in the frame that all pages share."""
-    own = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
-    text = Template((STATIC / "frame.html").read_text(encoding="utf-8")).substitute(facts, own=own)
-    return Content.of(text.encode(), "text/html; charset=utf-8")
 
 
 def _digest(content: bytes) -> str:

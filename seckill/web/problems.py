@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from seckill.outcomes import Outcome
+from seckill.domain.outcome import Outcome
+from seckill.web.incidents import Incident
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
-# Outcome → HTTP status and what it means, in a sentence for people.
+# Outcome → HTTP status and what it means, in a sentence for humans.
 REFUSALS: Mapping[Outcome, tuple[int, str]] = {
     Outcome.UNAUTHENTICATED: (401, "Sign in first."),
     Outcome.UNKNOWN_SALE: (404, "There is no such sale."),
@@ -19,6 +20,7 @@ REFUSALS: Mapping[Outcome, tuple[int, str]] = {
     Outcome.RATE_LIMITED: (429, "Too many requests, please slow down."),
     Outcome.NOT_READY: (503, "The sale is not ready to answer. Nothing was bought; please try again."),
     Outcome.KEY_REUSED: (422, "This Idempotency-Key was used for another request; use a new one."),
+    Outcome.COOLING_DOWN: (429, "You have let an order of this sale lapse; please wait before you buy again."),
     Outcome.LIMIT_REACHED: (409, "You have reached the limit per buyer for this sale."),
     Outcome.NOT_STARTED: (409, "The sale has not started yet."),
     Outcome.ENDED: (410, "The sale is over."),
@@ -44,18 +46,24 @@ _TITLES = {
 }
 
 
-class Problem(Exception):
+_INCIDENTS = {401: Incident.UNAUTHENTICATED, 403: Incident.FORBIDDEN, 429: Incident.RATE_LIMITED}
+
+
+class HttpProblem(Exception):
     """Raised by a handler, answered as problem+json."""
 
-    def __init__(self, status: int, code: str, detail: str, **extra: Any) -> None:
+    incident: Incident | None = None  # what it is a sign of, where the status does not tell
+
+    def __init__(self, status: int, code: str, detail: str, retry_after_s: int = RETRY_AFTER_S, **extra: Any) -> None:
         super().__init__(detail)
+        self.retry_after_s = retry_after_s
         self.status = status
         self.code = code
         self.detail = detail
         self.extra = extra
 
     @classmethod
-    def of(cls, outcome: Outcome, detail: str = "", **extra: Any) -> "Problem":
+    def of(cls, outcome: Outcome, detail: str = "", **extra: Any) -> "HttpProblem":
         status, sentence = REFUSALS[outcome]
         return cls(status, outcome.value, detail or sentence, **extra)
 
@@ -75,17 +83,26 @@ class Problem(Exception):
         if self.status == 401 and self.code == Outcome.UNAUTHENTICATED:
             return {"WWW-Authenticate": 'Bearer realm="seckill"'}
         if self.status in (429, 503):
-            return {"Retry-After": str(RETRY_AFTER_S)}
+            return {"Retry-After": str(self.retry_after_s)}
         return {}
 
     def response(self) -> Response:
         return Response(self.body(), self.status, self.headers(), MEDIA_TYPE)
 
 
-def not_found() -> Problem:
-    """One answer for what does not exist and for what is somebody else's."""
-    return Problem(404, "not_found", "There is nothing here.")
+def suspicious(problem: HttpProblem, incident: Incident) -> HttpProblem:
+    problem.incident = incident
+    return problem
 
 
-def invalid(field: str, message: str) -> Problem:
-    return Problem.of(Outcome.INVALID, f"{field}: {message}", errors=[{"field": field, "message": message}])
+def incident_in(problem: HttpProblem) -> Incident | None:
+    return problem.incident or _INCIDENTS.get(problem.status)
+
+
+def not_found() -> HttpProblem:
+    """One answer for what does not exist and for what belongs to another buyer."""
+    return HttpProblem(404, "not_found", "There is nothing here.")
+
+
+def invalid(field: str, message: str) -> HttpProblem:
+    return HttpProblem.of(Outcome.INVALID, f"{field}: {message}", errors=[{"field": field, "message": message}])

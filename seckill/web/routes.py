@@ -7,8 +7,21 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.audit.telling import Audit
-from seckill.web import audit, clock, console, dead, demo, events, health, orders, payments, repair, sales, schemas
+from seckill.audit.document import Audit
+from seckill.web import (
+    audit,
+    console,
+    dead_letters,
+    demo_sign_in,
+    gate_clock,
+    health,
+    order_events,
+    orders,
+    payments,
+    repair,
+    sales,
+    schemas,
+)
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -135,10 +148,10 @@ ROUTES = (
         method="GET",
         path="/v1/orders/{order_id}/events",
         summary="One order of the buyer, now and at each change, as server-sent events",
-        handler=events.order_events,
+        handler=order_events.order_events,
         who="buyer",
         answer=schemas.Order,
-        media_type=events.MEDIA_TYPE,
+        media_type=order_events.MEDIA_TYPE,
         empty_answers=((204, "The order is over, and the state that was seen last is its last"),),
         headers=(("Last-Event-ID", "The `id` of the event that was seen last; it is not sent again"),),
         problems=(404, 429, 503),
@@ -234,7 +247,7 @@ ROUTES = (
         method="GET",
         path="/v1/admin/dead",
         summary="Dead letters, newest first",
-        handler=dead.list_dead,
+        handler=dead_letters.list_dead,
         who="operator",
         answer=schemas.DeadLetters,
     ),
@@ -242,7 +255,7 @@ ROUTES = (
         method="GET",
         path="/v1/admin/dead/{letter_id}",
         summary="One dead letter with its history",
-        handler=dead.show_dead,
+        handler=dead_letters.show_dead,
         who="operator",
         answer=schemas.DeadLetter,
         problems=(404,),
@@ -258,8 +271,8 @@ ROUTES = (
             problems=(404, 409),
         )
         for verb, summary, handler in (
-            ("replay", "Try once more to write it", dead.replay_dead),
-            ("discard", "Put it away: nothing more is to be done", dead.discard_dead),
+            ("replay", "Try once more to write it", dead_letters.replay_dead),
+            ("discard", "Put it away: nothing more is to be done", dead_letters.discard_dead),
         )
     ),
     Route(
@@ -290,13 +303,13 @@ ROUTES = (
         method="GET",
         path="/v1/time",
         summary="The time, by the clock that opens and closes sales",
-        handler=clock.server_time,
+        handler=gate_clock.server_time,
         answer=schemas.ServerTime,
     ),
     Route(method="GET", path="/healthz", summary="Alive", handler=health.healthz),
     Route(method="GET", path="/readyz", summary="Ready to sell", handler=health.readyz, problems=(503,)),
     Route(method="GET", path="/version", summary="Version", handler=health.version),
-    Route(method="GET", path="/metrics", summary="Figures for Prometheus", handler=health.metrics),
+    Route(method="GET", path="/metrics", summary="Figures for Prometheus", handler=health.metrics, who="operator"),
 )
 
 # There only with `seckill up --demo`.
@@ -305,7 +318,7 @@ DEMO_ROUTES = (
         method="POST",
         path="/v1/demo/sign-in",
         summary="A buyer's token for any name, to try things out",
-        handler=demo.demo_sign_in,
+        handler=demo_sign_in.demo_sign_in,
         body=schemas.DemoBuyer,
         answer=schemas.SignedIn,
         problems=(400, 413, 422),

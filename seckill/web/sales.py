@@ -1,4 +1,4 @@
-"""Sales: everybody may look, operators may act."""
+"""Sales: anyone may look, operators may act."""
 
 import asyncio
 import hashlib
@@ -11,14 +11,16 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill import domain
-from seckill.custody import take_custody
+from seckill.domain import sale as domain
+from seckill.domain.money import DECIMALS
+from seckill.domain.outcome import Outcome
+from seckill.domain.recurrence import BadRecurrence, Recurrence
 from seckill.errors import NotPossible
-from seckill.outcomes import Outcome
-from seckill.recurrence import BadRecurrence, Recurrence
-from seckill.web.body import decode, read_body
 from seckill.web.context import Context, context
-from seckill.web.problems import Problem, invalid, not_found
+from seckill.web.parameters import ID_DIGITS_MAX, row_id
+from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.request_body import decode, read_body
+from seckill.web.responses import json_response
 from seckill.web.schemas import (
     Custody,
     NewSale,
@@ -31,6 +33,7 @@ from seckill.web.schemas import (
     Window,
     Windows,
     rfc3339,
+    rfc3339_or_none,
     to_ms,
 )
 
@@ -38,8 +41,7 @@ MAX_AGE_S = 1
 YEARS = (2000, 2999)
 NEXT_ROUNDS = 5
 ROUNDS_MAX = 50  # in one answer
-ENDED_MAX = 100  # in one answer: the past grows for ever, and everybody asks for the list
-ROUND_DIGITS_MAX = 18  # fits into the ledger's column
+ENDED_MAX = 100  # in one answer: the past grows for ever, and every buyer asks for the list
 
 _new_sale = msgspec.json.Decoder(NewSale)
 _sale_patch = msgspec.json.Decoder(SalePatch)
@@ -47,9 +49,9 @@ _repetition = msgspec.json.Decoder(Repetition)
 
 
 def view(ctx: Context, sale: domain.Sale) -> Sale:
-    now_ms = ctx.catalogue.now_ms()
+    now_ms = ctx.sale_cache.now_ms()
     return Sale(
-        id=ctx.engine.sale_ids.encode(sale.id),
+        id=ctx.sale_ids.encode(sale.id),
         title=sale.title,
         units=sale.round.total,
         limit_per_buyer=sale.round.limit_per_buyer,
@@ -58,8 +60,9 @@ def view(ctx: Context, sale: domain.Sale) -> Sale:
         begins_at=rfc3339(sale.round.begins_ms),
         ends_at=rfc3339(sale.round.ends_ms),
         pay_within_s=sale.pay_within_s,
+        cool_down_s=sale.round.cool_down_s,
         lanes=sale.round.lanes,
-        state=sale.state(now_ms, ctx.catalogue.sold_out(sale)),
+        state=sale.state(now_ms, ctx.sale_cache.sold_out(sale)),
         round=str(sale.round.id),
         repeat=None if sale.recurrence is None else sale.recurrence.repeat,
         timezone="UTC" if sale.recurrence is None else sale.recurrence.timezone,
@@ -76,7 +79,7 @@ def _next_rounds(sale: domain.Sale) -> Sequence[int]:
 
 @lru_cache(maxsize=10_000)
 def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
-    """Remembered, because everybody looks at sales, and they change once in a round."""
+    """Remembered, because every buyer looks at sales, and they change once in a round."""
     try:
         return tuple(islice(recurrence.after(after_ms), NEXT_ROUNDS))
     except BadRecurrence:  # a zone that another machine knew when the sale was announced
@@ -87,25 +90,25 @@ async def list_sales(request: Request) -> Response:
     ctx = context(request)
     listed, older = _listed(ctx, request.query_params.get("before"))
     sales = [view(ctx, sale) for sale in listed]
-    now = rfc3339(ctx.catalogue.now_ms())
+    now = rfc3339(ctx.sale_cache.now_ms())
     return _cacheable(request, Sales(sales, now, older), Sales([_timeless(sale) for sale in sales], "", older))
 
 
 def _listed(ctx: Context, before: str | None) -> tuple[list[domain.Sale], str | None]:
     """What is on or to come and the last that are over, or those that were over before that one; by their windows.
     Also the id with which to ask for earlier ones."""
-    now_ms = ctx.catalogue.now_ms()
+    now_ms = ctx.sale_cache.now_ms()
     going: list[domain.Sale] = []
     over: list[domain.Sale] = []
-    for sale in ctx.catalogue.sales():
+    for sale in ctx.sale_cache.sales():
         (over if sale.state(now_ms, sold_out=False) == "ended" else going).append(sale)
     if before is not None:
-        places = [place for place, sale in enumerate(over) if ctx.catalogue.public_id(sale) == before]
+        places = [place for place, sale in enumerate(over) if ctx.sale_cache.public_id(sale) == before]
         if not places:
             raise invalid("before", "is not one that this list gave")
         going, over = [], over[: places[0]]
     shown = over[-ENDED_MAX:]
-    return shown + going, ctx.catalogue.public_id(shown[0]) if len(shown) < len(over) else None
+    return shown + going, ctx.sale_cache.public_id(shown[0]) if len(shown) < len(over) else None
 
 
 async def show_sale(request: Request) -> Response:
@@ -124,13 +127,13 @@ def _cacheable(request: Request, content: msgspec.Struct, timeless: msgspec.Stru
     headers = {"ETag": f'W/"{digest}"', "Cache-Control": f"public, max-age={MAX_AGE_S}"}
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(msgspec.json.encode(content), 200, headers, "application/json")
+    return json_response(content, headers=headers)
 
 
 async def _find(request: Request) -> domain.Sale:
-    sale = await context(request).catalogue.find(request.path_params["sale_id"])
+    sale = await context(request).sale_cache.find(request.path_params["sale_id"])
     if sale is None:
-        raise Problem.of(Outcome.UNKNOWN_SALE)
+        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     return sale
 
 
@@ -138,8 +141,10 @@ async def create_sale(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
     new = decode(await read_body(request.receive), _new_sale)
-    now_ms = ctx.catalogue.now_ms()
+    now_ms = ctx.sale_cache.now_ms()
     _check_new(new, now_ms)
+    if new.currency not in DECIMALS:
+        raise invalid("currency", f"{new.currency} is no currency of ISO 4217")
     if new.lanes > ctx.settings.lanes:
         raise invalid("lanes", f"must be at most {ctx.settings.lanes}, as SECKILL_LANES says")
     recurrence = None if new.repeat is None else await asyncio.to_thread(_recurrence, new, new.repeat)
@@ -155,13 +160,13 @@ async def create_sale(request: Request) -> Response:
         pay_within_s=new.pay_within_s or ctx.settings.pay_within_s,
         recurrence=recurrence,
         lanes=new.lanes,
+        cool_down_s=ctx.settings.cool_down_s if new.cool_down_s is None else new.cool_down_s,
     )
-    lane = ctx.catalogue.quietest_lane(ctx.settings.lanes, new.lanes)
+    lane = ctx.sale_cache.quietest_lane(ctx.settings.lanes, new.lanes)
     sale = await ctx.operator_desk.announce(draft, lane)
-    ctx.catalogue.put(sale)
+    ctx.sale_cache.put(sale)
     content = view(ctx, sale)
-    headers = {"Location": f"/v1/sales/{content.id}"}
-    return Response(msgspec.json.encode(content), 201, headers, "application/json")
+    return json_response(content, 201, {"Location": f"/v1/sales/{content.id}"})
 
 
 def _check_years(**instants: datetime | None) -> None:
@@ -183,7 +188,7 @@ def _check_new(new: NewSale, now_ms: int) -> None:
 
 
 async def show_windows(request: Request) -> Response:
-    """Before it is announced, so that nobody has to trust in cron."""
+    """Before it is announced, so that no operator has to trust in cron."""
     ctx = context(request)
     ctx.require_operator(request)
     wanted = decode(await read_body(request.receive), _repetition)
@@ -191,14 +196,14 @@ async def show_windows(request: Request) -> Response:
     if wanted.ends_at <= wanted.begins_at:
         raise invalid("ends_at", "must be later than begins_at")
     recurrence = await asyncio.to_thread(_recurrence, wanted, wanted.repeat)
-    after_ms = max(recurrence.begins_ms - 1, ctx.catalogue.now_ms() - recurrence.window_ms)
+    after_ms = max(recurrence.begins_ms - 1, ctx.sale_cache.now_ms() - recurrence.window_ms)
     content = Windows(
         [
             Window(begins_at=rfc3339(begins_ms), ends_at=rfc3339(begins_ms + recurrence.window_ms))
             for begins_ms in islice(recurrence.after(after_ms), NEXT_ROUNDS)
         ]
     )
-    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+    return json_response(content)
 
 
 def _recurrence(new: NewSale | Repetition, repeat: str) -> Recurrence:
@@ -243,6 +248,7 @@ async def change_sale(request: Request) -> Response:
             title=patch.title,
             add_units=patch.add_units or 0,
             limit_per_buyer=patch.limit_per_buyer,
+            cool_down_s=patch.cool_down_s,
             begins_ms=None if patch.begins_at is None else to_ms(patch.begins_at),
             ends_ms=None if patch.ends_at is None else to_ms(patch.ends_at),
         ),
@@ -261,7 +267,7 @@ async def custody(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
     sale = await _with_round(ctx, await _find(request), request.query_params.get("round"))
-    taken = await take_custody(sale.round, ctx.engine.gate, ctx.engine.ledger)
+    taken = await ctx.rounds.custody(sale.round)
     if taken is None:
         raise not_found()
     content = Custody(
@@ -274,19 +280,20 @@ async def custody(request: Request) -> Response:
         returning=taken.returning,
         dead=taken.dead,
         sold=taken.unpaid + taken.paid,
-        next_return_at=None if taken.next_expiry_ms is None else rfc3339(taken.next_expiry_ms),
+        next_return_at=rfc3339_or_none(taken.next_expiry_ms),
+        orders=taken.orders,
+        lapsed=taken.lapsed,
     )
-    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+    return json_response(content)
 
 
 async def _with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
     """The sale with the round that was asked for, as the ledger has it."""
     if text is None:
         return sale
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= ROUND_DIGITS_MAX else 0
-    found = await ctx.engine.ledger.sale(sale.id, number)
+    found = await ctx.rounds.find(sale.id, row_id(text) or 0)
     if found is None:
-        raise Problem(404, "not_found", f"This sale has no round {text[:ROUND_DIGITS_MAX]}.")
+        raise HttpProblem(404, "not_found", f"This sale has no round {text[:ID_DIGITS_MAX]}.")
     return found
 
 
@@ -298,9 +305,9 @@ async def list_rounds(request: Request) -> Response:
         found: Sequence[domain.Sale] = [await _with_round(ctx, sale, asked["round"])]
     else:
         before = (await _with_round(ctx, sale, asked["before"])).round.id if "before" in asked else None
-        found = await ctx.engine.history.rounds(sale.id, before, ROUNDS_MAX)
+        found = await ctx.rounds.newest(sale.id, before, ROUNDS_MAX)
     content = SaleRounds(rounds=[_round(ctx, each) for each in found])
-    return Response(msgspec.json.encode(content), 200, {"Cache-Control": "no-store"}, "application/json")
+    return json_response(content)
 
 
 def _round(ctx: Context, sale: domain.Sale) -> SaleRound:
@@ -308,9 +315,10 @@ def _round(ctx: Context, sale: domain.Sale) -> SaleRound:
         round=str(sale.round.id),
         units=sale.round.total,
         limit_per_buyer=sale.round.limit_per_buyer,
+        cool_down_s=sale.round.cool_down_s,
         begins_at=rfc3339(sale.round.begins_ms),
         ends_at=rfc3339(sale.round.ends_ms),
-        state=sale.state(ctx.catalogue.now_ms(), ctx.catalogue.sold_out(sale)),
+        state=sale.state(ctx.sale_cache.now_ms(), ctx.sale_cache.sold_out(sale)),
     )
 
 
@@ -333,8 +341,8 @@ async def _change(request: Request, change: domain.SaleChange) -> Response:
     try:
         sale = await ctx.operator_desk.change(known, change)
     except NotPossible as error:
-        raise Problem(409, "not_possible", str(error)) from None
+        raise HttpProblem(409, "not_possible", str(error)) from None
     if sale is None:
-        raise Problem.of(Outcome.UNKNOWN_SALE)
-    ctx.catalogue.put(sale)
-    return Response(msgspec.json.encode(view(ctx, sale)), 200, media_type="application/json")
+        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
+    ctx.sale_cache.put(sale)
+    return json_response(view(ctx, sale), headers={})

@@ -6,14 +6,19 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from seckill.audit.telling import Audit
-from seckill.domain import QUANTITY_MAX, UNITS_MAX
-from seckill.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
+from seckill.audit.document import Audit
+from seckill.domain.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
+from seckill.domain.sale import COOL_DOWN_S_MAX, QUANTITY_MAX, UNITS_MAX
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
+CoolDown = Annotated[int, Meta(ge=0, le=COOL_DOWN_S_MAX)]
 Instant = Annotated[datetime, Meta(tz=True)]
+# The names say cents, whatever the currency has in their place.
+_CENTS = "In minor units of the currency, as in ISO 4217: 9900 is 99.00 CNY, 9900 JPY or 9.900 KWD."
+Cents = Annotated[int, Meta(description=_CENTS)]
+Currency = Annotated[str, Meta(description="The code of ISO 4217.", examples=["CNY"])]
 
 
 class NewOrder(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,8 +39,8 @@ class Order(msgspec.Struct, kw_only=True):
     round: str
     quantity: int
     state: str
-    price_cents: int
-    currency: str
+    price_cents: Cents
+    currency: Currency
     created_at: str
     pay_before: str | None = None
     paid_at: str | None = None
@@ -54,12 +59,14 @@ class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     begins_at: Instant
     ends_at: Instant
     limit_per_buyer: Limit = 1
-    price_cents: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 0
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$(?!\n)")] = "CNY"
+    price_cents: Annotated[Cents, Meta(ge=0, le=1_000_000_000_000)] = 0
+    currency: Annotated[Currency, Meta(pattern=r"^[A-Z]{3}$(?!\n)")] = "CNY"
     # "daily", or cron with five fields: minute hour day-of-month month day-of-week
     repeat: Annotated[str, Meta(min_length=1, max_length=REPEAT_LENGTH_MAX)] | None = None
     timezone: Annotated[str, Meta(max_length=ZONE_LENGTH_MAX)] = "UTC"
     pay_within_s: Annotated[int, Meta(ge=1, le=30 * 86400)] | None = None
+    # How long a buyer who let an order lapse waits before buying again, twice as long each time; 0: not at all.
+    cool_down_s: CoolDown | None = None
     lanes: Annotated[int, Meta(ge=1, le=256)] = 1  # up to SECKILL_LANES
 
 
@@ -69,6 +76,7 @@ class SalePatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     begins_at: Instant | None = None
     ends_at: Instant | None = None
     limit_per_buyer: Limit | None = None
+    cool_down_s: CoolDown | None = None
 
 
 class Sale(msgspec.Struct, kw_only=True):
@@ -76,11 +84,12 @@ class Sale(msgspec.Struct, kw_only=True):
     title: str
     units: int
     limit_per_buyer: int
-    price_cents: int
-    currency: str
+    price_cents: Cents
+    currency: Currency
     begins_at: str
     ends_at: str
     pay_within_s: int
+    cool_down_s: int
     lanes: int
     state: str
     round: str
@@ -91,7 +100,7 @@ class Sale(msgspec.Struct, kw_only=True):
 
 
 class Sales(msgspec.Struct):
-    sales: list[Sale]  # all that are on or to come, and the last that are over
+    sales: list[Sale]  # all current and coming ones, and the last past ones
     server_time: str
     older: str | None = None  # give it as `before` to see those that were over earlier
 
@@ -102,6 +111,7 @@ class SaleRound(msgspec.Struct, kw_only=True):
     round: str
     units: int
     limit_per_buyer: int
+    cool_down_s: int
     begins_at: str
     ends_at: str
     state: str
@@ -142,6 +152,8 @@ class Custody(msgspec.Struct, kw_only=True):
     dead: int
     sold: int
     next_return_at: str | None  # when the next unpaid order is over
+    orders: int  # written so far; orders, not units
+    lapsed: int  # of these, cancelled or not paid in time
 
 
 class DeadLetter(msgspec.Struct, kw_only=True):
@@ -160,12 +172,12 @@ class DeadLetters(msgspec.Struct):
 
 
 class PaymentNotice(msgspec.Struct, kw_only=True):
-    """What a callback says, unless the shop has a provider of its own with messages of its own."""
+    """What a callback says, unless the shop has its own provider with its own messages."""
 
     payment_id: str
     order_id: str
-    amount_cents: int
-    currency: str
+    amount_cents: Cents
+    currency: Currency
 
 
 class Refund(msgspec.Struct, kw_only=True):
@@ -173,8 +185,8 @@ class Refund(msgspec.Struct, kw_only=True):
     order_id: str
     provider: str
     payment_id: str
-    amount_cents: int
-    currency: str
+    amount_cents: Cents
+    currency: Currency
     reason: str
     attempts: int
     created_at: str
@@ -235,12 +247,12 @@ class OrderEvent(msgspec.Struct, kw_only=True):
 
 
 class FoundPayment(msgspec.Struct, kw_only=True):
-    """Money that was taken. It pays an order, goes back, or came late and `waits` for a decision."""
+    """Money that was taken. It pays for an order, is refunded, or came late and `waits` for a decision."""
 
     payment_id: str
     provider: str
-    amount_cents: int
-    currency: str
+    amount_cents: Cents
+    currency: Currency
     at: str
     order_id: str  # the order that it was meant for
     pays: str | None  # the order that is paid with it: another one, if it came late
@@ -250,6 +262,7 @@ class FoundPayment(msgspec.Struct, kw_only=True):
 
 class FoundOrder(msgspec.Struct, kw_only=True):
     order: Order | None  # None: it was never written, see `letters`
+    ordinal: int | None = None  # which of its sale's rounds it is of: 1 is the first; None: the sale does not repeat
     user: str | None
     events: list[OrderEvent]
     letters: list[DeadLetter]
@@ -267,7 +280,7 @@ class NewRepair(msgspec.Struct, forbid_unknown_fields=True):
 class Repaired(msgspec.Struct, kw_only=True):
     done: list[str]
     to_do: list[str]  # what `apply` would do
-    for_people: list[str]  # what it leaves alone, with what a person should do
+    for_people: list[str]  # what it leaves alone, with what an operator should do
     audit: Audit
 
 
@@ -299,3 +312,7 @@ def to_ms(instant: datetime) -> int:
 def rfc3339(ms: int) -> str:
     text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
+
+
+def rfc3339_or_none(ms: int | None) -> str | None:
+    return None if ms is None else rfc3339(ms)

@@ -2,19 +2,24 @@
 
 import asyncio
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
 
-import uvicorn
+import structlog
 
+from seckill.backends.memory.store import MemoryStore
+from seckill.bootstrap.engine import open_engine
 from seckill.loops import Stop
-from seckill.memory_store import MemoryStore
 from seckill.settings import Settings
+from seckill.telemetry import CONNECTIONS
+from seckill.web.acceptor import Acceptor
 from seckill.web.app import Api
 from seckill.web.auth import TOKEN_BYTES_MAX
-from seckill.web.claiming import ClaimingProtocol
-from seckill.web.socket_guard import GuardedWebSocket
-from seckill.wiring import open_engine
+from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.connection_places import ConnectionPlaces, Room, descriptors
+from seckill.web.idle_connections import IdleConnections
+from seckill.web.uvicorn_adapter import HttpServer
+from seckill.web.websocket_limits import GuardedWebSocket
+
+log = structlog.get_logger()
 
 KEEP_ALIVE_S = 15
 PING_EVERY_S = 20
@@ -24,31 +29,35 @@ MESSAGE_BYTES_MAX = TOKEN_BYTES_MAX + 64
 DRAIN_S_MAX = 10
 
 
-class Server(uvicorn.Server):
+class ApiServer(HttpServer):
     def __init__(self, api: Api) -> None:
         super().__init__(
-            uvicorn.Config(
-                api,
-                http=ClaimingProtocol,
-                ws=GuardedWebSocket,
-                ws_max_size=MESSAGE_BYTES_MAX,
-                ws_ping_interval=PING_EVERY_S,
-                ws_ping_timeout=PING_EVERY_S,
-                ws_per_message_deflate=False,  # for messages this small it costs memory and saves nothing
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=DRAIN_S_MAX,
-            )
+            api,
+            http=ClaimingProtocol,
+            ws=GuardedWebSocket,
+            ws_max_size=MESSAGE_BYTES_MAX,
+            ws_ping_interval=PING_EVERY_S,
+            ws_ping_timeout=PING_EVERY_S,
+            ws_per_message_deflate=False,  # for messages this small it costs memory and saves nothing
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=DRAIN_S_MAX,
         )
+        ctx = api.context
+        self.places = ConnectionPlaces(Room.of(ctx.settings, descriptors()), ctx.addresses)
+        self._incidents = ctx.incidents
+        self._idle = IdleConnections(self.connections(), self.places)
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Signals are the command's business; uvicorn would raise them again after it has drained."""
-        yield
+    def listen(self, listener: socket.socket) -> Acceptor:
+        room = self.places.room
+        log.info("connections", at_most=room.in_all, of_one_address=room.per_address, open_files=descriptors())
+        acceptor = Acceptor(
+            listener, self.make_connection, self.places, self._incidents, self._idle.make_room, self.default_headers
+        )
+        acceptor.start()
+        return acceptor
+
+    def ticked(self) -> None:
+        CONNECTIONS.set(self.places.taken)
 
 
 async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory: MemoryStore | None = None) -> None:
@@ -56,14 +65,14 @@ async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory:
     async with open_engine(settings, memory, role="api") as engine:
         api = Api(settings, engine)
         async with api.running():
-            await serve_until(stop, Server(api), listener, api)
+            await serve_until(stop, ApiServer(api), listener, api)
 
 
-async def serve_until(stop: Stop, server: uvicorn.Server, listener: socket.socket, api: Api) -> None:
+async def serve_until(stop: Stop, server: HttpServer, listener: socket.socket, api: Api) -> None:
     async def watch() -> None:
         await stop.wait()
-        api.context.orders.close()  # whoever waits would hold up the end
-        server.should_exit = True
+        api.context.orders.close()  # waiting clients would hold up the shutdown
+        server.stop()
 
     watching = asyncio.create_task(watch())
     try:

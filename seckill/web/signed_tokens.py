@@ -1,8 +1,8 @@
 """The short way to believe a buyer's token, for those signed with our secret (HS256).
 
 The library takes about 70 µs for a token, as long as all the rest of a claim; this takes about 10. It says yes or
-nothing: whatever is not plainly right goes the library's way, which decides and finds the words for a refusal. So it
-can only be wrong by believing what the library would not, and a test lets both judge the same tokens.
+nothing: whatever is not plainly right goes to the library, which decides and words the refusal. So it can only be wrong
+by believing what the library would not, and a test lets both judge the same tokens.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-# Whoever signs tokens writes the same header every time. More kinds than these are not worth remembering.
+# A signer writes the same header every time. More kinds than these are not worth remembering.
 HEADERS_MAX = 16
 
 # The decoder passes over what is not of these.
@@ -29,7 +29,7 @@ _Time = Annotated[float, Meta(gt=-(1 << 53))]
 
 
 class Claims(msgspec.Struct, gc=False):
-    """What we look at, of the kind that it must be of."""
+    """What we look at, with the types that it must have."""
 
     sub: str
     exp: _Time
@@ -74,7 +74,7 @@ class SignedTokens:
             # As text, so that all of it must be UTF-8 and not only what we look at.
             text = a2b_base64(payload.translate(_FROM_URL) + b"=" * (-len(payload) % 4)).decode()
             claims = _claims.decode(text)
-        except (ValueError, msgspec.MsgspecError):
+        except (ValueError, msgspec.MsgspecError, RecursionError):
             return None
         meant_for_us = claims.aud == self._audience and (self._issuer is None or claims.iss == self._issuer)
         return claims if meant_for_us else None

@@ -11,20 +11,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.alarms import Alarm
-from seckill.catalogue import Catalogue
-from seckill.failures import Failures
-from seckill.fulfilment import Worker
-from seckill.keeper import Keeper, run_keeper
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.keeper import run_keeper
+from seckill.engine.orders.worker import Worker
 from seckill.loops import Stop
-from seckill.payments import Payments
+from seckill.operations.server_alarm import ServerAlarm
+from seckill.ports.alarm import Alarm
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.auth import LEEWAY_S, mint_buyer_token
-from seckill.web.listening import bind
-from seckill.web.server import Server, serve_until
-from seckill.wiring import Engine, open_engine
+from seckill.web.listening_socket import bind
+from seckill.web.server import ApiServer, serve_until
+from tests.patience import PATIENCE_S
 
 ADMIN_KEY = "an-admin-key-for-tests-only"
 JWT_SECRET = Secret("0123456789abcdef0123456789abcdef-of-tests")
@@ -83,8 +82,8 @@ class Node:
     async def refresh(self) -> None:
         """What the node's loops do several times a second."""
         ctx = self.api.context
-        await ctx.catalogue.refresh_sales()
-        ctx.desk.forget(await ctx.catalogue.refresh_pulses())
+        await ctx.sale_cache.refresh_sales()
+        ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -101,7 +100,7 @@ def settings_of_a_node(redis_url: str, database_url: str) -> Settings:
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
-        gate_timeout_s=5,
+        gate_timeout_s=PATIENCE_S,
         backlog_max=1000,
         lanes=4,
     )
@@ -132,22 +131,27 @@ async def make_node(settings: Settings, engine: Engine) -> Node:
 
 
 @asynccontextmanager
-async def keeping(settings: Settings, engine: Engine) -> AsyncIterator[None]:
+async def keeping(settings: Settings, engine: Engine, alarm: Alarm | None = None) -> AsyncIterator[None]:
     """A keeper with all its loops."""
+    use = UseCases(engine, settings, alarm=alarm)
     stop = Stop()
-    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
+    servers = ServerAlarm(engine.gate, use.alarm)
     task = asyncio.create_task(
         run_keeper(
-            Keeper(engine.gate, engine.transport, engine.ledger, catalogue),
-            Afterlife(engine.gate, engine.transport, engine.ledger),
-            Failures(engine.ledger, Alarm(""), settings.retry_delays_s),
-            Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids),
+            use.keeper,
+            use.release_desk,
+            use.failures,
+            use.payments,
+            use.refunds,
             stop,
+            watch_servers=servers.step,
         )
     )
-    yield
-    stop.set()
-    await task
+    try:
+        yield
+    finally:
+        stop.set()
+        await task
 
 
 @pytest.fixture
@@ -164,7 +168,7 @@ class Served:
     node: Node
     url: str
     stop: Stop
-    server: Server
+    server: ApiServer
 
     async def order(self, user: str = "ann", **changes: Any) -> str:
         """A queued order, in a sale of its own."""
@@ -178,7 +182,7 @@ class Served:
     async def until_all_are_gone(self) -> None:
         """Nothing is left of those who were connected."""
         ctx = self.node.api.context
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while ctx.orders._watches or ctx.seats._taken or self.server.server_state.tasks:
                 await asyncio.sleep(0.01)
 
@@ -186,7 +190,7 @@ class Served:
 @pytest.fixture
 async def served(node: Node) -> AsyncIterator[Served]:
     listener = bind("127.0.0.1", 0)
-    server, stop = Server(node.api), Stop()
+    server, stop = ApiServer(node.api), Stop()
     async with node.api.running():
         serving = asyncio.create_task(serve_until(stop, server, listener, node.api))
         yield Served(node, f"http://127.0.0.1:{listener.getsockname()[1]}", stop, server)

@@ -2,21 +2,20 @@
 
 from typing import Any
 
-from seckill.catalogue import Catalogue
-from seckill.domain import Sale, SaleChange
-from seckill.keeper import Keeper
-from seckill.recurrence import Recurrence
-from seckill.rounds import Sync, bring_to_gate
-from seckill.wiring import Engine
+from seckill.bootstrap.engine import Engine
+from seckill.domain.recurrence import Recurrence
+from seckill.domain.sale import Sale, SaleChange
+from seckill.engine.keeper import Keeper
+from seckill.engine.rounds.opening import Sync, bring_to_gate
 from tests.api.conftest import OPERATOR, Node
-from tests.ledgers.making import HOUR_MS, draft
+from tests.backends.sql.making import HOUR_MS, draft
+from tests.making import use_cases
 
 DAY_MS = 24 * HOUR_MS
 
 
 def make_keeper(engine: Engine) -> Keeper:
-    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    return Keeper(engine.gate, engine.transport, engine.ledger, catalogue, lanes=4)
+    return use_cases(engine).keeper
 
 
 async def announce(node: Node, begins_ms: int, ends_ms: int, **facts: Any) -> Sale:
@@ -57,9 +56,9 @@ async def now_ms(node: Node) -> int:
 
 def stop_clock(node: Node, at_ms: int) -> None:
     """The node believes that it is this time, and stays with it. The gate's own clock goes on."""
-    catalogue = node.api.context.catalogue
-    catalogue._monotonic = lambda: 0.0
-    catalogue._gate_ms = (at_ms, 0.0)
+    sale_cache = node.api.context.sale_cache
+    sale_cache._monotonic = lambda: 0.0
+    sale_cache._gate_ms = (at_ms, 0.0)
 
 
 async def look(node: Node, sale: Sale) -> dict[str, Any]:

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from seckill.embedded.valkey import EmbeddedValkey
-from seckill.ledgers import SqlLedger
-from seckill.ledgers.tables import orders
-from seckill.numbers import request_id
+from seckill.backends.sql import SqlLedger
+from seckill.backends.sql.tables import orders
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.domain.order_number import request_id
+from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import keeping, make_node
+from tests.backends.sql.filling import fill
+from tests.backends.sql.looking import write
+from tests.backends.sql.making import number
 from tests.fixtures.valkey import OwnValkey
-from tests.ledgers.filling import fill
-from tests.ledgers.looking import write
-from tests.ledgers.making import number
+from tests.patience import PATIENCE_S
 
 ORDERS = 100_000
 UNITS = ORDERS + 10
-WITHIN_S = 120.0  # on the slowest machine; 30 s is what is asked for
 
 
 @pytest.fixture
@@ -50,7 +50,6 @@ async def restart_empty(valkey: EmbeddedValkey) -> None:
     await valkey.ready()
 
 
-@pytest.mark.timeout(400)
 async def test_a_gate_that_was_restarted_empty_sells_again(
     settings: Settings, engine: Engine, ledger: SqlLedger, valkey: EmbeddedValkey
 ) -> None:
@@ -68,7 +67,7 @@ async def test_a_gate_that_was_restarted_empty_sells_again(
     began_s = time.monotonic()
     async with node.api.running(), keeping(settings, engine):
         codes = set()
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             while (answer := await node.buy(sale, "early", key="k")).status_code != 202:
                 codes.add(answer.json()["code"])
                 await asyncio.sleep(0.2)

@@ -10,25 +10,22 @@ from typing import Any
 import aiormq
 import pytest
 
-from seckill import keeper as keeper_module
-from seckill.afterlife import Afterlife
-from seckill.alarms import Alarm
-from seckill.catalogue import Catalogue
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.engine import keeper as keeper_module
+from seckill.engine.keeper import run_keeper
+from seckill.engine.orders.broker_relay import Relay, run_relay
+from seckill.engine.orders.worker import run_worker
 from seckill.errors import TransportUnavailable
-from seckill.failures import Failures
-from seckill.fulfilment import Worker, run_worker
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.keeper import Keeper, run_keeper
 from seckill.loops import Stop
-from seckill.payments import Payments
-from seckill.relaying import Relay, run_relay
+from seckill.ports.alarm import Alarm
 from seckill.settings import Secret, Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, OPERATOR, Node, buyer, make_node
 from tests.fixtures.rabbitmq import RabbitServer
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 30.0
 RETRY_DELAYS_S = (0.2, 0.3)
 NEVER_S = 3600.0
 
@@ -42,7 +39,7 @@ def settings(redis_url: str, rabbit: RabbitServer, sqlite_database: str) -> Sett
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
-        gate_timeout_s=5,
+        gate_timeout_s=PATIENCE_S,
         backlog_max=1000,
         lanes=4,
         retry_delays_s=RETRY_DELAYS_S,
@@ -53,29 +50,15 @@ def settings(redis_url: str, rabbit: RabbitServer, sqlite_database: str) -> Sett
 async def at_work(settings: Settings, engine: Engine, *, heed: bool = True) -> AsyncIterator[None]:
     """The loops of the roles. Without `heed`, the keeper does not listen to the broker's reminders."""
     assert engine.broker is not None
-    stop, alarm = Stop(), Alarm("")
-    lanes = range(settings.lanes)
-    worker = Worker(
-        engine.transport,
-        engine.ledger,
-        stop,
-        lanes=lanes,
-        claim_idle_s=1,
-        retry_delay_s=settings.retry_delays_s[0],
-        delays=engine.broker.delays,
-    )
-    relay = Relay(engine.broker.outbox, engine.broker.courier, engine.ledger, alarm, lanes=lanes, claim_idle_s=1)
-    keeper = Keeper(
-        engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    )
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    failures = Failures(engine.ledger, alarm, settings.retry_delays_s, engine.broker.delays)
-    payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-    delays = engine.broker.delays if heed else None
+    stop = Stop()
+    use = UseCases(engine, replace(settings, claim_idle_s=1))
+    delays = use.delays if heed else None
     async with asyncio.TaskGroup() as roles:
-        roles.create_task(run_worker(worker, stop))
-        roles.create_task(run_relay(relay, stop))
-        roles.create_task(run_keeper(keeper, afterlife, failures, payments, stop, delays))
+        roles.create_task(run_worker(use.worker(stop), stop))
+        roles.create_task(run_relay(use.relay(engine.broker), stop))
+        roles.create_task(
+            run_keeper(use.keeper, use.release_desk, use.failures, use.payments, use.refunds, stop, delays)
+        )
         try:
             yield
         finally:
@@ -228,11 +211,13 @@ async def test_the_setting_may_change_with_orders_in_flight(settings: Settings, 
                 await relay.prepare()
                 await relay.relay(wait_s=0)
             taken: set[str] = set()
+            async with asyncio.timeout(PATIENCE_S):
+                while not taken:
+                    taken |= {delivery.entry_id for delivery in await engine.transport.read(500, 1)}
             with suppress(TimeoutError):
                 async with asyncio.timeout(2):  # taken, and then this worker dies
                     while len(taken) < 10 * (step + 1):
                         taken |= {delivery.entry_id for delivery in await engine.transport.read(500, 1)}
-            assert taken, "there was something in flight"
             await node.http.aclose()
     async with open_engine(replace(settings, broker_url="")) as engine:
         node = await make_node(settings, engine)

@@ -9,14 +9,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine, open_engine
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.web.listening import bind
-from seckill.web.server import Server, serve_until
-from seckill.wiring import Engine, open_engine
+from seckill.web.listening_socket import bind
+from seckill.web.server import ApiServer, serve_until
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, token
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(params=["framework", "short way"])
@@ -29,15 +30,17 @@ async def node(request: pytest.FixtureRequest, settings: Settings, engine: Engin
         return
     await node.http.aclose()
     listener, stop = bind("127.0.0.1", 0), Stop()
-    serving = asyncio.create_task(serve_until(stop, Server(node.api), listener, node.api))
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=30) as node.http:
+    serving = asyncio.create_task(serve_until(stop, ApiServer(node.api), listener, node.api))
+    async with httpx2.AsyncClient(
+        base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=PATIENCE_S
+    ) as node.http:
         yield node
     stop.set()
     await serving
 
 
 async def test_an_accepted_claim_is_queued_then_written(node: Node) -> None:
-    """F17, F19: 202 means queued; one id everywhere."""
+    """202 means queued; one id everywhere (F17, F19)."""
     sale = await node.create()
     response = await node.buy(sale, "ann")
     assert response.status_code == 202
@@ -96,7 +99,6 @@ async def test_a_bad_quantity_is_invalid(node: Node, quantity: Any) -> None:
     ],
 )
 async def test_bodies(node: Node, body: bytes, status: int) -> None:
-    """S9, S21."""
     sale = await node.create()
     response = await node.http.post(f"/v1/sales/{sale['id']}/orders", content=body, headers=buyer("ann"))
     assert response.status_code in ((status,) if status != 422 else (400, 422)), response.text
@@ -108,7 +110,6 @@ async def test_bodies(node: Node, body: bytes, status: int) -> None:
     "sale_id", ["a:b", "{1}", "%0d%0aX", "x" * 10_000, "*", "..%2f..", "1", "%00", "0000000000000", "ZZZZZZZZZZZZZ"]
 )
 async def test_odd_sale_ids_are_unknown_and_make_no_key(node: Node, redis_url: str, sale_id: str) -> None:
-    """S24."""
     client = connect(redis_url)
     before = await client.keys("*")
     response = await node.http.post(f"/v1/sales/{sale_id}/orders", headers=buyer("ann"))
@@ -142,7 +143,7 @@ async def test_without_a_token(node: Node) -> None:
 
 
 async def test_the_same_key_gives_the_same_order(node: Node, settings: Settings, engine: Engine) -> None:
-    """F8, F9: after the answer was lost, after the sell-out, with its state by then, on another node."""
+    """After the answer was lost, after the sell-out, with its state by then, on another node (F8, F9)."""
     sale = await node.create(units=1)
     first = await node.buy(sale, "ann", key="k-1")
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
@@ -178,7 +179,6 @@ async def test_a_refusal_is_not_remembered(node: Node) -> None:
 
 @pytest.mark.parametrize("key", ["x" * 256, "schlüssel", "tab\there"])
 async def test_bad_keys(node: Node, key: str) -> None:
-    """S12."""
     sale = await node.create()
     headers = buyer("ann")
     raw = [*headers.items(), (b"Idempotency-Key", key.encode())]
@@ -187,7 +187,6 @@ async def test_bad_keys(node: Node, key: str) -> None:
 
 
 async def test_fifty_presses_of_one_buyer_are_one_order(node: Node) -> None:
-    """F27, F49."""
     sale = await node.create(units=100)
     responses = await asyncio.gather(*(node.buy(sale, "ann", key="same") for _ in range(50)))
     assert {response.status_code for response in responses} == {202}
@@ -231,7 +230,7 @@ async def test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_ord
 
 
 async def test_a_flag_of_an_older_version_is_never_raised(node: Node) -> None:
-    """F46: the reading is overtaken by units that come back."""
+    """The reading is overtaken by units that come back (F46)."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     desk = node.api.context.desk
@@ -245,7 +244,7 @@ async def test_a_flag_of_an_older_version_is_never_raised(node: Node) -> None:
 
 
 async def test_a_gate_that_forgot_everything_is_not_sold_out(node: Node, redis_url: str) -> None:
-    """F3: FLUSHALL in the middle of a sale: 503, never 409, and nothing is sold again."""
+    """FLUSHALL in the middle of a sale: 503, never 409, and nothing is sold again (F3)."""
     sale = await node.create(units=5)
     assert (await node.buy(sale, "ann")).status_code == 202
     await node.work()
@@ -263,7 +262,7 @@ async def test_a_gate_that_forgot_everything_is_not_sold_out(node: Node, redis_u
 
 
 async def test_the_backlog_cap(node: Node, settings: Settings, redis_url: str) -> None:
-    """F12: refused before anything is deducted; goes on when the worker is back."""
+    """Refused before anything is deducted; goes on when the worker is back (F12)."""
 
     async with open_engine(replace(settings, backlog_max=2)) as engine:
         tight = await make_node(settings, engine)

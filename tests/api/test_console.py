@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node
 from tests.api.test_failures import fail
 
@@ -30,7 +30,6 @@ async def found(node: Node, **query: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", ["/v1/admin/live", "/v1/admin/orders?user=ann"])
 async def test_only_operators_may_look(node: Node, path: str) -> None:
-    """S10."""
     assert (await node.http.get(path)).status_code == 401
     assert (await node.http.get(path, headers=buyer("ann"))).status_code == 403
     assert (await node.http.get(path, headers=OPERATOR)).headers["cache-control"] == "no-store"
@@ -99,7 +98,7 @@ async def test_an_order_with_everything_that_happened_to_it(node: Node, engine: 
     assert await found(node, order_id=order_id) == [], "only its buyer's name leads to a queued order"
     await node.work()
     await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     for query in ({"order_id": order_id}, {"user": "ann"}, {"sale_id": sale["id"]}):
         (one,) = await found(node, **query)
         assert one["user"] == "ann"
@@ -141,6 +140,5 @@ async def test_questions_that_make_no_sense(node: Node, query: str) -> None:
     "query", ["order_id=nonsense", "order_id=0000000000000", "user=a%00b", "user=%F0%9F%98%80", "sale_id=NOTHING"]
 )
 async def test_what_does_not_exist_is_an_empty_list(node: Node, query: str) -> None:
-    """S25."""
     response = await node.http.get(f"/v1/admin/orders?{query}", headers=OPERATOR)
     assert (response.status_code, response.json()) == (200, {"orders": []})

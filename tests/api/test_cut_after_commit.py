@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from seckill.afterlife import Afterlife
-from seckill.domain import OrderState
+from seckill.backends.sql import SqlLedger
+from seckill.backends.sql.tables import dead_letters, order_events, outbox, payments
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.domain.order import OrderState
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.errors import LedgerUnavailable
-from seckill.ledgers import SqlLedger
-from seckill.ledgers.tables import dead_letters, order_events, outbox, payments
 from seckill.settings import Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node
+from tests.backends.sql.looking import order_rows, rows, write
+from tests.backends.sql.test_endings import capture
 from tests.fixtures.cutting import Cut
-from tests.ledgers.looking import order_rows, rows, write
-from tests.ledgers.test_endings import capture
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def test_a_workers_batch_and_silence(
     node: Node, cut: Cut, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing says that the connection is gone: the worker's own patience ends."""
-    monkeypatch.setattr("seckill.ledgers.edge.WRITE_WITHIN_S", 1.0)
+    monkeypatch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", 1.0)
     await check_a_batch(node, cut, ledger, silent=True)
 
 
@@ -110,7 +110,7 @@ async def test_a_payment(node: Node, engine: Engine, cut: Cut, ledger: SqlLedger
     assert again is not None
     assert (again.done, again.order) == (False, paid)
     assert len(await rows(ledger, select(payments))) == 1
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     assert await custody(node, sale) == {"available": 9, "paid": 1}
 
 
@@ -133,22 +133,22 @@ async def test_an_expiry(node: Node, engine: Engine, cut: Cut, ledger: SqlLedger
     sale, _ = await bought(node, ["ann", "bob"])
     await node.work()
     await write(ledger, f"UPDATE orders SET expires_ms = {int(time.time() * 1000) - 1}")
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     cut.arm()
     with pytest.raises(LedgerUnavailable):
-        await afterlife.expire()
+        await release_desk.expire()
     assert cut.hits == 1
     assert [row.state for row in await order_rows(ledger)] == ["expired"] * 2, "committed all the same"
-    assert await afterlife.expire() == 0
+    assert await release_desk.expire() == 0
     await check_released_once(node, engine, ledger, sale, 2)
 
 
 async def check_released_once(node: Node, engine: Engine, ledger: SqlLedger, sale: dict[str, Any], orders: int) -> None:
     assert await custody(node, sale) == {"available": 10 - orders, "returning": orders}, "nothing is back yet"
     assert [row.kind for row in await rows(ledger, select(outbox))] == ["release"] * orders
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    assert await afterlife.relay() == orders
-    assert await afterlife.relay() == 0
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    assert await release_desk.relay() == orders
+    assert await release_desk.relay() == 0
     assert await custody(node, sale) == {"available": 10}
 
 
@@ -157,11 +157,11 @@ async def test_relayed_and_not_noted(node: Node, engine: Engine, cut: Cut, ledge
     sale, (order_id,) = await bought(node, ["ann"])
     await node.work()
     await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     cut.arm()
     with pytest.raises(LedgerUnavailable):
-        await afterlife.relay()
+        await release_desk.relay()
     assert cut.hits == 1
     assert await ledger.outbox(10) == []
-    assert await afterlife.relay() == 0
+    assert await release_desk.relay() == 0
     assert await custody(node, sale) == {"available": 10}

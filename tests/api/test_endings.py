@@ -6,16 +6,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.wiring import Engine
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.engine.orders.releases import ReleaseDesk
 from tests.api.conftest import OPERATOR, Node, buyer
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
-def afterlife(engine: Engine) -> Afterlife:
-    return Afterlife(engine.gate, engine.transport, engine.ledger)
+def release_desk(engine: Engine) -> ReleaseDesk:
+    return ReleaseDesk(engine.gate, engine.transport, engine.ledger)
 
 
 async def order(node: Node, sale: dict[str, Any], user: str = "ann", **body: Any) -> str:
@@ -49,46 +50,46 @@ async def test_paying(node: Node) -> None:
     assert (late.status_code, late.json()["code"], late.json()["state"]) == (409, "order_over", "paid")
 
 
-async def test_cancelling_puts_the_unit_on_sale_again(node: Node, afterlife: Afterlife) -> None:
+async def test_cancelling_puts_the_unit_on_sale_again(node: Node, release_desk: ReleaseDesk) -> None:
     sale = await node.create(units=1)
     order_id = await order(node, sale)
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
     ended = await act(node, order_id, "cancel")
     assert (ended.status_code, ended.json()["state"]) == (200, "cancelled")
     assert (await custody(node, sale))["returning"] == 1
-    assert await afterlife.relay() == 1
-    assert await afterlife.relay() == 0
+    assert await release_desk.relay() == 1
+    assert await release_desk.relay() == 0
     await node.refresh()
     assert (await node.buy(sale, "bob")).status_code == 202
     late = await act(node, order_id, "pay")
     assert (late.status_code, late.json()["state"]) == (409, "cancelled")
 
 
-async def test_a_key_finds_its_order_after_it_was_cancelled(node: Node, afterlife: Afterlife) -> None:
-    sale = await node.create(units=1)
+async def test_a_key_finds_its_order_after_it_was_cancelled(node: Node, release_desk: ReleaseDesk) -> None:
+    sale = await node.create(units=1, cool_down_s=0)
     first = (await node.buy(sale, "ann", key="k")).json()
     await node.work()
     await act(node, first["order_id"], "cancel")
-    await afterlife.relay()
+    await release_desk.relay()
     again = await node.buy(sale, "ann", key="k")
     assert (again.status_code, again.json()) == (202, first | {"state": "cancelled"})
     assert (await node.buy(sale, "ann", key="another")).status_code == 202
 
 
-async def test_expiry(node: Node, afterlife: Afterlife) -> None:
+async def test_expiry(node: Node, release_desk: ReleaseDesk) -> None:
     sale = await node.create(units=1, pay_within_s=1)
     order_id = await order(node, sale)
     assert (await custody(node, sale))["next_return_at"]
-    async with asyncio.timeout(30):
-        while not await afterlife.expire():
+    async with asyncio.timeout(PATIENCE_S):
+        while not await release_desk.expire():
             await asyncio.sleep(0.05)
     assert (await act(node, order_id, "pay")).json()["state"] == "expired"
-    await afterlife.relay()
+    await release_desk.relay()
     await node.refresh()
     assert (await node.buy(sale, "bob")).status_code == 202
 
 
-async def test_waiting_buyers_are_told(node: Node, afterlife: Afterlife) -> None:
+async def test_waiting_buyers_are_told(node: Node, release_desk: ReleaseDesk) -> None:
     sale = await node.create()
     order_id = await order(node, sale)
     listening = asyncio.create_task(node.api.context.orders.listen(node.engine.transport))
@@ -96,7 +97,7 @@ async def test_waiting_buyers_are_told(node: Node, afterlife: Afterlife) -> None
     waiting = asyncio.create_task(node.http.get(url, headers=buyer("ann")))
     await asyncio.wait([waiting], timeout=0.2)
     await act(node, order_id, "cancel")
-    await afterlife.relay()
+    await release_desk.relay()
     assert (await waiting).json()["state"] == "cancelled"
     listening.cancel()
 
@@ -121,7 +122,7 @@ async def test_a_queued_order_can_wait_a_moment(node: Node) -> None:
     assert (await act(node, made["order_id"], "pay")).status_code == 200
 
 
-async def test_where_every_unit_is(node: Node, afterlife: Afterlife) -> None:
+async def test_where_every_unit_is(node: Node, release_desk: ReleaseDesk) -> None:
     sale = await node.create(units=10, limit_per_buyer=3)
     bought = [await order(node, sale, f"u{i}", quantity=2) for i in range(3)]
     await act(node, bought[0], "pay", "u0")
@@ -136,7 +137,7 @@ async def test_where_every_unit_is(node: Node, afterlife: Afterlife) -> None:
         "returning": 2,
         "sold": 4,
     }
-    await afterlife.relay()
+    await release_desk.relay()
     await node.work()
     found = await custody(node, sale)
     assert (found["available"], found["returning"], found["unpaid"]) == (5, 0, 3)
@@ -145,7 +146,9 @@ async def test_where_every_unit_is(node: Node, afterlife: Afterlife) -> None:
     assert (other.status_code, other.json()["detail"]) == (404, "This sale has no round 99.")
 
 
-async def test_a_round_that_the_gate_lost_holds_up_no_other(node: Node, afterlife: Afterlife, redis_url: str) -> None:
+async def test_a_round_that_the_gate_lost_holds_up_no_other(
+    node: Node, release_desk: ReleaseDesk, redis_url: str
+) -> None:
     lost, kept = [await node.create(), await node.create()]
     orders = {sale["id"]: await order(node, sale) for sale in (lost, kept)}
     for order_id in orders.values():
@@ -155,5 +158,5 @@ async def test_a_round_that_the_gate_lost_holds_up_no_other(node: Node, afterlif
     client = connect(redis_url)
     await client.delete(keys.round_(sales[int(lost["round"])].round.ref))
     await client.aclose()
-    assert await afterlife.relay() == 1
+    assert await release_desk.relay() == 1
     assert len(await node.engine.ledger.outbox(10)) == 1, "it waits for its round"

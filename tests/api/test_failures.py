@@ -2,23 +2,23 @@
 
 from typing import Any
 
-from seckill.afterlife import Afterlife
-from seckill.alarms import Alarm
-from seckill.failures import Failures
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.wiring import Engine
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 
 
 async def fail(node: Node, engine: Engine) -> None:
-    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    failures = DeadLetterDesk(engine.ledger, Alarm(""), (0, 0, 0))
     while await failures.retry_due():
         pass
 
 
 async def test_a_poison_entry_that_the_gate_never_made(node: Node, engine: Engine, redis_url: str) -> None:
-    """F13, F36: the good ones are done at once; the bad one ends as failed, and its buyer is told."""
+    """The good ones are done at once; the bad one ends as failed, and its buyer is told (F13, F36)."""
     sale = await node.create(units=100, limit_per_buyer=2)
     responses = [await node.buy(sale, f"u{i}") for i in range(20)]
     orders = [response.json()["order_id"] for response in responses]
@@ -41,7 +41,7 @@ async def test_a_poison_entry_that_the_gate_never_made(node: Node, engine: Engin
     (failed,) = [letter for letter in dead if letter["order_id"]]
     told = await node.http.get(f"/v1/orders/{failed['order_id']}", headers=buyer("u10"))
     assert told.json()["state"] == "failed"
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     view = await engine.gate.inspect(found.round.ref)
     assert view is not None
     assert view.available == 80, "the gate knew no such order, so nothing was given back"
@@ -49,7 +49,7 @@ async def test_a_poison_entry_that_the_gate_never_made(node: Node, engine: Engin
 
 
 async def test_the_unit_of_a_failed_order_comes_back(node: Node, engine: Engine, redis_url: str) -> None:
-    """F15: cut the ledger's stock, so that it must refuse what the gate admitted."""
+    """Cut the ledger's stock, so that it must refuse what the gate admitted (F15)."""
     sale = await node.create(units=2)
     first, second = [(await node.buy(sale, user)).json()["order_id"] for user in ("ann", "bob")]
     client: Any = connect(redis_url)
@@ -63,8 +63,8 @@ async def test_the_unit_of_a_failed_order_comes_back(node: Node, engine: Engine,
     await fail(node, engine)
     shown = await node.http.get(f"/v1/orders/{second}", headers=buyer("bob"))
     assert shown.json()["state"] == "failed"
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    assert await afterlife.relay() == 1
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    assert await release_desk.relay() == 1
     await node.refresh()
     assert (await node.buy(sale, "cid")).status_code == 202, "sold again"
     assert (await node.buy(sale, "dan")).json()["code"] == "sold_out"

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.keeper import RELAY_EVERY_S
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.engine.keeper import RELAY_EVERY_S
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.loops import Stop, repeat
-from seckill.ports import Released
+from seckill.ports.gate import Released
 from seckill.settings import Settings
 from seckill.web import app
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import Node, buyer, make_node
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ async def nodes(settings: Settings, engine: Engine) -> AsyncIterator[list[Node]]
 
 
 @pytest.fixture
-def afterlife(engine: Engine) -> Afterlife:
-    return Afterlife(engine.gate, engine.transport, engine.ledger)
+def release_desk(engine: Engine) -> ReleaseDesk:
+    return ReleaseDesk(engine.gate, engine.transport, engine.ledger)
 
 
 async def sell_out(nodes: list[Node]) -> tuple[dict[str, Any], str, int]:
@@ -42,11 +43,11 @@ async def sell_out(nodes: list[Node]) -> tuple[dict[str, Any], str, int]:
     round_id = int(sale["round"])
     for node in nodes:
         await node.refresh()
-        catalogue = node.api.context.catalogue
-        now_s = catalogue._monotonic()
-        catalogue._monotonic = lambda now_s=now_s: now_s  # type: ignore[misc]
+        sale_cache = node.api.context.sale_cache
+        now_s = sale_cache._monotonic()
+        sale_cache._monotonic = lambda now_s=now_s: now_s  # type: ignore[misc]
         assert (await node.buy(sale, "early")).json()["code"] == "sold_out"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not node.api.context.desk.is_flagged(round_id):
                 await asyncio.sleep(0)
         assert await refuses_by_itself(node, sale)
@@ -77,7 +78,7 @@ async def cancel(node: Node, order_id: str) -> None:
 async def listening(node: Node, redis_url: str) -> AsyncIterator[None]:
     task = asyncio.create_task(node.api.context.desk.listen(node.engine.transport))
     client: Any = connect(redis_url)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] == 0:
             await asyncio.sleep(0.01)
     yield
@@ -87,20 +88,20 @@ async def listening(node: Node, redis_url: str) -> AsyncIterator[None]:
 
 
 async def until_not_flagged(node: Node, round_id: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while node.api.context.desk.is_flagged(round_id):
             await asyncio.sleep(0.01)
 
 
 async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate(
-    nodes: list[Node], afterlife: Afterlife, redis_url: str
+    nodes: list[Node], release_desk: ReleaseDesk, redis_url: str
 ) -> None:
-    """F45: node B hears of it. Node A does not, and knows nothing until it asks the gate."""
+    """Node B hears of it. Node A does not, and knows nothing until it asks the gate (F45)."""
     a, b = nodes
     sale, order_id, round_id = await sell_out(nodes)
     async with listening(b, redis_url):
         await cancel(a, order_id)
-        assert await afterlife.relay() == 1
+        assert await release_desk.relay() == 1
         await until_not_flagged(b, round_id)
     assert (await b.buy(sale, "bob")).status_code == 202
     assert await refuses_by_itself(a, sale), "the control: nobody told it"
@@ -108,11 +109,11 @@ async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate
     assert not a.api.context.desk.is_flagged(round_id)
 
 
-async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], afterlife: Afterlife) -> None:
-    """F58: nobody listens, so the announcement is gone. The round's version in the gate tells all the same."""
+async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], release_desk: ReleaseDesk) -> None:
+    """Nobody listens, so the announcement is gone. The round's version in the gate tells all the same (F58)."""
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
-    assert await afterlife.relay() == 1
+    assert await release_desk.relay() == 1
     for node in nodes:
         assert await refuses_by_itself(node, sale)
         await node.refresh()
@@ -121,7 +122,7 @@ async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], a
 
 
 async def test_who_repeats_a_dead_keepers_release_announces_it(
-    nodes: list[Node], engine: Engine, afterlife: Afterlife, redis_url: str
+    nodes: list[Node], engine: Engine, release_desk: ReleaseDesk, redis_url: str
 ) -> None:
     """The unit is back, and whoever brought it died before telling."""
     _, order_id, round_id = await sell_out(nodes)
@@ -131,7 +132,7 @@ async def test_who_repeats_a_dead_keepers_release_announces_it(
     assert (await engine.gate.release(item.ref, [item.release])).results == [Released.RELEASED]
     async with listening(nodes[1], redis_url):
         assert nodes[1].api.context.desk.is_flagged(round_id)
-        assert await afterlife.relay() == 1
+        assert await release_desk.relay() == 1
         await until_not_flagged(nodes[1], round_id)
 
 
@@ -141,7 +142,7 @@ async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: 
     sale, _, round_id = await sell_out(nodes)
     (stored,) = [each for each in await node.engine.ledger.sales() if each.round.id == round_id]
     client: Any = connect(redis_url)
-    await client.hset(keys.round_(stored.round.ref), mapping={"available": 1, "admitted": 0})
+    await client.hset(keys.round_(stored.round.ref), mapping={"available": 1, "admitted": 0, "buyers": 0})
     await client.delete(keys.buyers(stored.round.ref))
     await client.aclose()
     assert await refuses_by_itself(node, sale), "the control: it knows nothing of it yet"
@@ -151,7 +152,7 @@ async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: 
 
 
 async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: Engine, redis_url: str) -> None:
-    """F46: late, repeated and made-up announcements."""
+    """Late, repeated and made-up announcements (F46)."""
     node = nodes[0]
     sale, _, round_id = await sell_out(nodes)
     version = node.api.context.desk._flags[round_id].version
@@ -160,7 +161,7 @@ async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: 
             await engine.transport.publish_version(round_id, old)
         await engine.transport.publish_version(round_id + 1, version + 7)  # of another round
         await engine.transport.publish_version(999, 1)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while 999 not in node.api.context.desk._announced:  # so all before it were heard
                 await asyncio.sleep(0.01)
         assert await refuses_by_itself(node, sale)
@@ -187,7 +188,7 @@ async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
 
     monkeypatch.setattr(node.engine.gate, "buyers", overtaken)
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while desk._flagging:
             await asyncio.sleep(0)
     assert desk._announced == {round_id: 10**6}, "it was overtaken"
@@ -201,7 +202,7 @@ async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
 
 
 async def test_a_cancelled_unit_is_sold_on_another_node(
-    nodes: list[Node], afterlife: Afterlife, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    nodes: list[Node], release_desk: ReleaseDesk, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With everything running as in production, except that the nodes never ask the gate again by themselves."""
     monkeypatch.setattr(app, "PULSES_EVERY_S", 3600.0)
@@ -210,10 +211,10 @@ async def test_a_cancelled_unit_is_sold_on_another_node(
     async with a.api.running(), b.api.running():
         sale, order_id, round_id = await sell_out(nodes)
         client: Any = connect(redis_url)
-        async with asyncio.timeout(20), client:
+        async with asyncio.timeout(PATIENCE_S), client:
             while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] < 2:
                 await asyncio.sleep(0.01)
-        relaying = asyncio.create_task(repeat("relay", afterlife.relay, stop, every_s=RELAY_EVERY_S))
+        relaying = asyncio.create_task(repeat("relay", release_desk.relay, stop, every_s=RELAY_EVERY_S))
         await cancel(a, order_id)
         for node in nodes:
             await until_not_flagged(node, round_id)

@@ -5,27 +5,28 @@ from typing import Any
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.catalogue import Catalogue
-from seckill.domain import Claim, Round, RoundRef, RoundStatus, SaleChange
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.domain.admission import Claim
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Round, RoundRef, RoundStatus, SaleChange
+from seckill.engine.keeper import REBUILT_AT_ONCE, Keeper
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.engine.rounds.opening import Sync, bring_to_gate
 from seckill.errors import GateUnavailable
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.keeper import REBUILT_AT_ONCE, Keeper
-from seckill.outcomes import Outcome
-from seckill.rounds import Sync, bring_to_gate
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer
-from tests.ledgers.making import draft
+from tests.backends.sql.making import draft
+from tests.making import use_cases
+from tests.patience import PATIENCE_S
 
 
 def make_keeper(engine: Engine) -> Keeper:
-    catalogue = Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    return Keeper(engine.gate, engine.transport, engine.ledger, catalogue)
+    return use_cases(engine).keeper
 
 
 async def test_a_sale_whose_creator_died_is_opened(engine: Engine) -> None:
-    """F44: stored, but the process died before it could tell the gate."""
+    """Stored, but the process died before it could tell the gate (F44)."""
     sale = await engine.ledger.create_sale(draft(), lane=0)
     keeper = make_keeper(engine)
     assert await keeper.look_for_losses() == [], "not opened yet is not lost"
@@ -96,14 +97,15 @@ async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redi
 
 
 async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engine, node: Node, redis_url: str) -> None:
-    """F51: the gate is empty, and whoever began the rebuild has died after giving the round its new epoch."""
+    """The gate is empty, and whoever began the rebuild has died after giving the round its new epoch (F51)."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     await node.work()
     client = connect(redis_url)
     await client.flushall()
     await client.aclose()
-    raised = await engine.ledger.next_epoch(int(sale["round"]), 1)
+    (found,) = await engine.ledger.sales()
+    raised = await engine.ledger.next_epoch(found.round)
     assert raised is not None
     keeper = make_keeper(engine)
     assert await keeper.sync_rounds() == 0
@@ -138,14 +140,14 @@ async def test_a_round_that_takes_nothing_back_holds_up_no_other(engine: Engine,
     client: Any = connect(redis_url)
     await client.rename(keys.round_(first.round.ref), "aside")
     await client.set(keys.round_(first.round.ref), "?")
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    assert await afterlife.relay() == 1
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    assert await release_desk.relay() == 1
     view = await engine.gate.inspect(second.round.ref)
     assert view is not None
     assert view.available == 1
     await client.rename("aside", keys.round_(first.round.ref))
     await client.aclose()
-    assert await afterlife.relay() == 1, "the other, as soon as it can"
+    assert await release_desk.relay() == 1, "the other, as soon as it can"
 
 
 async def test_a_round_that_cannot_be_rebuilt_holds_up_no_other(
@@ -196,7 +198,7 @@ async def test_rounds_that_were_lost_together_do_not_wait_for_each_other(
 
     monkeypatch.setattr(engine.gate, "finish_rebuild", together)
     keeper = make_keeper(engine)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         assert await keeper.rebuild_losses() == len(on_sale) + len(paused)
     assert set(finishing[:REBUILT_AT_ONCE]) == {int(sale["round"]) for sale in on_sale}
     assert set(finishing[REBUILT_AT_ONCE:]) == {int(sale["round"]) for sale in paused}
@@ -211,10 +213,10 @@ async def test_an_error_of_one_round_is_told_when_the_others_are_back(
     await client.aclose()
     next_epoch = engine.ledger.next_epoch
 
-    async def broken(round_id: int, epoch: int) -> Round | None:
-        if round_id == int(bad["round"]):
+    async def broken(known: Round, gate_epoch: int = 0) -> Round | None:
+        if known.id == int(bad["round"]):
             raise ValueError("not a round")
-        return await next_epoch(round_id, epoch)
+        return await next_epoch(known, gate_epoch)
 
     monkeypatch.setattr(engine.ledger, "next_epoch", broken)
     keeper = make_keeper(engine)

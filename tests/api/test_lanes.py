@@ -3,15 +3,15 @@
 import asyncio
 from typing import Any
 
-from seckill.afterlife import Afterlife
-from seckill.catalogue import Catalogue
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.keeper import Keeper
-from seckill.retirement import Retirement
-from seckill.wiring import Engine
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.engine.rounds.retirement import Retirement
 from tests.api.conftest import OPERATOR, Node, buyer, sale_body
 from tests.api.test_rebuild import custody, rebuild
+from tests.making import use_cases
+from tests.patience import PATIENCE_S
 
 
 async def lanes_used(node: Node, sale: dict[str, Any]) -> set[int]:
@@ -48,13 +48,13 @@ async def test_a_sale_over_lanes_from_claim_to_return(node: Node, engine: Engine
     assert [order["state"] for order in listed] == ["unpaid"]
     # A unit comes back in one lane, and a buyer of another gets it.
     await node.refresh()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not node.api.context.desk.is_flagged(int(sale["round"])):
             assert (await node.buy(sale, "late")).json()["code"] == "sold_out"
             await asyncio.sleep(0.01)
     await node.http.post(f"/v1/orders/{orders[winner]}/cancel", headers=buyer(winner))
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    assert await afterlife.relay() == 1
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    assert await release_desk.relay() == 1
     await node.refresh()
     assert not node.api.context.desk.is_flagged(int(sale["round"]))
     assert (await node.buy(sale, "late")).status_code == 202
@@ -82,9 +82,7 @@ async def test_operators_reach_all_lanes(node: Node) -> None:
 
 async def test_a_lane_that_is_lost_is_made_good_from_the_ledger(node: Node, engine: Engine, redis_url: str) -> None:
     """The others are fenced and dealt anew with it: nothing is sold twice, and nothing stays behind."""
-    keeper = Keeper(
-        engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    )
+    keeper = use_cases(engine).keeper
     sale = await node.create(units=12, lanes=4)
     first = [await node.buy(sale, f"u{i}", key="k") for i in range(8)]
     await node.work()
@@ -113,9 +111,9 @@ async def test_a_round_over_lanes_leaves_the_gate_at_last(node: Node, engine: En
         (order,) = (await node.http.get("/v1/orders", headers=buyer(f"u{i}"))).json()["orders"]
         await node.http.post(f"/v1/orders/{order['order_id']}/pay", headers=buyer(f"u{i}"))
     await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     retirement = Retirement(engine.gate, engine.transport, engine.ledger)
-    later_ms = node.api.context.catalogue.now_ms() + 3 * 24 * 3600 * 1000
+    later_ms = node.api.context.sale_cache.now_ms() + 3 * 24 * 3600 * 1000
     await retirement.step(later_ms)
     assert await retirement.step(later_ms + 3_600_000) == 1
     client = connect(redis_url)
@@ -126,11 +124,11 @@ async def test_a_round_over_lanes_leaves_the_gate_at_last(node: Node, engine: En
 
 
 async def test_new_rounds_and_lanes_are_where_the_fewest_are(node: Node, engine: Engine) -> None:
-    catalogue = node.api.context.catalogue
-    assert catalogue.quietest_lane(4, 2) == 0
+    sale_cache = node.api.context.sale_cache
+    assert sale_cache.quietest_lane(4, 2) == 0
     await node.create(lanes=2)
-    assert (catalogue.quietest_lane(4, 2), catalogue.quietest_lane(4)) == (2, 2)
+    assert (sale_cache.quietest_lane(4, 2), sale_cache.quietest_lane(4)) == (2, 2)
     await node.create()
-    assert (catalogue.quietest_lane(4, 1), catalogue.quietest_lane(4, 2), catalogue.quietest_lane(4, 4)) == (3, 2, 0)
-    assert catalogue.quietest_lane(2, 4) == 0, "fewer lanes than a repeating sale was announced with"
-    assert await engine.ledger.lanes_in_use() == {0, 1, 2} == catalogue.lanes()
+    assert (sale_cache.quietest_lane(4, 1), sale_cache.quietest_lane(4, 2), sale_cache.quietest_lane(4, 4)) == (3, 2, 0)
+    assert sale_cache.quietest_lane(2, 4) == 0, "fewer lanes than a repeating sale was announced with"
+    assert await engine.ledger.lanes_in_use() == {0, 1, 2} == sale_cache.lanes()

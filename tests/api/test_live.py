@@ -8,11 +8,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.ports import Ledger
-from seckill.web import events
-from seckill.web.seats import SEATS_PER_BUYER_MAX
+from seckill.ports.ledger import Ledger
+from seckill.web import order_events
+from seckill.web.open_streams import SEATS_PER_BUYER_MAX
 from tests.api.conftest import Served, buyer, token, token_that_ends
 from tests.live import socket, stream
+from tests.patience import PATIENCE_S
 
 
 async def test_a_stream_tells_the_state_now_and_each_change_and_ends(served: Served) -> None:
@@ -78,11 +79,11 @@ async def test_somebody_elses_stream_is_as_unknown_as_none(served: Served) -> No
 
 
 async def test_a_silent_stream_shows_that_it_is_alive(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT_EVERY_S", 0.02)
+    monkeypatch.setattr(order_events, "HEARTBEAT_EVERY_S", 0.02)
     order_id = await served.order()
     async with stream(served.url, order_id, token("ann")) as told:
         hearing = asyncio.create_task(told.states())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while told.comments <= 3:
                 await asyncio.sleep(0.01)
         served.stop.set()
@@ -114,7 +115,7 @@ async def test_a_client_that_goes_leaves_nothing_behind(served: Served) -> None:
 
 async def test_asking_for_the_head_does_not_wait(served: Served) -> None:
     order_id = await served.order()
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
         answer = await http.head(f"{served.url}/v1/orders/{order_id}/events", headers=buyer("ann"))
     assert answer.headers["content-type"].startswith("text/event-stream")
     await served.until_all_are_gone()

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.catalogue import Catalogue
-from seckill.keeper import Keeper
-from seckill.memory_store import Contents, MemoryStore
+from seckill.backends.memory.store import Contents, MemoryStore
+from seckill.bootstrap.engine import Engine, new_memory, open_engine
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
-from seckill.wiring import Engine, new_memory, open_engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node
+from tests.making import use_cases
 
 
 @pytest.fixture
@@ -64,9 +63,7 @@ async def test_what_a_dead_worker_had_is_written_by_another(node: Node, other: N
 async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
     node: Node, engine: Engine, store: MemoryStore
 ) -> None:
-    keeper = Keeper(
-        engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    )
+    keeper = use_cases(engine).keeper
     sale = await node.create(units=3)
     kept, ended = [(await node.buy(sale, user, key="k")).json()["order_id"] for user in ("ann", "bob")]
     await node.work()
@@ -75,7 +72,7 @@ async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
     assert await keeper.rebuild_losses() == 1
     await node.refresh()
     await node.http.post(f"/v1/orders/{ended}/cancel", headers=buyer("bob"))
-    assert await Afterlife(engine.gate, engine.transport, engine.ledger).relay() == 1
+    assert await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay() == 1
     assert (await node.buy(sale, "ann", key="k")).json()["order_id"] == kept
     assert [(await node.buy(sale, f"u{i}")).status_code for i in range(3)] == [202, 202, 409]
     await node.work()

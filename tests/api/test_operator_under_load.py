@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from seckill.fulfilment import run_worker
-from seckill.ledgers import SqlLedger
+from seckill.backends.sql import SqlLedger
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, Node, make_node
-from tests.ledgers.looking import order_rows
+from tests.backends.sql.looking import order_rows
+from tests.patience import PATIENCE_S
 
 BUYERS_AT_ONCE = 4
 # So many refusals must come while nothing may be sold.
@@ -63,7 +64,7 @@ class Pouring:
             await asyncio.sleep(0.01)  # all of this is one event loop, and the operator is in it too
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE_S):
             while not true():
                 await asyncio.sleep(0.01)
 
@@ -90,7 +91,6 @@ class Pouring:
         assert [answer.status_code for answer in await asyncio.gather(*adding)] == [200] * times
 
 
-@pytest.mark.timeout(400)
 async def test_the_operators_hand_is_exact_under_load(nodes: list[Node], ledger: SqlLedger) -> None:
     pouring = Pouring(nodes, await nodes[0].create(units=60))
     await nodes[1].refresh()
@@ -118,7 +118,7 @@ async def test_the_operators_hand_is_exact_under_load(nodes: list[Node], ledger:
     assert len(pouring.accepted) == await pouring.admitted()
     (sale,) = await ledger.sales()
     assert sale.round.total == 100_125
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE_S):
         while await nodes[0].engine.transport.backlog([sale.round.lane]):
             await asyncio.sleep(0.01)
     ids = [nodes[0].engine.order_ids.encode(row.id) for row in await order_rows(ledger)]

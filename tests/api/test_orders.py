@@ -7,15 +7,17 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from prometheus_client import REGISTRY
 
+from seckill import telemetry
+from seckill.bootstrap.engine import Engine
 from seckill.errors import GateUnavailable, LedgerUnavailable
 from seckill.settings import Settings
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node
 
 
 async def test_somebody_elses_order_is_as_unknown_as_none(node: Node) -> None:
-    """S8: queued and written, the same status and the same body."""
+    """Queued and written, the same status and the same body (S8)."""
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
     url = f"/v1/orders/{order['order_id']}"
@@ -62,6 +64,19 @@ async def test_waiting_ends_also_when_the_announcement_was_missed(node: Node) ->
     assert not waiting.done(), "nobody has told it yet"
     assert await node.api.context.orders.look_up_waiting() == 1
     assert (await waiting).json()["state"] == "unpaid"
+
+
+async def test_a_payment_in_the_sandbox_is_counted(node: Node) -> None:
+    def counted(fate: str) -> float:
+        return REGISTRY.get_sample_value("seckill_captures_total", {"fate": fate}) or 0.0
+
+    before = counted("settled"), counted("repeated")
+    order = (await node.buy(await node.create(), "ann")).json()
+    await node.work()
+    for _ in range(2):
+        paid = await node.http.post(f"/v1/orders/{order['order_id']}/pay", headers=buyer("ann"))
+        assert paid.json()["state"] == "paid"
+    assert (counted("settled"), counted("repeated")) == (before[0] + 1, before[1] + 1)
 
 
 async def test_waiting_has_an_end(node: Node) -> None:
@@ -126,15 +141,35 @@ async def test_health(node: Node, engine: Engine) -> None:
     assert (await node.http.get("/healthz")).json() == {"status": "ok"}
     assert (await node.http.get("/readyz")).json() == {"status": "ready", "gate": "ok", "ledger": "ok"}
     assert (await node.http.get("/version")).json()["name"] == "seckill"
-    assert "seckill_admit_batch_size" in (await node.http.get("/metrics")).text
 
 
-async def test_figures_for_operators_only(settings: Settings, engine: Engine) -> None:
-    node = await make_node(replace(settings, metrics="operator"), engine)
+async def test_figures_are_for_operators_unless_everybody_may_see_them(settings: Settings, engine: Engine) -> None:
+    node = await make_node(settings, engine)
     assert (await node.http.get("/metrics")).status_code == 401
     assert (await node.http.get("/metrics", headers=buyer("ann"))).status_code == 403
     assert "seckill_admit_batch_size" in (await node.http.get("/metrics", headers=OPERATOR)).text
     await node.http.aclose()
+    node = await make_node(replace(settings, metrics="public"), engine)
+    assert "seckill_admit_batch_size" in (await node.http.get("/metrics")).text
+    await node.http.aclose()
+
+
+async def test_figures_are_put_together_once_a_second_however_many_ask(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def make(registry: object) -> bytes:
+        made.append(registry)
+        return b"figures"
+
+    monkeypatch.setattr(telemetry, "generate_latest", make)
+    monkeypatch.setattr(telemetry, "MADE_EVERY_S", 3600.0)
+    answers = await asyncio.gather(*(node.http.get("/metrics", headers=OPERATOR) for _ in range(50)))
+    assert {answer.content for answer in answers} == {b"figures"}
+    # Also those who came when nobody had them yet, and waited for each other.
+    assert {node.api.context.exposition.now() for _ in range(50)} == {b"figures"}
+    assert len(made) == 1
 
 
 async def test_ready_without_the_ledger_but_not_without_the_gate(node: Node, engine: Engine) -> None:

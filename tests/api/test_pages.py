@@ -9,10 +9,10 @@ from unittest.mock import AsyncMock
 import pytest
 
 import seckill.web
+from seckill.bootstrap.engine import Engine
 from seckill.cli.demo import demo_sale
 from seckill.settings import Settings
-from seckill.web.demo import user_called
-from seckill.wiring import Engine
+from seckill.web.demo_sign_in import user_called
 from tests.api.conftest import Node, make_node
 
 STATIC = Path(seckill.web.__file__).parent / "static"

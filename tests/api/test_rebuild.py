@@ -1,24 +1,27 @@
 """A gate that forgot, or went back in time: fenced, rebuilt from the ledger, selling on; never a unit too many."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.alarms import Alarm
-from seckill.catalogue import Catalogue
-from seckill.failures import Failures
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.keeper import Keeper
-from seckill.wiring import Engine
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.domain.sale import Round
+from seckill.engine.keeper import Keeper
+from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
-from tests.ledgers.making import draft
+from tests.backends.sql.making import draft
+from tests.making import use_cases
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
 def keeper(engine: Engine) -> Keeper:
-    return Keeper(engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids))
+    return use_cases(engine).keeper
 
 
 async def flush(redis_url: str) -> None:
@@ -66,7 +69,7 @@ async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
     node: Node, keeper: Keeper, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One has seen that the round is lost, and asks the ledger just when the other is done and has sold again."""
-    other = Keeper(engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids))
+    other = use_cases(engine).keeper
     sale = await node.create(units=5)
     await node.buy(sale, "ann")
     await node.work()
@@ -119,13 +122,13 @@ async def test_releases_decided_before_and_after_the_rebuild_count_once(
     await node.work()
     await node.http.post(f"/v1/orders/{orders['ann']}/cancel", headers=buyer("ann"))  # decided, not relayed
     await flush(redis_url)
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    assert await afterlife.relay() == 0, "the gate does not have the round"
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    assert await release_desk.relay() == 0, "the gate does not have the round"
     await rebuild(keeper)
-    assert await afterlife.relay() == 1
+    assert await release_desk.relay() == 1
     assert (await custody(node, sale))["available"] == 3
     await node.http.post(f"/v1/orders/{orders['bob']}/cancel", headers=buyer("bob"))
-    assert await afterlife.relay() == 1
+    assert await release_desk.relay() == 1
     assert (await custody(node, sale))["available"] == 4
 
 
@@ -168,7 +171,7 @@ async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
     assert [(await node.buy(sale, user)).status_code for user in ("cid", "dan")] == [202, 202]
     await node.work()
     assert await keeper.look_for_losses() == [], "it counts as many as the ledger has"
-    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    failures = DeadLetterDesk(engine.ledger, Alarm(""), (0, 0, 0))
     while await failures.retry_due():
         pass
     assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
@@ -190,7 +193,7 @@ async def test_a_gate_that_went_back_behind_a_release_is_noticed(
     old = {key: await client.dump(key) for key in (keys.round_(found.round.ref), keys.buyers(found.round.ref))}
     await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer("ann"))
     assert await keeper.look_for_losses() == [], "decided, and not relayed yet"
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     assert await keeper.look_for_losses() == []
     for key, value in old.items():
         await client.restore(key, 0, value, replace=True)
@@ -230,7 +233,7 @@ async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
     sale = await node.create(units=1)
     (found,) = await engine.ledger.sales()
     assert await keeper.look_for_losses() == [], "so the keeper knows it, in its first epoch"
-    await engine.ledger.next_epoch(found.round.id, found.round.epoch)
+    await engine.ledger.next_epoch(found.round)
     assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
@@ -253,15 +256,61 @@ async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, e
     assert [(await node.buy(sale, user)).status_code for user in ("bob", "cid", "dan")] == [202, 202, 409]
     await node.worker.record(in_hand)
     await node.work()
-    failures = Failures(engine.ledger, Alarm(""), (0, 0, 0))
+    failures = DeadLetterDesk(engine.ledger, Alarm(""), (0, 0, 0))
     while await failures.retry_due():
         pass
     assert (await node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))).json()["state"] == "failed"
-    await Afterlife(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
     view = await engine.gate.inspect((await engine.ledger.sales())[0].round.ref)
     assert view is not None
     assert (view.available, view.admitted) == (0, 2), "nothing was given back that was not taken"
+    found = await custody(node, sale)
+    assert (found["unpaid"], found["queued"], found["returning"]) == (2, 0, 0), "where every unit is can be told"
     assert await keeper.look_for_losses() == [], "and no second rebuild"
+
+
+async def test_a_slow_rebuild_writes_nothing_to_a_round_that_another_has_opened(
+    node: Node, keeper: Keeper, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has looked for orders that nobody has written. Then a worker sets one aside, another keeper finds that, and
+    is about to write it just when the first has filled the gate, without it, and opens it."""
+    sale = await node.create(units=2)
+    assert (await node.buy(sale, "ann")).status_code == 202
+    in_hand = await engine.transport.read(10, 0)
+    await flush(redis_url)
+    (found,) = await engine.ledger.sales()
+    raised = await engine.ledger.next_epoch(found.round)
+    assert raised is not None
+    first, second = [use_cases(engine).rebuilder() for _ in range(2)]
+    found_one, first_is_done = asyncio.Event(), asyncio.Event()
+    begin, write = engine.gate.begin_rebuild, second._unwritten._write
+
+    async def slow_write(*what: Any, **how: Any) -> Any:
+        found_one.set()
+        await first_is_done.wait()
+        return await write(*what, **how)
+
+    async def begin_when_the_second_is_about_to_write(round_: Round, token: str) -> bool:
+        monkeypatch.setattr(engine.gate, "begin_rebuild", begin)
+        await node.worker.record(in_hand)
+        (begun,) = await engine.ledger.sales()
+        slow.append(asyncio.ensure_future(second.step(begun.round)))
+        await found_one.wait()
+        return await begin(round_, token)
+
+    slow: list[asyncio.Future[bool]] = []
+    monkeypatch.setattr(second._unwritten, "_write", slow_write)
+    monkeypatch.setattr(engine.gate, "begin_rebuild", begin_when_the_second_is_about_to_write)
+    async with asyncio.timeout(PATIENCE_S):
+        await first.step(raised)
+        first_is_done.set()
+        await asyncio.gather(*slow)
+    assert slow, "both were at it"
+    view, tally = await engine.gate.inspect(raised.ref), await engine.ledger.tally(raised.id)
+    assert view is not None
+    assert tally is not None
+    assert (view.status, view.admitted) == ("open", tally.recorded), "whatever the ledger has, the gate has"
+    assert await keeper.look_for_losses() == []
 
 
 async def test_a_rebuild_that_was_begun_again_makes_the_first_void(node: Node, engine: Engine, redis_url: str) -> None:
@@ -270,9 +319,9 @@ async def test_a_rebuild_that_was_begun_again_makes_the_first_void(node: Node, e
     await node.work()
     await flush(redis_url)
     (found,) = await engine.ledger.sales()
-    raised = await engine.ledger.next_epoch(found.round.id, found.round.epoch)
+    raised = await engine.ledger.next_epoch(found.round)
     assert raised is not None
-    assert await engine.ledger.next_epoch(found.round.id, found.round.epoch) is None
+    assert await engine.ledger.next_epoch(found.round) is None
     gate, ref = engine.gate, raised.ref
     holdings = await engine.ledger.holdings(raised.id, "", 10)
     assert await gate.begin_rebuild(raised, "one")
@@ -296,3 +345,25 @@ async def test_nothing_opens_a_fenced_round_but_its_rebuild(node: Node, engine: 
     await node.refresh()
     assert (await node.buy(sale, "ann")).status_code == 202
     assert (await custody(node, sale))["available"] == 3
+
+
+@pytest.mark.parametrize("left", ["epoch raised", "fenced"])
+async def test_a_round_that_is_over_is_not_left_half_rebuilt(
+    node: Node, engine: Engine, keeper: Keeper, left: str
+) -> None:
+    """By a keeper that died: nobody watches it any more, and no release waits for it."""
+    sale = await node.create(units=3)
+    assert (await node.buy(sale, "ann")).status_code == 202
+    await node.work()
+    assert (await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)).status_code == 200
+    (found,) = await engine.ledger.sales()
+    await engine.gate.fence(found.round)
+    if left == "epoch raised":
+        assert await engine.ledger.next_epoch(found.round) is not None
+    assert await keeper.look_for_losses() == []
+    assert await keeper.rebuild_what_is_over() == 1
+    view = await engine.gate.inspect(found.round.ref)
+    assert view is not None
+    assert (view.status, view.admitted, view.available) == ("closed", 1, 2)
+    assert view.epoch == (3 if left == "epoch raised" else 2), "a rebuild has an epoch of its own"
+    assert await keeper.rebuild_what_is_over() == 0

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.domain import AFTERGLOW_MS, Answer, Sale
-from seckill.gates.redis import connect
+from seckill.backends.redis.gate import connect
+from seckill.bootstrap.engine import Engine
+from seckill.domain.admission import Answer
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import AFTERGLOW_MS, Sale
+from seckill.engine.claims.admission import ClaimInProgress
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
 from seckill.web.schemas import rfc3339
-from seckill.wiring import Engine
 from tests.api.conftest import Node, buyer
 from tests.api.repeating import (
     DAY_MS,
@@ -26,7 +29,8 @@ from tests.api.repeating import (
     shown,
     stop_clock,
 )
-from tests.ledgers.making import HOUR_MS
+from tests.backends.sql.making import HOUR_MS
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ async def test_five_hundred_in_flight_while_one_round_follows_the_other(node: No
         if code == "accepted":
             rounds[response.json()["round"]] += 1
 
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE_S):
         while rounds[str(first.round.id)] < 500:
             await asyncio.gather(*(press() for _ in range(50)))
         boundary_ms = await now_ms(node) + 1000
@@ -87,13 +91,13 @@ async def check_admission_times(node: Node, first: Sale, second: Sale, boundary_
 
 async def check_expiry_into_the_own_round(node: Node, first: Sale, second: Sale) -> None:
     """Some of the second are paid, everything else expires: each unit comes back to the round it was taken from."""
-    afterlife = Afterlife(node.engine.gate, node.engine.transport, node.engine.ledger)
-    async with asyncio.timeout(60):
+    release_desk = ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger)
+    async with asyncio.timeout(PATIENCE_S):
         expired = 0
         while expired < 1000:
-            expired += await afterlife.expire()
+            expired += await release_desk.expire()
             await asyncio.sleep(0.05)
-    await afterlife.relay()
+    await release_desk.relay()
     for one in (first, second):
         found = await custody(node, one, one.round.id)
         assert (found["available"], found["unpaid"], found["returning"]) == (500, 0, 0)
@@ -104,7 +108,7 @@ async def check_expiry_into_the_own_round(node: Node, first: Sale, second: Sale)
 
 
 async def test_the_same_buyer_in_the_next_round(node: Node) -> None:
-    """F66, F68: the limit is of the round, and the list shows each order's round."""
+    """The limit is of the round, and the list shows each order's round (F66, F68)."""
     first, second, won = await ended_and_next(node, 0, units=1)
     bought = await node.buy(shown(node, first), "ann", key="another")
     assert (bought.status_code, bought.json()["round"]) == (202, str(second.round.id))
@@ -173,26 +177,35 @@ async def test_at_the_limit_just_before_the_next_round_begins(node: Node) -> Non
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
 
 
-class Press(asyncio.Future[Answer]):
-    sale: Sale
+class Press(ClaimInProgress):
+    def __init__(self) -> None:
+        self.heard: asyncio.Future[tuple[Outcome, int]] = asyncio.get_running_loop().create_future()
 
-    def waits_for(self, sale: Sale) -> None:
-        self.sale = sale
+    def done(self) -> bool:
+        return False
+
+    def decided(self, sale: Sale, answer: Answer) -> None:
+        self.heard.set_result((answer.outcome, sale.round.id))
 
 
-async def test_the_short_way_is_for_claims_that_one_round_decides(node: Node) -> None:
-    """The protocol's own answers do not know of neighbours; whatever concerns two rounds takes the long way."""
-    first, _, _ = await ended_and_next(node, 0)
+async def test_a_claim_from_its_bytes_asks_the_same_rounds_in_the_same_order(node: Node) -> None:
+    """Those that the framework would ask: the round before for a key that it may know, the next for who comes late."""
+    first, second, won = await ended_and_next(node, 0)
     sale_id = shown(node, first)["id"]
     headers = {name.lower().encode(): value.encode() for name, value in buyer("ann", "k").items()}
-    press = Press()
-    assert node.api.claims.begin(sale_id, headers, b"{}", press) is False, "the key may be of the round before"
+
+    async def begin(key: bytes) -> tuple[Outcome, int]:
+        press = Press()
+        assert node.api.claims.begin(sale_id, headers | {b"idempotency-key": key}, b"{}", press) is True
+        async with asyncio.timeout(PATIENCE_S):
+            return await press.heard
+
+    assert await begin(b"k") == (Outcome.REPEATED, first.round.id)
+    assert await begin(b"new") == (Outcome.ADMITTED, second.round.id), "the round before is over"
     stop_clock(node, first.round.ends_ms - 500)
-    begun = node.api.claims.begin(sale_id, headers | {b"idempotency-key": b"new"}, b'{"quantity": 1}', press)
-    assert begun is True
-    answer = await press
-    assert press.sale.round.id == first.round.id
-    assert node.api.claims.finish(press.sale, answer, took_s=0.0) is None
+    assert await begin(b"new") == (Outcome.REPEATED, second.round.id), "at the limit in the first, which is over"
+    assert await begin(b"k") == (Outcome.REPEATED, first.round.id)
+    assert won["round"] == str(first.round.id)
 
 
 async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, engine: Engine, redis_url: str) -> None:
@@ -204,14 +217,14 @@ async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, en
     await client.aclose()
     keeper = make_keeper(engine)
     assert await keeper.look_for_losses() == []
-    afterlife = Afterlife(engine.gate, engine.transport, engine.ledger)
-    async with asyncio.timeout(60):
-        while not await afterlife.expire():
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    async with asyncio.timeout(PATIENCE_S):
+        while not await release_desk.expire():
             await asyncio.sleep(0.05)
-    assert await afterlife.relay() == 0, "there is nothing to give it back to"
+    assert await release_desk.relay() == 0, "there is nothing to give it back to"
     assert [round_.id for round_ in await keeper.look_for_losses()] == [first.round.id]
     assert await keeper.rebuild_losses() == 1
-    assert await afterlife.relay() == 1
+    assert await release_desk.relay() == 1
     view = await engine.gate.inspect(first.round.ref)
     assert view is not None
     assert (view.available, view.epoch) == (2, 2)

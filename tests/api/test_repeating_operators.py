@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
 from seckill.web.schemas import rfc3339
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.repeating import (
     DAY_MS,
@@ -22,7 +22,7 @@ from tests.api.repeating import (
     shown,
     stop_clock,
 )
-from tests.ledgers.making import HOUR_MS
+from tests.backends.sql.making import HOUR_MS
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def settings(settings: Settings, ledger_url: str) -> Settings:
 
 
 async def test_operators_find_the_rounds_of_a_sale(node: Node) -> None:
-    now_ms = node.api.context.catalogue.now_ms()
+    now_ms = node.api.context.sale_cache.now_ms()
     first = await announce(node, now_ms - DAY_MS - HOUR_MS, now_ms - DAY_MS + HOUR_MS, units=5)
     second = await add(node, first, now_ms - HOUR_MS, now_ms + HOUR_MS)
     other = await announce(node, now_ms - HOUR_MS, now_ms + HOUR_MS)
@@ -46,6 +46,7 @@ async def test_operators_find_the_rounds_of_a_sale(node: Node) -> None:
         "round": str(first.round.id),
         "units": 5,
         "limit_per_buyer": first.round.limit_per_buyer,
+        "cool_down_s": 0,
         "begins_at": rfc3339(first.round.begins_ms),
         "ends_at": rfc3339(first.round.ends_ms),
         "state": "ended",

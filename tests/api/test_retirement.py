@@ -8,19 +8,23 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from seckill.afterlife import Afterlife
-from seckill.domain import Sale, SaleChange
+from seckill.backends.redis.gate import connect
+from seckill.backends.sql import SqlLedger
+from seckill.bootstrap.engine import Engine
+from seckill.domain.sale import Sale, SaleChange
+from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.engine.rounds.opening import bring_to_gate
+from seckill.engine.rounds.retirement import BATCH_MAX, HEARD_AFTER_MS, RETIRE_AFTER_MS, Retirement
 from seckill.errors import LedgerRefused, NotPossible
-from seckill.gates.redis import connect
-from seckill.ledgers import SqlLedger
-from seckill.retirement import BATCH_MAX, HEARD_AFTER_MS, RETIRE_AFTER_MS, Retirement
-from seckill.rounds import bring_to_gate
+from seckill.ports.alarm import Alarm
 from seckill.settings import Settings
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_keeper import make_keeper
-from tests.ledgers.looking import write
-from tests.ledgers.making import HOUR_MS, admission, draft
+from tests.api.test_rebuild import flush, rebuild
+from tests.backends.sql.looking import write
+from tests.backends.sql.making import HOUR_MS, admission, draft
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ async def pay_all(node: Node) -> None:
         for order in mine:
             paid = await node.http.post(f"/v1/orders/{order['order_id']}/pay", headers=buyer(f"buyer-{number}"))
             assert paid.status_code == 200
-    await Afterlife(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
 
 
 async def test_a_round_at_rest_leaves_the_gate(node: Node, retirement: Retirement, client: Redis) -> None:
@@ -84,7 +88,7 @@ async def test_a_round_at_rest_leaves_the_gate(node: Node, retirement: Retiremen
     assert await retirement.step(over_ms) == 0, "decided, but not every node may know of it yet"
     assert await round_keys(client) == 2
     await node.refresh()
-    known = node.api.context.catalogue.sale_of_round(sale.round.id)
+    known = node.api.context.sale_cache.sale_of_round(sale.round.id)
     assert known is not None
     assert known.round.retired_ms == over_ms
     assert await retirement.step(over_ms + HEARD_AFTER_MS + 1) == 1
@@ -137,14 +141,14 @@ async def test_as_long_as_anything_may_move_it_stays(node: Node, retirement: Ret
     assert await stays(), "two orders are in the stream"
     await node.work()
     assert await stays(), "two orders are unpaid"
-    afterlife = Afterlife(node.engine.gate, node.engine.transport, node.engine.ledger)
-    async with asyncio.timeout(60):
+    release_desk = ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger)
+    async with asyncio.timeout(PATIENCE_S):
         expired = 0
         while expired < 2:
-            expired += await afterlife.expire()
+            expired += await release_desk.expire()
             await asyncio.sleep(0.05)
     assert await stays(), "two releases wait in the outbox"
-    await afterlife.relay()
+    await release_desk.relay()
     assert not await stays()
 
 
@@ -175,7 +179,7 @@ async def test_nothing_is_written_to_a_retired_round(node: Node, retirement: Ret
     await retirement.step(sale.round.ends_ms + RETIRE_AFTER_MS + 1)
     with pytest.raises(LedgerRefused, match="over for long"):
         await engine.ledger.record([admission(sale.round, 1)])
-    assert await engine.ledger.next_epoch(sale.round.id, sale.round.epoch) is None
+    assert await engine.ledger.next_epoch(sale.round) is None
     assert await engine.ledger.retire(sale.round.id, 1) is False
 
 
@@ -190,7 +194,7 @@ async def test_what_comes_back_to_a_retired_round_is_only_told(node: Node, retir
     ledger = node.engine.ledger
     assert isinstance(ledger, SqlLedger)
     await write(ledger, "UPDATE outbox SET done_ms = NULL, kind = 'release'")
-    assert await Afterlife(node.engine.gate, node.engine.transport, ledger).relay() == 2
+    assert await ReleaseDesk(node.engine.gate, node.engine.transport, ledger).relay() == 2
 
 
 async def test_a_round_that_the_gate_lost_is_retired_once_its_lane_is_empty(
@@ -210,6 +214,33 @@ async def test_a_round_that_the_gate_lost_is_retired_once_its_lane_is_empty(
     assert await engine.ledger.rounds_over(late_ms - RETIRE_AFTER_MS, 1) == []
 
 
+async def test_orders_given_up_after_a_rebuild_keep_no_round_in_the_gate(
+    node: Node, retirement: Retirement, engine: Engine, redis_url: str, client: Redis
+) -> None:
+    """A worker has two in hand, and gives one up after each of two rebuilds: the gate hears of the first alone."""
+    sale = await ended(node, units=5)
+    in_hand = await engine.transport.read(10, 0)
+    failures = DeadLetterDesk(engine.ledger, Alarm(""), (0,))
+    release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
+    for given_up in in_hand:
+        await flush(redis_url)
+        await rebuild(make_keeper(engine))
+        await node.worker.record([given_up])
+        while await failures.retry_due():
+            pass
+        await release_desk.relay()
+    view = await engine.gate.inspect(sale.round.ref)
+    assert view is not None
+    assert (view.epoch, view.admitted, view.released) == (3, 1, 1)
+    url = f"/v1/sales/{public(node, sale)['id']}/custody?round={sale.round.id}"
+    custody = (await node.http.get(url, headers=OPERATOR)).json()
+    assert (custody["available"], custody["queued"], custody["returning"]) == (5, 0, 0)
+    over_ms = sale.round.ends_ms + RETIRE_AFTER_MS + 1
+    await retirement.step(over_ms)
+    await retirement.step(over_ms + HEARD_AFTER_MS + 1)
+    assert await round_keys(client) == 0
+
+
 async def test_a_long_past_costs_nothing_every_second(node: Node, engine: Engine) -> None:
     """Ten thousand rounds of one sale: nobody holds them by heart or reads them again and again."""
     sale = await ended(node, orders=0)
@@ -223,10 +254,10 @@ async def test_a_long_past_costs_nothing_every_second(node: Node, engine: Engine
         f"{numbers} SELECT {facts}, i, i, i, i + 1, 1 FROM rounds, n WHERE rounds.id = {sale.round.id}",
     )
     await write(ledger, "UPDATE sales SET changed = changed + 1")
-    catalogue = node.api.context.catalogue
-    await catalogue.refresh_sales()
-    assert len(list(catalogue._rounds())) == 16
-    assert len(catalogue._sale_of_round) == 16
+    sale_cache = node.api.context.sale_cache
+    await sale_cache.refresh_sales()
+    assert len(list(sale_cache._rounds())) == 16
+    assert len(sale_cache._sale_of_round) == 16
     assert await ledger.rounds_to_sync() == []
     assert [round_.id for round_ in await ledger.rounds_over(10**15, BATCH_MAX)] == [sale.round.id]
     assert await ledger.lanes_in_use() == {0}

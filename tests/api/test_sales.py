@@ -8,12 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.gates.redis import RedisGate
-from seckill.rounds import bring_to_gate
+from seckill.backends.redis.gate import RedisGate
+from seckill.bootstrap.engine import Engine
+from seckill.engine.rounds.opening import bring_to_gate
 from seckill.settings import Settings
 from seckill.web.app import Api
-from seckill.wiring import Engine
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
+from tests.backends.sql.making import draft
 
 
 async def test_a_sale_is_created_and_shown(node: Node) -> None:
@@ -32,7 +33,7 @@ async def test_a_sale_is_created_and_shown(node: Node) -> None:
 
 
 async def test_a_sale_can_be_bought_as_soon_as_it_is_created(node: Node) -> None:
-    """F4: what is preloaded is what is read."""
+    """What is preloaded is what is read (F4)."""
     assert (await node.buy(await node.create(), "ann")).status_code == 202
 
 
@@ -60,6 +61,9 @@ async def test_another_node_knows_a_sale_at_once(node: Node, settings: Settings,
         ({"price_cents": -1}, "price_cents"),
         ({"currency": "yuan"}, "currency"),
         ({"currency": "CNY\n"}, "currency"),
+        ({"currency": "XYZ"}, "currency"),
+        ({"currency": "XXX"}, "currency"),  # no currency, says ISO
+        ({"currency": "DEM"}, "currency"),  # was one
         ({"begins_at": "tomorrow"}, "begins_at"),
         ({"begins_at": "2026-11-15T10:00:00"}, "begins_at"),
         ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
@@ -118,7 +122,6 @@ async def test_missing_fields_are_named(node: Node, missing: str) -> None:
     ],
 )
 async def test_only_operators_may_act(node: Node, method: str, path: str) -> None:
-    """S10."""
     sale = await node.create()
     url = path.format(id=sale["id"])
     assert (await node.http.request(method, url, json={})).status_code == 401
@@ -229,8 +232,8 @@ async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatc
             return getattr(self._inner, name)
 
     context = node.api.context
-    monkeypatch.setattr(context.catalogue, "_ledger", Counting(node.engine.ledger))
-    monkeypatch.setattr(context.catalogue, "_gate", Counting(node.engine.gate))
+    monkeypatch.setattr(context.sale_cache, "_ledger", Counting(node.engine.ledger))
+    monkeypatch.setattr(context.sale_cache, "_gate", Counting(node.engine.gate))
     monkeypatch.setattr(context.desk, "_gate", Counting(node.engine.gate))
 
     chance = random.Random(5)
@@ -239,7 +242,7 @@ async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatc
     for _ in range(500):
         for _ in range(20):
             sale_id = "".join(chance.choices(alphabet, k=13))
-            assert await context.catalogue.find(sale_id) is None
+            assert await context.sale_cache.find(sale_id) is None
         response = await node.http.post(f"/v1/sales/{sale_id}/orders", headers=headers)
         assert response.status_code == 404
     assert response.json()["code"] == "unknown_sale"
@@ -251,7 +254,7 @@ async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatc
 
 
 async def test_a_change_is_stored_when_the_gate_is_away(node: Node, settings: Settings, engine: Engine) -> None:
-    """F44: it is in the ledger, and the keeper passes it on."""
+    """It is in the ledger, and the keeper passes it on (F44)."""
 
     nowhere = RedisGate("unix:///nowhere/at.all", timeout_s=0.5, backlog_max=1)
     cut_off = await make_node_with_gate(settings, engine, nowhere)
@@ -318,3 +321,19 @@ async def test_the_windows_of_a_repetition_before_it_is_announced(node: Node) ->
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
     assert (await node.http.post("/v1/admin/windows", json=body, headers=buyer("ann"))).status_code == 403
     assert (await node.http.get("/v1/sales")).json()["sales"] == []
+
+
+async def test_amounts_are_in_minor_units_and_the_description_says_so(node: Node) -> None:
+    sale = await node.create(price_cents=19_850, currency="JPY")
+    assert (sale["price_cents"], sale["currency"]) == (19_850, "JPY")
+    schemas = (await node.http.get("/openapi.json")).json()["components"]["schemas"]
+    for name, field in [("NewSale", "price_cents"), ("Sale", "price_cents"), ("Order", "price_cents")]:
+        assert "9900 is 99.00 CNY, 9900 JPY or 9.900 KWD" in schemas[name]["properties"][field]["description"]
+
+
+async def test_a_sale_in_a_currency_that_is_not_known_any_more_goes_on(node: Node, engine: Engine) -> None:
+    """From before unknown ones were refused, or in one that was abolished."""
+    made = await engine.ledger.create_sale(replace(draft(price_cents=100), currency="XYZ"), lane=0)
+    sale = {"id": engine.sale_ids.encode(made.id)}
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    assert (shown["price_cents"], shown["currency"]) == (100, "XYZ")

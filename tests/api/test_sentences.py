@@ -7,19 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from seckill import repairing
 from seckill.audit.report import INVARIANTS
-from seckill.recurrence import BadRecurrence, Recurrence
-from seckill.web import body
+from seckill.domain.recurrence import BadRecurrence, Recurrence
+from seckill.operations import repair
+from seckill.web import request_body
 from seckill.web.pages import STATIC
 
-PACKAGE = Path(body.__file__).parent.parent
+PACKAGE = Path(request_body.__file__).parent.parent
 # Calls whose last text is said to an operator, and the names that such texts go by.
 SAYING = {"invalid", "BadRecurrence", "NotPossible", "NotInForce", "Step", "LedgerRefused"}
 FILES = [
-    *(PACKAGE / "web" / f"{name}.py" for name in ("sales", "dead", "console", "demo", "repair", "audit")),
-    *(PACKAGE / "ledgers" / f"{name}.py" for name in ("changes", "recording")),
-    *(PACKAGE / f"{name}.py" for name in ("recurrence", "failures", "repairing")),
+    *(
+        PACKAGE / "web" / f"{name}.py"
+        for name in ("sales", "dead_letters", "console", "demo_sign_in", "repair", "audit")
+    ),
+    *(PACKAGE / "domain" / f"{name}.py" for name in ("recurrence", "sale_change")),
+    PACKAGE / "backends" / "sql" / "record_orders.py",
+    PACKAGE / "engine" / "orders" / "dead_letters.py",
+    PACKAGE / "operations" / "repair.py",
     *sorted((PACKAGE / "audit").glob("*.py")),
 ]
 
@@ -69,9 +74,9 @@ def test_the_same_names_are_filled_in() -> None:
 
 def test_everything_that_operators_are_told_is_there_in_chinese() -> None:
     said = {sentence for path in FILES for sentence in sentences(path)}
-    said |= {re.sub(r"\\1", "7", sentence) for _, sentence in body._SENTENCES}
+    said |= {re.sub(r"\\1", "7", sentence) for _, sentence in request_body._SENTENCES}
     said |= {invariant.says for invariant in INVARIANTS}
-    said |= {f"limit: round 7: 7. {advice}" for advice in (*repairing._ADVICE.values(), repairing._LATER)}
+    said |= {f"limit: round 7: 7. {advice}" for advice in (*repair._ADVICE.values(), repair._LATER)}
     assert len(said) > 80
     assert sorted(sentence for sentence in said if not is_translated(sentence)) == []
 

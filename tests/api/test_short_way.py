@@ -1,4 +1,4 @@
-"""The short way of a claim, byte by byte: connections, pipelines and endings are as with any other request."""
+"""Claims answered from their bytes: connections, pipelines and endings are as with any other request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,14 +10,15 @@ import msgspec
 import pytest
 
 from seckill.web.app import Api
-from seckill.web.claiming import ClaimingProtocol
-from seckill.web.rates import Rates
+from seckill.web.buyer_rate import Rates
+from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import Node, Served, buyer
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
 def through_the_framework(node: Node, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths of requests that did not go the short way."""
+    """The paths of requests that were not answered from their bytes alone."""
     paths: list[str] = []
     original = Api.__call__
 
@@ -62,7 +63,7 @@ async def connected(served: Served) -> AsyncIterator[tuple[asyncio.StreamReader,
 
 
 async def read(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
         body = await reader.readexactly(int(headers["content-length"]))
@@ -81,7 +82,7 @@ async def test_a_plain_claim_needs_no_framework(served: Served, through_the_fram
     assert through_the_framework == []
 
 
-async def test_a_repeat_and_an_unknown_sale_go_the_long_way(served: Served, through_the_framework: list[str]) -> None:
+async def test_a_repeat_and_an_unknown_sale_need_a_task(served: Served, through_the_framework: list[str]) -> None:
     sale = await served.node.create()
     through_the_framework.clear()
     async with connected(served) as (reader, writer):
@@ -99,10 +100,18 @@ async def test_a_repeat_and_an_unknown_sale_go_the_long_way(served: Served, thro
 async def test_a_repeat_is_counted_once_by_the_rate_limit(
     served: Served, through_the_framework: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It goes the short way first and the long way then, and is still one press."""
+    """It is begun from its bytes and answered by the framework, and is still one press."""
     seconds = SimpleNamespace(monotonic=lambda: 1.0)
     monkeypatch.setattr("seckill.web.claim.time", seconds)
     monkeypatch.setattr(served.node.api.claims, "_rates", Rates(claims_per_second=1))
+    asked: list[int] = []
+    admit = served.node.engine.gate.admit
+
+    async def noted(ref: Any, claims: Any) -> Any:
+        asked.append(len(claims))
+        return await admit(ref, claims)
+
+    monkeypatch.setattr(served.node.engine.gate, "admit", noted)
     sale = await served.node.create()
     through_the_framework.clear()
     async with connected(served) as (reader, writer):
@@ -113,6 +122,7 @@ async def test_a_repeat_is_counted_once_by_the_rate_limit(
             statuses.append((await read(reader))[0])
     assert statuses == [202, 202, 429]
     assert len(through_the_framework) == 1, "the second"
+    assert asked == [1, 1], "and the gate is asked once for each"
 
 
 async def test_pipelined_requests_are_answered_in_order(served: Served) -> None:
@@ -124,9 +134,8 @@ async def test_pipelined_requests_are_answered_in_order(served: Served) -> None:
         assert [answer[0] for answer in answers] == [202, 200, 202, 409, 202]
 
 
-async def test_a_body_in_pieces(served: Served, through_the_framework: list[str]) -> None:
+async def test_a_body_in_pieces(served: Served) -> None:
     sale = await served.node.create(limit_per_buyer=3)
-    through_the_framework.clear()
     whole = request(sale, "ann", b'{"quantity": 2}')
     async with connected(served) as (reader, writer):
         for start in range(0, len(whole), 7):
@@ -137,7 +146,6 @@ async def test_a_body_in_pieces(served: Served, through_the_framework: list[str]
         chunks = b"5\r\n" + b'{"qua' + b"\r\na\r\n" + b'ntity": 1}' + b"\r\n0\r\n\r\n"
         writer.write(request(sale, "bob", chunks, head="Transfer-Encoding: chunked"))
         assert (await read(reader))[2]["quantity"] == 1
-    assert through_the_framework == []
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"quantity":0}', b'{"user_id":"eve"}'])
@@ -188,7 +196,7 @@ async def test_whoever_hangs_up_is_admitted_and_finds_the_order_by_the_key(
         assert (await read(reader))[0] == 202
         writer.write(request(sale, "ann", key="k"))
         assert (await read(reader))[2]["state"] == "queued"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while served.server.server_state.connections:
             await asyncio.sleep(0.01)
 

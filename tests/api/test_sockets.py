@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import socket as tcp
 import time
@@ -13,12 +14,19 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from seckill.errors import LedgerUnavailable
-from seckill.web import sockets
-from seckill.web.seats import SEATS_PER_BUYER_MAX
+from seckill.web import websocket
+from seckill.web.open_streams import SEATS_PER_BUYER_MAX
 from seckill.web.server import MESSAGE_BYTES_MAX
-from seckill.web.socket_guard import FRAGMENTS_MAX
+from seckill.web.websocket_limits import FRAGMENTS_MAX
 from tests.api.conftest import Served, buyer, token, token_that_ends
-from tests.live import PATIENCE_S, Socket, socket
+from tests.live import Socket, socket
+from tests.patience import PATIENCE_S
+
+UPGRADE = (
+    b"GET /v1/ws HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+DEEP = '{"more":' + "[" * 1500 + "]" * 1500 + "}"
 
 
 async def test_an_order_is_sent_at_once_and_at_each_change(served: Served) -> None:
@@ -61,7 +69,7 @@ async def test_somebody_elses_order_is_not_found(served: Served) -> None:
 
 
 async def test_so_many_orders_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "ORDERS_MAX", 2)
+    monkeypatch.setattr(websocket, "ORDERS_MAX", 2)
     ids = [await served.order() for _ in range(3)]
     async with socket(served.url, token("ann")) as opened:
         for order_id in ids[:2]:
@@ -72,7 +80,8 @@ async def test_so_many_orders_and_no_more(served: Served, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "first", ['{"token": "x.y.z"}', '{"watch": "x"}', "", "nonsense", '{"token": 1}', b"\x00", '{"token":"a","more":1}']
+    "first",
+    ['{"token": "x.y.z"}', '{"watch": "x"}', "", "nonsense", '{"token": 1}', b"\x00", '{"token":"a","more":1}', DEEP],
 )
 async def test_who_does_not_say_who_it_is_is_closed(served: Served, first: str | bytes) -> None:
     async with socket(served.url) as opened:
@@ -80,14 +89,31 @@ async def test_who_does_not_say_who_it_is_is_closed(served: Served, first: str |
         assert await opened.closed() == 4401
 
 
+async def test_what_is_sent_with_the_request_for_a_socket_is_heard(served: Served) -> None:
+    """Otherwise a client that does not wait for our answer would wait for ever."""
+    order_id = await served.order()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(served.url.rpartition(":")[2]))
+    writer.write(UPGRADE + frame(json.dumps({"token": token("ann")})) + frame(json.dumps({"watch": order_id})))
+    async with asyncio.timeout(PATIENCE_S):
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+        assert order_id.encode() in await reader.readuntil(b"}")
+    writer.close()
+
+
+def frame(text: str) -> bytes:
+    """As a client sends it, masked with zeros."""
+    data = text.encode()
+    return bytes([0x81, 0x80 | 126]) + len(data).to_bytes(2, "big") + bytes(4) + data
+
+
 async def test_who_says_nothing_is_closed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "TOKEN_WITHIN_S", 0.1)
+    monkeypatch.setattr(websocket, "TOKEN_WITHIN_S", 0.1)
     async with socket(served.url) as opened:
         assert await opened.closed() == 4401
 
 
 async def test_cookies_and_headers_do_not_open_it(served: Served) -> None:
-    """S13: what a browser sends by itself proves nothing."""
+    """What a browser sends by itself proves nothing (S13)."""
     order_id = await served.order()
     headers = {"Cookie": f"token={token('ann')}", "Authorization": f"Bearer {token('ann')}"}
     async with socket(served.url, additional_headers=headers) as opened:
@@ -115,7 +141,8 @@ async def test_a_socket_is_told_when_the_node_stops(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["", "nonsense", "[]", "{}", '{"watch": 1}', '{"token": "x"}', '{"watch": "x", "user": "eve"}', b"{}"]
+    "message",
+    ["", "nonsense", "[]", "{}", '{"watch": 1}', '{"token": "x"}', '{"watch": "x", "user": "eve"}', b"{}", DEEP],
 )
 async def test_what_is_not_a_message_closes(served: Served, message: str | bytes) -> None:
     async with socket(served.url, token("ann")) as opened:
@@ -126,7 +153,7 @@ async def test_what_is_not_a_message_closes(served: Served, message: str | bytes
 async def test_too_many_messages_close(served: Served) -> None:
     async with socket(served.url, token("ann")) as opened:
         with contextlib.suppress(ConnectionError):
-            for _ in range(sockets.MESSAGES_PER_S_MAX + 1):
+            for _ in range(websocket.MESSAGES_PER_S_MAX + 1):
                 await opened.say({"watch": "nothing"})
         assert await opened.closed() == 1008
 
@@ -144,10 +171,7 @@ async def test_too_large_a_frame_closes_and_says_so(served: Served, size: int, k
 def send_all_then_read(port: int) -> bytes:
     """Half a megabyte is on its way before the first byte of the answer is looked at."""
     with tcp.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
-        client.sendall(
-            b"GET /v1/ws HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        )
+        client.sendall(UPGRADE)
         assert client.recv(4096).startswith(b"HTTP/1.1 101 ")
         client.sendall(bytes([0x81, 0x80 | 127]) + (1 << 20).to_bytes(8) + bytes(4))
         for _ in range(64):
@@ -185,7 +209,6 @@ async def test_what_is_not_text_closes(served: Served, caplog: pytest.LogCapture
     "origin", ["null", "https://evil.example", "http://127.0.0.1", "http://127.0.0.1:1", "", "file://", "http://[", "*"]
 )
 async def test_a_page_of_another_site_is_refused_before_the_upgrade(served: Served, origin: str) -> None:
-    """S13."""
     with pytest.raises(InvalidStatus) as refused:
         await socket(served.url, additional_headers={"Origin": origin}).__aenter__()
     assert refused.value.response.status_code == 403
@@ -215,7 +238,7 @@ async def test_one_buyer_has_so_many_sockets_and_no_more(served: Served) -> None
 
 
 async def test_clients_that_vanish_leave_nothing_behind(served: Served) -> None:
-    """S32: reset in the middle of everything, a hundred at once."""
+    """Reset in the middle of everything, a hundred at once (S32)."""
     sale = await served.node.create(units=100)
     users = [f"buyer-{i}" for i in range(100)]
     ids = [(await served.node.buy(sale, user)).json()["order_id"] for user in users]
@@ -257,7 +280,7 @@ async def test_who_never_reads_is_cut_and_disturbs_nobody(served: Served) -> Non
                 await asyncio.sleep(0.001)
 
         flooding = asyncio.create_task(flood())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while len(served.node.api.context.seats._taken) > 1 or len(served.server.server_state.tasks) > 1:
                 await asyncio.sleep(0.01)
         await served.node.work()

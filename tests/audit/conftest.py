@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from seckill.afterlife import Afterlife
-from seckill.audit import Auditor, open_auditor, progress
+from seckill.audit import Auditor, open_auditor, stuck_work
 from seckill.audit.report import Finding
-from seckill.gates import keys
-from seckill.gates.redis import connect
-from seckill.ledgers import SqlLedger, open_ledger
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
+from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Secret, Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, buyer, make_node
+from tests.patience import PATIENCE_S
 
 UNITS = 20
 LIMIT = 2
@@ -53,11 +54,11 @@ class World:
             "UPDATE orders SET recorded_ms = recorded_ms - 4500000, expires_ms = expires_ms - 4500000 WHERE id = :id",
             id=self.numbers[user],
         )
-        assert await self.afterlife.expire() == 1
+        assert await self.release_desk.expire() == 1
 
     @property
-    def afterlife(self) -> Afterlife:
-        return Afterlife(self.engine.gate, self.engine.transport, self.engine.ledger)
+    def release_desk(self) -> ReleaseDesk:
+        return ReleaseDesk(self.engine.gate, self.engine.transport, self.engine.ledger)
 
     @property
     def round_id(self) -> int:
@@ -72,6 +73,9 @@ class World:
 
     async def buyers_key(self) -> str:
         return keys.buyers(await self.ref())
+
+    async def past_key(self) -> str:
+        return keys.past(await self.ref())
 
     async def stream_key(self) -> str:
         return keys.orders((await self.ref()).lane)
@@ -94,7 +98,7 @@ class World:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a minute on a slow machine is not stuck."""
-    monkeypatch.setattr(progress, "STUCK_MS", 600_000)
+    monkeypatch.setattr(stuck_work, "STUCK_MS", 600_000)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -111,7 +115,7 @@ def settings(redis_url: str, ledger_url: str) -> Settings:
         jwt_secret=JWT_SECRET,
         admin_key=Secret(ADMIN_KEY),
         durability="fast",
-        gate_timeout_s=5,
+        gate_timeout_s=PATIENCE_S,
         backlog_max=1000,
         lanes=4,
     )
@@ -140,7 +144,7 @@ async def busy(world: World) -> World:
     await world.act("pay", "bob")
     await world.act("cancel", "cid")
     await world.expire("dan")
-    await world.afterlife.relay()
+    await world.release_desk.relay()
     await world.act("cancel", "eve")
     await world.sell("fay")
     return world

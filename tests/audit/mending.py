@@ -1,7 +1,8 @@
 """Mending what was planted, and what must hold afterwards."""
 
-from seckill.repairing import Plan, Repair
+from seckill.operations.repair import Plan, Repair
 from tests.audit.conftest import UNITS, World
+from tests.making import use_cases
 
 TURNS_MAX = 3
 
@@ -12,7 +13,7 @@ async def plan(world: World) -> Plan:
 
 
 def mender(world: World) -> Repair:
-    return Repair(world.engine, claim_idle_s=0.0, retry_delay_s=0.0)
+    return Repair(use_cases(world.engine, claim_idle_s=0.0, retry_delays_s=(0.0,)))
 
 
 async def mend(world: World) -> list[str]:

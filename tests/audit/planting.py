@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from seckill.backends.redis import keys
+from seckill.domain.order_number import request_id
 from tests.audit.conftest import World
 
 HOUR_MS = 3_600_000
@@ -71,6 +73,32 @@ def both(*plants: Plant) -> Plant:
 
 async def forget_buyer(world: World) -> None:
     await world.redis.hdel(await world.buyers_key(), "ann")
+
+
+async def forget_note(world: World) -> None:
+    """The order that is over is there, but nobody would look for it."""
+    await world.redis.hdel(await world.buyers_key(), "cid")
+
+
+async def revive(world: World) -> None:
+    """As if it were there twice: over, and live."""
+    place = keys.past_field("cid", request_id("key of cid"), 0, 0)
+    over = (await world.redis.hget(await world.past_key(), place)).decode()
+    await record("cid", lambda note: f"{note} {over[:-1]}1")(world)
+
+
+def past(change: Callable[[str, str], tuple[str, str] | None]) -> Plant:
+    """Changes where cid's order that is over stands, and what is there; None: it is gone."""
+
+    async def plant(world: World) -> None:
+        key = await world.past_key()
+        (place,) = [place for place in map(bytes.decode, await world.redis.hkeys(key)) if place.endswith(" cid")]
+        changed = change(place, (await world.redis.hget(key, place)).decode())
+        await world.redis.hdel(key, place)
+        if changed is not None:
+            await world.redis.hset(key, *changed)
+
+    return plant
 
 
 async def delete_entry(world: World) -> None:
@@ -171,6 +199,7 @@ PLANTINGS = [
     Planting(
         "the ledger is of another epoch", sql("UPDATE rounds SET epoch = 2"), {"epoch": ROUND}, unsure=True, mended=True
     ),
+    Planting("nobody has to wait in the gate", set_in_gate(cool_down_s=0), {"epoch": ROUND}, mended=True),
     Planting("the gate was opened another time", set_in_gate(opened_ms=5), {"epoch": ROUND}, mended=True),
     Planting("the gate's rules are newer than the ledger's", set_in_gate(revision=9), {"epoch": ROUND}, mended=True),
     Planting("the gate forgot a buyer", forget_buyer, {"admission": "ann", "buyers": ROUND}, mended=True),
@@ -186,6 +215,25 @@ PLANTINGS = [
         "given back in the gate, though not decided",
         both(record("ann", lambda text: text[:-1] + "0"), in_gate(released=1, available=1)),
         {"give_back": "ann"},
+        mended=True,
+    ),
+    Planting(
+        "the gate forgot an order that is over",
+        past(lambda *_: None),
+        {"admission": "cid", "buyers": ROUND},
+        mended=True,
+    ),
+    Planting("a record does not say that orders are over", forget_note, {"buyers": "cid"}, mended=True),
+    Planting(
+        "an order that is over stands where nobody looks for it",
+        past(lambda place, text: (f"x{place}", text)),
+        {"admission": "cid", "buyers": "cid"},
+        mended=True,
+    ),
+    Planting(
+        "an order that is over is among the live ones, too",
+        both(revive, in_gate(admitted=1, available=-1)),
+        {"buyers": "cid", "releases": "cid"},
         mended=True,
     ),
     Planting("somebody has more than the limit", lower_limit, {"limit": "gil"}),

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import literal, select
 
 from seckill.audit.database import ReadOnlyDatabase
-from seckill.chaos.proxy import Proxy
 from seckill.errors import LedgerUnavailable
+from seckill.lab.chaos.proxy import Proxy
 
 BACK_TO = b"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 

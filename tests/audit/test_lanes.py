@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from seckill.audit import Verdict
-from seckill.domain import Round, RoundRef
-from seckill.gates import keys
+from seckill.backends.redis import keys
+from seckill.domain.sale import Round, RoundRef
 from tests.audit.conftest import World
 from tests.audit.mending import mend, plan
 
@@ -34,7 +34,7 @@ async def spread(world: World) -> Round:
     await world.node.work()
     await world.act("pay", "bob")
     await world.act("cancel", "cid")
-    await world.afterlife.relay()
+    await world.release_desk.relay()
     await world.sell("fay")
     world.numbers["first"] = world.numbers[first[0]]
     return sale.round

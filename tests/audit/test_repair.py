@@ -12,6 +12,7 @@ from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
 from tests.audit.mending import check_nothing_was_sold_twice, mend, mender, plan
 from tests.audit.planting import both, delete_entry, in_gate, record, sql
+from tests.patience import PATIENCE_S
 
 
 async def test_a_gate_that_lost_everything_is_rebuilt(busy: World) -> None:
@@ -42,7 +43,7 @@ async def test_an_order_that_the_ledger_refuses_goes_the_way_of_all(busy: World)
 async def test_a_wrong_counter_is_no_reason_to_rebuild(busy: World, wrong: str) -> None:
     """Beside it the gate looks wrong: it seems to have given back or admitted what the ledger has not."""
     await busy.node.work()
-    await busy.afterlife.relay()
+    await busy.release_desk.relay()
     await busy.sql(f"UPDATE rounds SET {wrong}")
     found = await busy.found()
     assert found.keys() == {"counters", "give_back" if wrong != "written = written + 1" else "admission"}
@@ -57,7 +58,7 @@ async def test_a_wrong_counter_is_no_reason_to_rebuild(busy: World, wrong: str) 
 
 async def test_a_gate_that_is_wrong_as_well_is_rebuilt_all_the_same(busy: World) -> None:
     await busy.node.work()
-    await busy.afterlife.relay()
+    await busy.release_desk.relay()
     await in_gate(admitted=-3, available=3)(busy)
     await busy.sql("UPDATE rounds SET sold = sold + 1")
     assert [says.split()[0] for says in await mend(busy)] == ["Set", "Close"]
@@ -102,7 +103,9 @@ def _repair(world: World, **environ: str) -> int:
         "SECKILL_CLAIM_IDLE_S": "0.1",
     }
     command = [sys.executable, "-m", "seckill", "repair", "--apply"]
-    done = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, env=os.environ | environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     print(done.stdout, done.stderr)  # noqa: T201 (for whoever has to find out why)
     return done.returncode
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from seckill.alarms import Alarm
 from seckill.audit import Auditor, Verdict, open_auditor
-from seckill.catalogue import Catalogue
-from seckill.failures import Failures
-from seckill.keeper import Keeper
+from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR
 from tests.audit.conftest import World
-from tests.ledgers.making import draft
+from tests.backends.sql.making import draft
+from tests.making import use_cases
 
 
 async def test_orders_in_every_state(busy: World) -> None:
@@ -63,11 +62,11 @@ async def test_given_up_orders(busy: World) -> None:
     await busy.sql("UPDATE rounds SET epoch = 1")
     assert await busy.found() == {}, "set aside, and tried again"
     await busy.sql("UPDATE dead_letters SET payload = replace(payload, :old, :new)", old='"epoch":1', new='"epoch":7')
-    failures = Failures(busy.engine.ledger, Alarm(""), (0.0,))
+    failures = DeadLetterDesk(busy.engine.ledger, Alarm(""), (0.0,))
     while await failures.retry_due():
         pass
     assert await busy.found() == {}, "given up, not relayed"
-    await busy.afterlife.relay()
+    await busy.release_desk.relay()
     assert await busy.found() == {}
     [(failed,)] = await busy.query("SELECT count(*) FROM orders WHERE state = 'failed'")
     assert failed == 1
@@ -78,9 +77,7 @@ async def test_a_rebuilt_gate_and_what_was_queued_before(busy: World) -> None:
     in_hand = await busy.engine.transport.read(10, 0)
     await busy.redis.flushall()
     engine = busy.engine
-    keeper = Keeper(
-        engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids)
-    )
+    keeper = use_cases(engine).keeper
     report = await busy.auditor.read(full=True)
     assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
     while not await keeper.rebuild_losses():
@@ -89,10 +86,10 @@ async def test_a_rebuilt_gate_and_what_was_queued_before(busy: World) -> None:
     assert await busy.found() == {}
     await busy.node.worker.record(in_hand)
     assert await busy.found() == {}
-    failures = Failures(engine.ledger, Alarm(""), (0.0,))
+    failures = DeadLetterDesk(engine.ledger, Alarm(""), (0.0,))
     while await failures.retry_due():
         pass
-    await busy.afterlife.relay()
+    await busy.release_desk.relay()
     await busy.sell("gil")
     assert await busy.found() == {}
     await busy.node.work()

@@ -17,7 +17,7 @@ import httpx2
 import redis
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from seckill.gates import keys
+from seckill.backends.redis import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
 from tests.browser.visiting import (
     Visit,

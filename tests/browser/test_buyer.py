@@ -20,8 +20,10 @@ from tests.browser.visiting import (
     press,
     shown_order,
     stopped,
+    with_settings,
 )
 from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
 
 # A phone whose clock is an hour late. The page may ask it, and must not believe it.
 LATE_CLOCK = "{ const now = Date.now; Date.now = () => now() - 3_600_000; }"
@@ -156,7 +158,7 @@ async def test_a_lost_answer_is_asked_for_with_the_same_key(visit: Visit, stack:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -192,7 +194,7 @@ async def test_two_presses_in_a_row_are_one_order_and_no_payment(visit: Visit, s
 
 
 async def test_cancelling_asks_first_and_the_unit_can_be_bought_again(visit: Visit, stack: Stack) -> None:
-    sale = await stack.create_sale(units=1)
+    sale = await stack.create_sale(units=1, cool_down_s=0)
     page = await visit.sale_page(sale, "carl")
     await press(page)
     await page.locator("[data-action=cancel]").click()
@@ -206,6 +208,23 @@ async def test_cancelling_asks_first_and_the_unit_can_be_bought_again(visit: Vis
         await expect(page.locator("[data-phase=sending]")).to_contain_text("Very busy")
     await order_is(page, "unpaid")
     assert [order["state"] for order in await orders_of(stack, "carl")] == ["unpaid", "cancelled"]
+
+
+async def test_who_has_cancelled_is_told_how_long_to_wait(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1, cool_down_s=3600)
+    page = await visit.sale_page(sale, "cora")
+    await press(page)
+    await page.locator("[data-action=cancel]").click()
+    await page.get_by_role("button", name="Yes, cancel it").click()
+    await order_is(page, "cancelled")
+    await press(page)
+    await expect(page.locator("[data-refusal=cooling_down]")).to_contain_text("others go first")
+    await expect(page.locator(".countdown")).to_contain_text("You can buy again in")
+    await expect(page.locator("[data-action=buy]")).to_be_disabled()
+    await ask(stack, "PATCH", f"/v1/sales/{sale['id']}", operator(stack), cool_down_s=0)
+    await page.reload()
+    await press(page)
+    await order_is(page, "unpaid")
 
 
 async def test_who_does_not_pay_in_time_sees_it_happen(visit: Visit, stack: Stack) -> None:
@@ -279,19 +298,6 @@ async def test_unknown_sales_and_orders_say_so(visit: Visit, stack: Stack) -> No
     await expect(page.locator(".empty p")).to_have_text("There is no such sale.")
     await page.goto(f"{stack.url}/orders/0000000000000#token={stack.token('nobody')}")
     await expect(page.locator(".empty p")).to_have_text("You have no such order.")
-
-
-async def with_settings(page: Page, address: str, **settings: str) -> None:
-    """Says to the page what the server says with other settings."""
-
-    async def changed(route: Route) -> None:
-        answer = await route.fetch()
-        text = await answer.text()
-        for name, value in settings.items():
-            text = re.sub(rf'(seckill-{name}" content=")[^"]*', rf"\g<1>{value}", text)
-        await route.fulfill(response=answer, body=text)
-
-    await page.route(address, changed)
 
 
 async def test_nobody_is_asked_to_sign_in_where_only_the_shop_can(visit: Visit, stack: Stack) -> None:

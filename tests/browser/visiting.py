@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -12,15 +13,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
 
-from seckill.embedded.data_folder import read_secrets
-from seckill.secrecy import Secret
-from seckill.signing import HEADER, signature
+from seckill.backends.payment.signature import HEADER, signature
+from seckill.local.data_folder import read_secrets
+from seckill.settings.secrets import Secret
 from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
 
 # Of a busy machine. Nothing here waits that long when all is well.
-PATIENCE_MS = 60_000
+PATIENCE_MS = 1000 * PATIENCE_S
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1440, "height": 900}
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
@@ -45,7 +47,7 @@ def admin_key(stack: Stack) -> str:
 
 
 async def ask(stack: Stack, method: str, path: str, headers: dict[str, str], **body: Any) -> dict[str, Any]:
-    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http:
         response = await http.request(method, path, json=body or None, headers=headers)
         assert response.status_code < 300, response.text
         content: dict[str, Any] = response.json()
@@ -70,7 +72,7 @@ async def notify(stack: Stack, order: dict[str, Any], payment_id: str) -> None:
     fields = {"payment_id": payment_id, **{name: order[name] for name in ("order_id", "currency")}}
     body = json.dumps(fields | {"amount_cents": order["price_cents"]}).encode()
     headers = {HEADER: signature(Secret(secrets.payment_secret), body, int(time.time()))}
-    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http:
         response = await http.post("/v1/payments/callback", content=body, headers=headers)
     assert response.status_code in (200, 202), response.text
 
@@ -145,6 +147,19 @@ class Visit:
             await context.close()
         assert self.faults == []
         assert not [url for url in self.addresses if "token" in url or "eyJ" in url], "a token in an address"
+
+
+async def with_settings(page: Page, address: str, **settings: str) -> None:
+    """Says to the page what the server says with other settings."""
+
+    async def changed(route: Route) -> None:
+        answer = await route.fetch()
+        text = await answer.text()
+        for name, value in settings.items():
+            text = re.sub(rf'(seckill-{name}" content=")[^"]*', rf"\g<1>{value}", text)
+        await route.fulfill(response=answer, body=text)
+
+    await page.route(address, changed)
 
 
 async def press(page: Page) -> None:

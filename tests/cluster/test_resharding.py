@@ -3,8 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
-from seckill.embedded.cluster import SLOTS, LocalCluster
-from seckill.gates import keys
+from seckill.backends.redis import keys
+from seckill.lab.servers.cluster import SLOTS, LocalCluster
 from tests.api.conftest import keeping
 from tests.cluster.conftest import crowd, make_settings, open_shop, working
 

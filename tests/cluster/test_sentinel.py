@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from seckill.embedded.sentinel import LocalSentinel
+from seckill.backends.redis.gate import RedisGate
 from seckill.errors import StartError
-from seckill.gates.redis import RedisGate
+from seckill.lab.servers.sentinel import LocalSentinel
 from tests.api.conftest import keeping
 from tests.cluster.conftest import make_settings, open_shop, working
+from tests.patience import PATIENCE_S
 
 
 async def test_a_replica_that_sentinel_has_promoted_is_found_compared_and_sold_from(
@@ -19,9 +20,10 @@ async def test_a_replica_that_sentinel_has_promoted_is_found_compared_and_sold_f
         for i in range(10):
             assert await shop.insist(f"before{i}") == 202
         await shop.until_settled()
-        await sentinel.primary.kill()
+        primary, replica = sentinel.nodes
+        await primary.kill()
         assert await shop.insist("first-after") == 202
-        await sentinel.until_replaced()
+        assert await sentinel.primary_of() is replica
         for i in range(12):
             assert await shop.insist(f"after{i}") == (202 if i < 9 else 409)
         for i in range(10):
@@ -32,7 +34,7 @@ async def test_a_replica_that_sentinel_has_promoted_is_found_compared_and_sold_f
         assert await shop.broken() == {}
         assert "not_ready" in shop.refusals, "the window was hit"
 
-    gate = RedisGate(sentinel.url.replace("/seckill", "/other"), timeout_s=2, backlog_max=1)
+    gate = RedisGate(sentinel.url.replace("/seckill", "/other"), timeout_s=PATIENCE_S, backlog_max=1)
     with pytest.raises(StartError, match="watches no primary named 'other'"):
         await gate.check("fast")
     await gate.close()

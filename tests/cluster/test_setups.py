@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill.embedded.cluster import LocalCluster
-from seckill.embedded.replicated import Node, free_ports
+from seckill.backends.redis.gate import RedisGate
 from seckill.errors import StartError
-from seckill.gates.redis import RedisGate
+from seckill.lab.servers.cluster import LocalCluster
+from seckill.lab.servers.ports import free_ports
+from seckill.lab.servers.replicated import Node, until
 from seckill.settings import Settings
 from tests.fixtures.valkey import valkey_program
+from tests.patience import PATIENCE_S
 
 
 async def refusal(url: str, durability: str = "fast", replica_acks: int = 0) -> str:
-    gate = RedisGate(url, timeout_s=5, backlog_max=1, replica_acks=replica_acks)
+    gate = RedisGate(url, timeout_s=PATIENCE_S, backlog_max=1, replica_acks=replica_acks)
     try:
         with pytest.raises(StartError) as caught:
             await gate.check(durability)
@@ -55,7 +57,9 @@ async def test_a_cluster_addressed_wrongly(cluster: LocalCluster) -> None:
     assert "password" in await refusal(cluster.url.replace("://", "://nobody:wrong@"))
     (port,) = free_ports(1)
     assert "start it, or mend SECKILL_REDIS_URL" in await refusal(f"redis+cluster://127.0.0.1:{port}")
-    gate = RedisGate(f"redis+cluster://127.0.0.1:{port},{node.address}", timeout_s=5, backlog_max=1, replica_acks=1)
+    gate = RedisGate(
+        f"redis+cluster://127.0.0.1:{port},{node.address}", timeout_s=PATIENCE_S, backlog_max=1, replica_acks=1
+    )
     (advice,) = await gate.check("strict")
     assert "min-replicas-to-write" in advice, "one address that answers is enough"
     await gate.close()
@@ -63,15 +67,22 @@ async def test_a_cluster_addressed_wrongly(cluster: LocalCluster) -> None:
 
 async def test_a_cluster_with_a_slot_that_nobody_has(cluster: LocalCluster, tmp_path: Path) -> None:
     owner = await cluster.primary_of("{06S}")  # in slot 0
-    for node in cluster.nodes:
-        with suppress(ResponseError):
-            await node.ask("CLUSTER", "DELSLOTS", 0)
+
+    async def nobody_has_it() -> bool:
+        """A message that the owner sent before may give it back to it, with those who had taken it away already."""
+        for node in cluster.nodes:
+            with suppress(ResponseError):
+                await node.ask("CLUSTER", "DELSLOTS", 0)
+        infos = [await node.ask("CLUSTER", "INFO") for node in cluster.nodes]
+        return all(b"cluster_slots_assigned:16383" in info for info in infos)
+
+    await until("nobody has the slot", nobody_has_it)
     try:
         assert "nobody for 1 of its 16384 slots" in await refusal(cluster.url, "strict", 1)
         command = [sys.executable, "-m", "seckill", "doctor"]
         environ = {"SECKILL_REDIS_URL": cluster.url, "SECKILL_DATA_DIR": str(tmp_path), "COLUMNS": "200"}
         doctor = subprocess.run(
-            command, env=os.environ | environ, capture_output=True, text=True, timeout=60, check=False
+            command, env=os.environ | environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
         assert doctor.returncode == 1
         assert "nobody for 1 of its 16384 slots" in " ".join(doctor.stdout.split())

@@ -4,13 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from seckill.domain import Claim
-from seckill.embedded.cluster import LocalCluster
-from seckill.fulfilment import Worker
-from seckill.gates import keys
+from seckill.backends.redis import keys
+from seckill.backends.redis.streams import StreamTransport
+from seckill.domain.admission import Claim
+from seckill.engine.orders.worker import Worker
+from seckill.lab.servers.cluster import LocalCluster
 from seckill.loops import Stop
-from seckill.transports.streams import StreamTransport
-from tests.cluster.conftest import PATIENCE_S, make_settings, open_shop, working
+from tests.cluster.conftest import make_settings, open_shop, working
+from tests.patience import PATIENCE_S
 
 SALES = 4
 

@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()
+            gc.enable()  # a command's own process has no need of it
         said = capsys.readouterr()
         assert isinstance(ended.value.code, int)
         return subprocess.CompletedProcess(arguments, ended.value.code, said.out, said.err)

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 
 from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
 
 TRIES_MAX = 2000  # of 50 ms: a slow machine may need a minute to start everything again
 UNCLEAR = {"unknown", "not_ready", "overloaded"}
@@ -28,7 +29,7 @@ class Crowd:
     def __post_init__(self) -> None:
         limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
         # A whole crowd waits for these connections, and waiting for one is not a failure of the server.
-        patience = httpx2.Timeout(60, pool=None)
+        patience = httpx2.Timeout(PATIENCE_S, pool=None)
         self._http = httpx2.AsyncClient(base_url=self.stack.url, timeout=patience, limits=limits)
         self.stack.clients.append(self._http)
 

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,26 +15,30 @@ from typing import Any
 
 import httpx2
 
-from seckill.embedded.data_folder import read_secrets
-from seckill.embedded.tether import tethered
-from seckill.embedded.valkey import EmbeddedValkey
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.lab.servers.ports import free_port
+from seckill.local.data_folder import read_secrets
+from seckill.local.tether import tethered
+from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Secret, Settings
 from seckill.web.auth import mint_buyer_token
-from seckill.wiring import Engine, open_engine
+from tests.patience import PATIENCE_S
 
-READY_WITHIN_S = 60.0
 ALARM = "the audit has found something broken"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 class Stack:
     """Everything on one data folder. `start` and `kill` may be called again and again."""
 
-    def __init__(self, folder: Path, *, api: int = 2, database_url: str = "", settings: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        api: int = 2,
+        database_url: str = "",
+        settings: Mapping[str, str] = {},
+        open_files: int | None = None,
+    ) -> None:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -43,6 +46,7 @@ class Stack:
         self._api = api
         self._database_url = database_url
         self._settings = dict(settings)
+        self._open_files = open_files  # that each of its processes may have; None: as many as the system allows
         self._process: subprocess.Popen[bytes] | None = None
         self._secret: Secret | None = None
         self.clients: list[httpx2.AsyncClient] = []  # closed at the end, also when the test has failed
@@ -51,17 +55,20 @@ class Stack:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
         environ |= {"SECKILL_DATABASE_URL": self._database_url, **self._settings, **settings}
         command = [sys.executable, "-m", "seckill", "up", "--port", str(self.port), "--api", str(self._api)]
-        command = tethered([*command, "--data", str(self.data)])  # a test run that is killed leaves nothing behind
+        command += ["--data", str(self.data)]
+        if self._open_files is not None:
+            command = ["bash", "-c", f'ulimit -n {self._open_files}; exec "$@"', "bash", *command]
+        command = tethered(command)  # a test run that is killed leaves nothing behind
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
         await self.until_ready()
 
-    async def until_ready(self, within_s: float = READY_WITHIN_S) -> None:
+    async def until_ready(self, within_s: float = PATIENCE_S) -> None:
         deadline_s = time.monotonic() + within_s
         async with httpx2.AsyncClient() as http:
             while True:
                 with contextlib.suppress(httpx2.HTTPError):
-                    if (await http.get(f"{self.url}/readyz", timeout=2)).status_code == 200:
+                    if (await http.get(f"{self.url}/readyz", timeout=30)).status_code == 200:
                         return
                 assert self.process.poll() is None, f"seckill up ended: {self.log.read_text()[-2000:]}"
                 assert time.monotonic() < deadline_s, f"not ready: {self.log.read_text()[-2000:]}"
@@ -101,7 +108,7 @@ class Stack:
         self.process.kill()
         self.process.wait()
 
-    def stop(self, within_s: float = 60.0) -> int:
+    def stop(self, within_s: float = PATIENCE_S) -> int:
         """Ctrl-C, and the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -127,11 +134,11 @@ class Stack:
     def engine(self) -> contextlib.AbstractAsyncContextManager[Engine]:
         return open_engine(self.settings)
 
-    def token(self, user: str) -> str:
+    def token(self, user: str, lifetime_s: int = 3600) -> str:
         if self._secret is None:
             self._secret = self.settings.jwt_secret
         assert self._secret is not None
-        return mint_buyer_token(self._secret, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+        return mint_buyer_token(self._secret, user, lifetime_s=lifetime_s, issuer=None, audience=None, now=time.time())
 
     async def create_sale(self, **facts: Any) -> dict[str, Any]:
         body = {
@@ -148,7 +155,7 @@ class Stack:
                 f"{self.url}/v1/sales",
                 json=body | facts,
                 headers={"Authorization": f"Bearer {key.reveal()}"},
-                timeout=30,
+                timeout=PATIENCE_S,
             )
         assert response.status_code == 201, response.text
         created: dict[str, Any] = json.loads(response.content)
@@ -173,6 +180,6 @@ async def running(stack: Stack, **settings: str) -> AsyncIterator[Stack]:
         if stack.process.poll() is None:
             stack.process.terminate()
             try:
-                stack.process.wait(30)
+                stack.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 stack.kill_everything()

@@ -16,21 +16,21 @@ import httpx2
 import pytest
 
 from seckill.audit import Verdict, open_auditor
-from seckill.gates import keys
-from seckill.gates.redis import connect
+from seckill.backends.redis import keys
+from seckill.backends.redis.gate import connect
 from tests.e2e.checks import check_audit, rows, until_drained, until_relayed
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
+from tests.patience import PATIENCE_S, STORY_PATIENCE_S
 
 UNITS = 300
-SECONDS_MAX = 240.0
 READINGS_MIN = 30
 KILLS = {"worker": 2, "keeper": 1, "api": 1, "valkey": 1}
 STATES = {"paid", "cancelled", "expired"}
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # one of the two, to keep the run short
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1800)
 async def test_no_false_alarm_at_full_load(folder: Path, database_url: str) -> None:
     chance = random.Random(4)
     stack = Stack(folder, database_url=database_url, settings={"SECKILL_CLAIM_IDLE_S": "1"})
@@ -43,7 +43,7 @@ async def test_no_false_alarm_at_full_load(folder: Path, database_url: str) -> N
         readings: Counter[Verdict] = Counter()
         auditing = asyncio.create_task(_audit_all_along(stack, readings, enough))
         killed: Counter[str] = Counter()
-        async with asyncio.timeout(SECONDS_MAX):
+        async with asyncio.timeout(STORY_PATIENCE_S):
             while (
                 (wanted := Counter(KILLS) - killed)
                 or not await _states(stack) >= STATES
@@ -115,10 +115,12 @@ async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_u
             stdout=asyncio.subprocess.PIPE,
         )
         assert watching.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             assert json.loads(await watching.stdout.readline())["verdict"] == "holds"
             client: Any = connect(stack.settings.redis_url)
-            await client.hdel(keys.buyers(found.round.ref), "buyer-7")
+            # What is gone the gate would notice by itself, and the keeper would rebuild it. This only an audit sees.
+            record = (await client.hget(keys.buyers(found.round.ref), "buyer-7")).split(b":")
+            await client.hset(keys.buyers(found.round.ref), "buyer-7", b":".join([*record[:4], b"other", *record[5:]]))
             await client.aclose()
             planted_s = time.monotonic()
             while (said := json.loads(await watching.stdout.readline()))["verdict"] == "holds":
@@ -130,13 +132,13 @@ async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_u
         await watching.communicate()
         assert watching.returncode == 1, "something was broken"
         # The keeper has seen it, too: it tells people once, and pauses the sale as it was told to.
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             for number in itertools.count():
                 if (await crowd.press(f"late-{number}")).json().get("code") == "paused":
                     break
                 await asyncio.sleep(0.2)
-        assert all(crowd.orders["buyer-7"] in line for line in stack.lines('"invariant": "admission"'))
-        assert len(stack.lines('"invariant": "admission"')) == 1
+        (told,) = stack.lines('"invariant": "orders"')
+        assert crowd.orders["buyer-7"] in told
     finally:
         await crowd._http.aclose()
         stack.stop()

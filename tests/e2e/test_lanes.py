@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seckill.shares import place_of
+from seckill.domain.lane_shares import place_of
 from tests.e2e.checks import check_conservation, until_drained
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
@@ -18,7 +18,6 @@ WINDOWS = {"lanes.give.after": 0.15, "lanes.take.after": 0.3}
 SALES_MAX = 10
 
 
-@pytest.mark.timeout(300)
 async def test_whoever_dies_while_units_move_all_are_sold_and_none_twice(folder: Path) -> None:
     """All buyers belong to two lanes, so most of the units have to come from the other six."""
     failpoints = ",".join(f"{name}=kill:{chance}" for name, chance in WINDOWS.items())

@@ -12,13 +12,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from seckill.embedded.tether import tethered
+from seckill.lab.servers.ports import free_port
+from seckill.local.tether import tethered
 from tests.e2e.conftest import Command
-from tests.e2e.stack import Stack, free_port, running
+from tests.e2e.stack import Stack, running
 from tests.e2e.test_up import SECRET, seckill, until
+from tests.patience import PATIENCE_S
 
 MEMORY = {"SECKILL_REDIS_URL": "memory://"}
-WITHIN_S = 30.0
 
 
 def bearer(stack: Stack, user: str) -> dict[str, str]:
@@ -26,7 +27,7 @@ def bearer(stack: Stack, user: str) -> dict[str, str]:
 
 
 async def until_state(http: httpx2.AsyncClient, stack: Stack, user: str, order_id: str, state: str) -> dict[str, Any]:
-    deadline_s = time.monotonic() + WITHIN_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while True:
         order = (await http.get(f"{stack.url}/v1/orders/{order_id}?wait=1", headers=bearer(stack, user))).json()
         if order["state"] == state:
@@ -53,7 +54,7 @@ async def test_a_first_look_without_any_server(folder: Path, command: Command) -
                 tethered([sys.executable, "-c", code]), env={"PATH": "/nowhere", **MEMORY}, stdout=out, stderr=log
             )
         try:
-            await until(lambda: "Ctrl-C stops" in (folder / "printed").read_text(), 60, "no greeting")
+            await until(lambda: "Ctrl-C stops" in (folder / "printed").read_text(), "no greeting")
             greeting = printed.read_text()
             assert "it keeps nothing: everything is gone when it stops" in greeting
             lines = "\n".join(re.findall(r"^  ((?:TOKEN=|curl ).*)$", greeting, re.MULTILINE))
@@ -61,7 +62,7 @@ async def test_a_first_look_without_any_server(folder: Path, command: Command) -
             assert "HTTP/1.1 202" in done.stdout
             (order_id,) = re.findall(r'"order_id":"(\w+)","state":"queued"', done.stdout)[:1]
             (token,) = re.findall(r"^  TOKEN=(\S+)$", greeting, re.MULTILINE)
-            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
+            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S) as http:
                 written = await http.get(f"{stack.url}/v1/orders/{order_id}?wait=20")
                 assert written.json()["state"] == "unpaid"
                 paid = await http.post(f"{stack.url}/v1/orders/{order_id}/pay")
@@ -84,8 +85,9 @@ async def test_a_first_look_without_any_server(folder: Path, command: Command) -
 
 
 async def test_it_sells_exactly_its_units_and_sells_again_what_comes_back(folder: Path) -> None:
-    stack = Stack(folder, api=1, settings=MEMORY)
-    async with running(stack), httpx2.AsyncClient(timeout=30) as http:
+    figures_port = free_port()
+    stack = Stack(folder, api=1, settings={**MEMORY, "SECKILL_METRICS_PORT": str(figures_port)})
+    async with running(stack), httpx2.AsyncClient(timeout=PATIENCE_S) as http:
         sale = await stack.create_sale(units=10)
         url = f"{stack.url}/v1/sales/{sale['id']}/orders"
 
@@ -102,12 +104,14 @@ async def test_it_sells_exactly_its_units_and_sells_again_what_comes_back(folder
         winner = next(iter(won))
         cancelled = await http.post(f"{stack.url}/v1/orders/{won[winner]}/cancel", headers=bearer(stack, winner))
         assert cancelled.json()["state"] == "cancelled"
-        deadline_s = time.monotonic() + WITHIN_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while (late := await buy("late")).status_code != 202:
             assert time.monotonic() < deadline_s, "the unit did not come back"
             await asyncio.sleep(0.05)
         await until_state(http, stack, "late", late.json()["order_id"], "unpaid")
-        assert (await http.get(f"{stack.url}/metrics")).status_code == 200
+        assert (await http.get(f"{stack.url}/metrics")).status_code == 401
+        figures = (await http.get(f"http://127.0.0.1:{figures_port}/metrics")).text
+        assert stack.metric(figures, 'seckill_orders_recorded_total{kind="new"}') == len(won) + 1
         assert stack.stop() == 0
 
 

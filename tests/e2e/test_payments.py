@@ -11,15 +11,15 @@ import httpx2
 import msgspec
 import pytest
 
-from seckill.embedded.data_folder import read_secrets
-from seckill.ledgers import open_ledger
+from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.sql import open_ledger
+from seckill.local.data_folder import read_secrets
 from seckill.settings import Secret
-from seckill.signing import HEADER, signature
 from tests.e2e.checks import rows, until_drained, until_relayed
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
+from tests.patience import PATIENCE_S
 
-WITHIN_S = 120.0
 UNITS = 3
 WINDOWS = {
     # Of twelve notices, six decisions and three refunds: whoever dies often is started again later and later.
@@ -38,12 +38,12 @@ class PaymentSide:
         assert secrets is not None
         self._secret = Secret(secrets.payment_secret)
         self._stack = stack
-        self._http = httpx2.AsyncClient(base_url=stack.url, timeout=20)
+        self._http = httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S)
         stack.clients.append(self._http)
 
     async def notify(self, order_id: str, ref: str) -> httpx2.Response:
         body = msgspec.json.encode({"payment_id": ref, "order_id": order_id, "amount_cents": 9900, "currency": "CNY"})
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 headers = {HEADER: signature(self._secret, body, int(time.time()))}
                 try:
@@ -55,7 +55,7 @@ class PaymentSide:
                 await asyncio.sleep(0.1)
 
     async def show(self, user: str, order_id: str) -> dict[str, Any]:
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 try:
                     response = await self._http.get(
@@ -70,7 +70,7 @@ class PaymentSide:
 
 
 async def until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-    deadline_s = time.monotonic() + WITHIN_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while not await holds():
         assert time.monotonic() < deadline_s, f"not in time: {what}"
         await asyncio.sleep(0.1)
@@ -89,7 +89,7 @@ async def buy_and_let_expire(crowd: Crowd, side: PaymentSide, users: list[str]) 
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # each window on each database: `test_late.py`
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1800)
 async def test_late_money_pays_a_new_order_or_goes_back_whatever_is_killed(folder: Path, database_url: str) -> None:
     """Six late payments for three units: three new orders are paid, three refunds are made, none twice."""
     failpoints = ",".join(f"{name}=kill:{chance}" for name, chance in WINDOWS.items())

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from seckill.catalogue import ROUNDS_KEPT
-from seckill.wiring import Engine
+from seckill.bootstrap.engine import Engine
+from seckill.engine.sale_cache import ROUNDS_KEPT
 from tests.e2e.checks import rows
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the ledger tests have the others
@@ -20,12 +21,12 @@ async def test_the_next_round_is_there_ahead_of_its_time_and_once(folder: Path, 
     stack = Stack(folder, api=1, database_url=database_url)
     async with running(stack, SECKILL_FAILPOINTS="ledger.add_round.inside=kill"):
         sales = [await stack.create_sale(units=5, repeat="daily", timezone="Asia/Shanghai", **window) for _ in range(2)]
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE_S):
             while not stack.logged("failpoint ledger.add_round.inside: kill"):
                 await asyncio.sleep(0.05)
         stack.kill_everything()
         await stack.start()
-        async with stack.engine() as engine, asyncio.timeout(120):
+        async with stack.engine() as engine, asyncio.timeout(PATIENCE_S):
             while not await all_open(engine, 2 * len(sales)):
                 await asyncio.sleep(0.1)
         found = await rows(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from seckill.lab.servers.ports import free_port
 from tests.e2e.checks import check_conservation, until_drained
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
@@ -20,7 +21,9 @@ async def test_a_hundred_units_become_a_hundred_orders(
     folder: Path, database_url: str, buyers: int, limit: int, quantity: int
 ) -> None:
     """Distinct buyers, and 20 more who press fifty times each at the same moment."""
-    async with running(Stack(folder, database_url=database_url)) as stack:
+    figures_port = free_port()
+    settings = {"SECKILL_METRICS_PORT": str(figures_port)}
+    async with running(Stack(folder, database_url=database_url, settings=settings)) as stack:
         assert len(stack.pids("api")) == 2
         sale = await stack.create_sale(units=100, limit_per_buyer=limit)
         crowd = Crowd(stack, sale)
@@ -51,7 +54,11 @@ async def test_a_hundred_units_become_a_hundred_orders(
             (found,) = await engine.ledger.sales()
             view = await check_conservation(engine, found, stack.settings.database_url, accepted)
             assert (view.available, view.admitted) == (0, 100)
-        metrics = (await crowd._http.get("/metrics")).text
+        assert (await crowd._http.get("/metrics")).status_code == 401, "strangers do not learn how much is sold"
+        metrics = (await crowd._http.get(f"http://127.0.0.1:{figures_port}/metrics")).text
+        # Of every process: the API's, the worker's and the keeper's.
+        assert stack.metric(metrics, 'seckill_orders_recorded_total{kind="new"}') == 100 // quantity
+        assert stack.metric(metrics, "seckill_audits_total") > 0
         calls = stack.metric(metrics, "seckill_admit_batch_size_count")
         claims = stack.metric(metrics, "seckill_admit_batch_size_sum")
         assert claims / calls > 1.5, "one call to the gate serves several claims"

@@ -48,7 +48,7 @@ LOADED = [
 ]
 LEFT_OUT = (".git", ".venv", "__pycache__", "*_cache", "*.egg-info", "node_modules")
 # A test that does not end has noticed nothing. Much longer than any needs, so that a busy machine is no catcher.
-WITHIN_S = 300
+WITHIN_S = 900
 # A test that is red for one of these has met a flaw that is no program, not one that it was written to find.
 NO_PROGRAM = ("NameError", "SyntaxError", "ImportError", "AttributeError", "TypeError", "UnboundLocalError")
 # Red because the machine had too much to do. It is tried again.

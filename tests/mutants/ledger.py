@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import SIMULATION, Mutant
 
-TABLES = "ledgers/migrations/versions/r0001_first.py"
-RECORDING = "ledgers/recording.py"
-ENDINGS = "ledgers/endings.py"
-LETTERS = "ledgers/letters.py"
+TABLES = "backends/sql/migrations/versions/r0001_first.py"
+RECORDING = "backends/sql/record_orders.py"
+ENDINGS = "backends/sql/end_orders.py"
+LETTERS = "backends/sql/dead_letters.py"
 
 MUTANTS = (
     Mutant(
@@ -13,7 +13,7 @@ MUTANTS = (
         trap="F26",
         path=TABLES,
         edits={"sold >= 0 AND sold <= total": "sold >= 0"},
-        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-more sold than there is]",
+        caught_by="tests/backends/sql/test_constraints.py::test_forbidden[sqlite-more sold than there is]",
     ),
     Mutant(
         name="A buyer's slot is not unique",
@@ -22,28 +22,36 @@ MUTANTS = (
         edits={
             '        sa.UniqueConstraint("round_id", "user_id", "active_slot", name="uq_orders_round_id_user_id_active_slot"),\n': ""
         },
-        caught_by="tests/ledgers/test_races.py::test_f27_50_orders_of_one_buyer_at_once_are_one[sqlite]",
+        caught_by="tests/backends/sql/test_races.py::test_fifty_orders_of_one_buyer_at_once_are_one[sqlite]",
+    ),
+    Mutant(
+        name="An order that another worker writes at the same instant is refused",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={"if error.__cause__ is None:  # a refusal of ours": "if True:"},
+        caught_by="tests/backends/sql/test_races.py::"
+        "test_an_order_that_another_worker_writes_at_the_same_instant_is_no_refusal[sqlite]",
     ),
     Mutant(
         name="A release may be decided twice",
         trap="F53",
         path=TABLES,
         edits={'        sa.UniqueConstraint("kind", "order_id", name="uq_outbox_kind_order_id"),\n': ""},
-        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-a release decided twice]",
+        caught_by="tests/backends/sql/test_constraints.py::test_forbidden[sqlite-a release decided twice]",
     ),
     Mutant(
         name="The id of a deleted round comes back",
         trap="F67",
         path=TABLES,
         edits={'name="fk_rounds_sale_id"),\n        sqlite_autoincrement=True,\n': 'name="fk_rounds_sale_id"),\n'},
-        caught_by="tests/ledgers/test_constraints.py::test_the_id_of_a_round_never_comes_back[sqlite]",
+        caught_by="tests/backends/sql/test_constraints.py::test_the_id_of_a_round_never_comes_back[sqlite]",
     ),
     Mutant(
         name="An occurrence of a sale may become two rounds",
         trap="F69",
         path=TABLES,
         edits={'        sa.UniqueConstraint("sale_id", "scheduled_ms", name="uq_rounds_sale_id_scheduled_ms"),\n': ""},
-        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-two rounds for one occurrence of a sale]",
+        caught_by="tests/backends/sql/test_constraints.py::test_forbidden[sqlite-two rounds for one occurrence of a sale]",
     ),
     Mutant(
         name="A payment may be noted twice",
@@ -52,7 +60,7 @@ MUTANTS = (
         edits={
             '        sa.UniqueConstraint("provider", "provider_ref", name="uq_payments_provider_provider_ref"),\n': ""
         },
-        caught_by="tests/ledgers/test_constraints.py::test_forbidden[sqlite-one payment for two orders]",
+        caught_by="tests/backends/sql/test_constraints.py::test_forbidden[sqlite-one payment for two orders]",
     ),
     Mutant(
         name="Units are counted without looking how many are left",
@@ -61,14 +69,14 @@ MUTANTS = (
         edits={
             ".where(rounds.c.sold + units <= rounds.c.total, rounds.c.retired_ms.is_(None))": ".where(rounds.c.retired_ms.is_(None))"
         },
-        caught_by="tests/ledgers/test_record.py::test_one_order_more_than_there_are_units[sqlite]",
+        caught_by="tests/backends/sql/test_record.py::test_one_order_more_than_there_are_units[sqlite]",
     ),
     Mutant(
         name="A row that was not changed is not noticed",
         trap="F26",
         path=RECORDING,
         edits={"if taken.rowcount != 1:": "if taken.rowcount > 1:"},
-        caught_by="tests/ledgers/test_races.py::test_f25_f26_200_orders_for_100_units_sell_exactly_100[sqlite]",
+        caught_by="tests/backends/sql/test_races.py::test_two_hundred_orders_for_a_hundred_units_sell_exactly_a_hundred[sqlite]",
     ),
     Mutant(
         name="Orders of a void epoch are written",
@@ -94,19 +102,19 @@ MUTANTS = (
             "        else:\n            states = await": '        else:\n            raise LedgerRefused("It is there already.")\n'
             "            states = await"
         },
-        caught_by="tests/ledgers/test_record.py::test_f16_one_entry_delivered_50_times_is_one_row[sqlite]",
+        caught_by="tests/backends/sql/test_record.py::test_one_entry_delivered_50_times_is_one_row[sqlite]",
     ),
     Mutant(
         name="Whatever has the same number is the same order",
         trap="F33",
         path=RECORDING,
-        edits={"            if content != [row": "            if row.id != row.id and content != [row"},
-        caught_by="tests/ledgers/test_record.py::test_a_known_number_with_other_content_is_never_success[sqlite-user]",
+        edits={"            if same != [row": "            if row.id != row.id and same != [row"},
+        caught_by="tests/backends/sql/test_record.py::test_a_known_number_with_other_content_is_never_success[sqlite-user]",
     ),
     Mutant(
         name="An order is written without its event",
         trap="F32",
-        path="ledgers/statements.py",
+        path="backends/sql/statements.py",
         edits={
             "        await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))\n": ""
         },
@@ -115,9 +123,9 @@ MUTANTS = (
     Mutant(
         name="On PostgreSQL, an order is written without its event",
         trap="F32",
-        path="ledgers/postgres.py",
+        path="backends/sql/postgres.py",
         edits={'counted.add_cte(events.cte("events"))': "counted"},
-        caught_by="tests/ledgers/test_record.py::test_writes_the_whole_order[postgres]",
+        caught_by="tests/backends/sql/test_record.py::test_writes_the_whole_order[postgres]",
     ),
     Mutant(
         name="The time to pay counts from the application's clock",
@@ -127,22 +135,39 @@ MUTANTS = (
             "from typing import TypeAlias\n": "import time\nfrom typing import TypeAlias\n",
             "else_=now_ms + sales.c.pay_within_s": "else_=literal(int(time.time() * 1000), BigInteger) + sales.c.pay_within_s",
         },
-        caught_by="tests/ledgers/test_record.py::test_the_application_clock_decides_nothing[sqlite]",
+        caught_by="tests/backends/sql/test_record.py::test_the_application_clock_decides_nothing[sqlite]",
     ),
     Mutant(
         name="An order ends whatever state it is in",
         trap="F52",
         path=ENDINGS,
-        edits={'"numbers"), orders.c.state == OrderState.UNPAID)': '"numbers"), orders.c.state != OrderState.FAILED)'},
-        caught_by="tests/ledgers/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
+        edits={'"numbers"), orders.c.state == before)': '"numbers"), orders.c.state != OrderState.FAILED)'},
+        caught_by="tests/backends/sql/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
         also=(SIMULATION,),
+    ),
+    Mutant(
+        name="A paid order may be cancelled",
+        trap="F52",
+        path="domain/order.py",
+        edits={"    OrderState.PAID: frozenset(),\n": "    OrderState.PAID: frozenset({OrderState.CANCELLED}),\n"},
+        caught_by="tests/domain/test_states.py::test_the_legal_ways_of_an_order_are_these_and_no_others",
+        also=(
+            "tests/backends/sql/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
+        ),
+    ),
+    Mutant(
+        name="Money goes back for an order in whatever state it is",
+        trap="F52",
+        path=ENDINGS,
+        edits={"row is None or row.state not in _rows_before(OrderState.REFUNDED)": "row is None"},
+        caught_by="tests/backends/sql/test_transitions.py::test_no_way_leads_where_the_domain_has_none[sqlite-give_back-refunded]",
     ),
     Mutant(
         name="An order ends and its release is not decided with it",
         trap="F53",
         path=ENDINGS,
         edits={'        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': ""},
-        caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_cancelled[sqlite]",
         also=(SIMULATION,),
     ),
     Mutant(
@@ -153,21 +178,21 @@ MUTANTS = (
             '        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': "        async with self._database.writers.begin() as first:\n"
             '            await first.execute(self._insert_outbox, rows | {"kind": kind})\n'
         },
-        caught_by="tests/ledgers/test_endings.py::test_an_end_that_is_not_committed_leaves_no_release[postgres]",
+        caught_by="tests/backends/sql/test_endings.py::test_an_end_that_is_not_committed_leaves_no_release[postgres]",
     ),
     Mutant(
         name="An order that is over keeps its slot",
         trap="F66",
         path=ENDINGS,
         edits={"null(), ": "orders.c.active_slot, "},
-        caught_by="tests/ledgers/test_endings.py::test_the_slot_is_free_again[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_the_slot_is_free_again[sqlite]",
     ),
     Mutant(
         name="Units of orders that are over still count as sold",
         trap="F15",
         path=ENDINGS,
         edits={"sold=rounds.c.sold - bindparam": "sold=rounds.c.sold - 0 * bindparam"},
-        caught_by="tests/ledgers/test_endings.py::test_cancelled[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_cancelled[sqlite]",
         also=(SIMULATION,),
     ),
     Mutant(
@@ -178,7 +203,7 @@ MUTANTS = (
             "from collections import Counter\n": "import time\nfrom collections import Counter\n",
             "orders.c.expires_ms <= database.now_ms,": "orders.c.expires_ms <= int(time.time() * 1000) + 3_600_000,",
         },
-        caught_by="tests/ledgers/test_endings.py::test_expired_by_the_databases_clock[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_expired_by_the_databases_clock[sqlite]",
     ),
     Mutant(
         name="An order is given up although somebody has written it",
@@ -189,7 +214,7 @@ MUTANTS = (
             '_decided(), {"order": int(admission.number), "of_round": admission.round_id, "at_ms": 1})\n'
             "            return await _state_of(connection, admission)\n"
         },
-        caught_by="tests/ledgers/test_letters.py::test_a_commit_that_was_quicker_is_not_failed[sqlite]",
+        caught_by="tests/backends/sql/test_letters.py::test_a_commit_that_was_quicker_is_not_failed[sqlite]",
     ),
     Mutant(
         name="An order that was given up gives nothing back",
@@ -198,57 +223,68 @@ MUTANTS = (
         edits={
             '        await connection.execute(_decided(), {"order": row.id, "of_round": row.round_id, "at_ms": row.recorded_ms})\n': ""
         },
-        caught_by="tests/ledgers/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
+        caught_by="tests/backends/sql/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
     ),
     Mutant(
         name="Two keepers count two tries of one letter",
         trap="F36",
         path=LETTERS,
         edits={"            dead_letters.c.attempts == letter.attempts,\n": ""},
-        caught_by="tests/ledgers/test_letters.py::test_two_keepers_with_the_same_letter_count_one_try[sqlite]",
+        caught_by="tests/backends/sql/test_letters.py::test_two_keepers_with_the_same_letter_count_one_try[sqlite]",
     ),
     Mutant(
         name="Somebody else's order can be cancelled",
         trap="S8",
-        path="ledgers/sql.py",
+        path="backends/sql/ledger.py",
         edits={"if row is not None and row.user_id == user else None": "if row is not None else None"},
-        caught_by="tests/ledgers/test_endings.py::test_somebody_elses_order_is_left_alone[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_somebody_elses_order_is_left_alone[sqlite]",
     ),
     Mutant(
         name="Several keepers each add the next round",
         trap="F69",
-        path="ledgers/catalogue.py",
-        edits={"if newest.round.id != after.id or over or begins_ms < newest.round.ends_ms:": "if over:"},
-        caught_by="tests/ledgers/test_repetition.py::test_three_keepers_over_midnight_while_the_clocks_change[sqlite]",
+        path="backends/sql/sales.py",
+        edits={
+            "if newest.round.id != after.id or not may_go_on(newest, begins_ms):": "if newest.round.status is RoundStatus.CLOSED:"
+        },
+        caught_by="tests/backends/sql/test_repetition.py::test_three_keepers_over_midnight_while_the_clocks_change[sqlite]",
     ),
     Mutant(
         name="A commit on SQLite is not on the disk",
         trap="F72",
-        path="ledgers/writer_lock.py",
+        path="backends/sql/sqlite_writer_lock.py",
         edits={"PRAGMA synchronous = FULL": "PRAGMA synchronous = OFF"},
-        caught_by="tests/ledgers/test_sqlite.py::test_settings_of_the_connections",
+        caught_by="tests/backends/sql/test_sqlite.py::test_settings_of_the_connections",
     ),
     Mutant(
         name="A commit on PostgreSQL is not on the disk",
         trap="F72",
-        path="ledgers/postgres.py",
+        path="backends/sql/postgres.py",
         edits={"WHERE current_setting('synchronous_commit') = 'off'": "WHERE false"},
-        caught_by="tests/ledgers/test_postgres.py::test_commits_are_on_the_disk_whatever_the_default[off-on]",
+        caught_by="tests/backends/sql/test_postgres.py::test_commits_are_on_the_disk_whatever_the_default[off-on]",
     ),
     Mutant(
         name="A round is retired although its end was moved",
         trap="ours",
-        path="ledgers/retiring.py",
+        path="backends/sql/retire_rounds.py",
         edits={"        rounds.c.ends_ms < now_ms,\n": ""},
         caught_by="tests/api/test_retirement.py::test_a_round_that_an_operator_changes_meanwhile_is_not_retired[sqlite]",
     ),
     Mutant(
         name="A round is retired although the gate has older rules",
         trap="ours",
-        path="ledgers/retiring.py",
+        path="backends/sql/retire_rounds.py",
         edits={
             "        rounds.c.ends_ms < now_ms,\n        rounds.c.synced_revision == rounds.c.revision,\n": "        rounds.c.ends_ms < now_ms,\n"
         },
         caught_by="tests/api/test_retirement.py::test_a_round_that_an_operator_changes_meanwhile_is_not_retired[sqlite]",
+    ),
+    Mutant(
+        name="The newest orders of a quiet sale are looked for among everybody's",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={
+            "return column.between(value, value), [column.desc(), key.desc()]": "return column == value, [key.desc()]"
+        },
+        caught_by="tests/backends/sql/test_history.py::test_the_newest_orders_of_a_quiet_sale_beside_a_busy_one[postgres]",
     ),
 )

@@ -6,9 +6,9 @@ by nothing but people who buy, troubles, and the invariants.
 
 from tests.mutants.mutant import SIMULATION, Mutant
 
-RULE = "domain.py"
-GATE = "gates/memory.py"
-STREAMS = "transports/memory.py"
+RULE = "domain/admission.py"
+GATE = "backends/memory/gate.py"
+STREAMS = "backends/memory/transport.py"
 
 MUTANTS = (
     Mutant(
@@ -36,20 +36,15 @@ MUTANTS = (
         name="The rule does not recognise a repeat",
         trap="F9",
         path=RULE,
-        edits={
-            "            if holding.request_id == claim.request_id:\n": "            if holding.request_id == '':\n"
-        },
+        edits={"if holding.request_id == claim.request_id), None)": "if holding.request_id == ''), None)"},
         caught_by=SIMULATION,
     ),
     Mutant(
         name="The rule looks at the stock before the buyer's own orders",
         trap="F8",
         path=RULE,
-        edits={
-            "    if claim.request_id:\n        for holding in mine:\n": "    if claim.request_id and state.available >= claim.quantity:\n"
-            "        for holding in mine:\n"
-        },
-        caught_by="tests/gates/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[memory]",
+        edits={"    if not claim.request_id:\n": "    if not claim.request_id or state.available < claim.quantity:\n"},
+        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[memory]",
     ),
     Mutant(
         name="The rule takes a missing round for sold out",
@@ -62,15 +57,15 @@ MUTANTS = (
         name="The gate in memory gives back again what came back",
         trap="F62",
         path=GATE,
-        edits={"        if not found.live:\n": "        if found.quantity < 0:\n"},
+        edits={"        buyers[release.user] = mine.without(": "        mine.without("},
         caught_by=SIMULATION,
     ),
     Mutant(
         name="The gate in memory takes back what a rebuild has taken back",
         trap="F51",
         path=GATE,
-        edits={"held is None or held.status == PREPARING or held.epoch < release.epoch:": "held is None:"},
-        caught_by="tests/gates/test_release.py::test_a_release_of_a_newer_epoch_waits[memory]",
+        edits={"held is None or held.status is GateStatus.PREPARING or held.epoch < release.epoch:": "held is None:"},
+        caught_by="tests/backends/gate/test_release.py::test_a_release_of_a_newer_epoch_waits[memory]",
     ),
     Mutant(
         name="The gate in memory loses an entry of a batch",
@@ -100,7 +95,7 @@ MUTANTS = (
         edits={
             "            if held is not None:\n                found": "            if held is not None and held.revision < 0:\n                found"
         },
-        caught_by="tests/gates/test_rounds.py::test_a_second_opening_changes_nothing[memory]",
+        caught_by="tests/backends/gate/test_rounds.py::test_a_second_opening_changes_nothing[memory]",
     ),
     Mutant(
         name="In memory, nobody takes over what a dead worker had",

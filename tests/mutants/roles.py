@@ -2,11 +2,11 @@
 
 from tests.mutants.mutant import SIMULATION, Mutant
 
-WORKER = "fulfilment.py"
-STREAMS = "transports/streams.py"
-AFTERLIFE = "afterlife.py"
-KEEPER = "keeper.py"
-FAILURES = "failures.py"
+WORKER = "engine/orders/worker.py"
+STREAMS = "backends/redis/streams.py"
+AFTERLIFE = "engine/orders/releases.py"
+KEEPER = "engine/keeper.py"
+FAILURES = "engine/orders/dead_letters.py"
 
 MUTANTS = (
     Mutant(
@@ -17,7 +17,7 @@ MUTANTS = (
             "        await self._write(readable, result)\n": "        await self._transport.settle(deliveries)\n"
             "        await self._write(readable, result)\n"
         },
-        caught_by="tests/unit/test_fulfilment.py::test_a_database_that_is_away_is_waited_for",
+        caught_by="tests/engine/orders/test_worker.py::test_a_database_that_is_away_is_waited_for",
         also=(SIMULATION,),
     ),
     Mutant(
@@ -28,37 +28,37 @@ MUTANTS = (
             '                log.warning("the ledger is away, waiting", reason=str(error))\n': "                "
             "raise LedgerRefused(str(error)) from error\n"
         },
-        caught_by="tests/unit/test_fulfilment.py::test_a_database_that_is_away_is_waited_for",
+        caught_by="tests/engine/orders/test_worker.py::test_a_database_that_is_away_is_waited_for",
     ),
     Mutant(
         name="One bad order in a batch drops the others",
         trap="F42",
         path=WORKER,
         edits={"            if len(batch) == 1:\n": "            if len(batch) > 0:\n"},
-        caught_by="tests/unit/test_fulfilment.py::test_one_bad_row_in_two_hundred_leaves_199",
+        caught_by="tests/engine/orders/test_worker.py::test_one_bad_row_in_two_hundred_leaves_199",
     ),
     Mutant(
         name="An entry that cannot be read is dropped",
         trap="F43",
         path=WORKER,
         edits={
-            "                await self._set_aside(result, delivery, delivery.problem)\n": "                result.done.append(delivery)\n"
+            "                await self._set_aside(result, delivery, delivery.problem, self._retry_delay_s)\n": "                result.done.append(delivery)\n"
         },
-        caught_by="tests/unit/test_fulfilment.py::test_an_entry_that_cannot_be_read_holds_up_nobody",
+        caught_by="tests/engine/orders/test_worker.py::test_an_entry_that_cannot_be_read_holds_up_nobody",
     ),
     Mutant(
         name="The group begins with what comes after it",
         trap="F37",
         path=STREAMS,
         edits={'id="0", mkstream=True': 'id="$", mkstream=True'},
-        caught_by="tests/transports/test_deliveries.py::test_what_was_admitted_before_the_first_worker_came_is_delivered[valkey]",
+        caught_by="tests/backends/transport/test_deliveries.py::test_what_was_admitted_before_the_first_worker_came_is_delivered[valkey]",
     ),
     Mutant(
         name="A group that is gone is not made again",
         trap="F37",
         path=STREAMS,
         edits={'startswith(("NOGROUP", "UNBLOCKED"))': 'startswith("UNBLOCKED")'},
-        caught_by="tests/transports/test_streams.py::test_a_lost_group_is_made_again_and_nothing_is_missed[valkey-group]",
+        caught_by="tests/backends/transport/test_streams.py::test_a_lost_group_is_made_again_and_nothing_is_missed[valkey-group]",
     ),
     Mutant(
         name="Entries are acknowledged to a group that does not exist",
@@ -67,42 +67,42 @@ MUTANTS = (
         edits={
             "pipeline.xack(keys.orders(lane), self._group, *ids)": 'pipeline.xack(keys.orders(lane), "worker", *ids)'
         },
-        caught_by="tests/transports/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
+        caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
         name="Acknowledged entries stay in the stream",
         trap="F41",
         path=STREAMS,
         edits={"pipeline.xdel(keys.orders(lane), *ids)": "pipeline.xlen(keys.orders(lane))"},
-        caught_by="tests/transports/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
+        caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
         name="Nobody takes over what a dead worker had",
         trap="F39",
         path=STREAMS,
         edits={'self.consumer, idle_ms, "0-0"': 'self.consumer, 10**12, "0-0"'},
-        caught_by="tests/transports/test_deliveries.py::test_entries_of_a_silent_consumer_are_taken_over[valkey]",
+        caught_by="tests/backends/transport/test_deliveries.py::test_entries_of_a_silent_consumer_are_taken_over[valkey]",
     ),
     Mutant(
         name="All workers have the same name",
         trap="F38",
         path=STREAMS,
-        edits={'f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"': '"worker"'},
-        caught_by="tests/transports/test_streams.py::test_consumers_have_names_of_their_own_and_do_not_pile_up[valkey]",
+        edits={"self.consumer = own_name()": 'self.consumer = "worker"'},
+        caught_by="tests/backends/transport/test_streams.py::test_consumers_have_names_of_their_own_and_do_not_pile_up[valkey]",
     ),
     Mutant(
         name="A consumer is deleted with what it holds",
         trap="F40",
-        path="transports/lua/retire_consumer.lua",
+        path="backends/redis/lua/retire_consumer.lua",
         edits={"if consumer.pending == 0 and consumer.idle": "if consumer.idle"},
-        caught_by="tests/transports/test_deliveries.py::test_consumers_that_hold_something_are_never_retired[valkey]",
+        caught_by="tests/backends/transport/test_deliveries.py::test_consumers_that_hold_something_are_never_retired[valkey]",
     ),
     Mutant(
         name="The relay believes that everything was confirmed",
         trap="F61",
-        path="relaying.py",
+        path="engine/orders/broker_relay.py",
         edits={"await self._outbox.confirmed(confirmed)": "await self._outbox.confirmed(entries)"},
-        caught_by="tests/rabbitmq/test_faults.py::test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again",
+        caught_by="tests/backends/rabbitmq/test_faults.py::test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again",
     ),
     Mutant(
         name="Releases count as done before the gate has them",
@@ -188,44 +188,44 @@ MUTANTS = (
     Mutant(
         name="A round that the gate has lost is filled anew instead of rebuilt",
         trap="F51",
-        path="rounds.py",
+        path="engine/rounds/opening.py",
         edits={"    if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:\n": "    if False:\n"},
         caught_by="tests/api/test_keeper.py::test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled",
     ),
     Mutant(
         name="A rebuild forgets that orders have come back",
         trap="F51",
-        path="rebuilding.py",
+        path="engine/rounds/rebuild.py",
         edits={"for holding in held if not holding.live)": "for holding in held if holding.quantity < 0)"},
         caught_by="tests/api/test_rebuild.py::test_an_empty_gate_is_rebuilt_and_sells_on",
     ),
     Mutant(
         name="A rebuild reads on by its own order of names",
         trap="F51",
-        path="rebuilding.py",
+        path="engine/rounds/rebuild.py",
         edits={"            *_, after = portion": "            after = max(portion)"},
-        caught_by="tests/unit/test_rebuilding.py::test_nobody_is_counted_twice_or_left_out",
+        caught_by="tests/engine/rounds/test_rebuild_portions.py::test_nobody_is_counted_twice_or_left_out",
     ),
     Mutant(
         name="An order that cannot be written is never given up",
         trap="F36",
         path=FAILURES,
         edits={
-            "            await self._bury(letter, reason)\n": "            await self._ledger.put_off(letter, reason, 3600)\n"
+            "            await self._bury(letter, str(refused))\n": "            await self._ledger.put_off(letter, str(refused), 3600)\n"
         },
-        caught_by="tests/ledgers/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
+        caught_by="tests/backends/sql/test_letters.py::test_after_the_last_try_it_is_failed_released_and_dead[sqlite]",
     ),
     Mutant(
         name="A letter that cannot be buried holds up the others",
         trap="ours",
         path=FAILURES,
         edits={"except LedgerRefused:  # not even": "except ZeroDivisionError:  # not even"},
-        caught_by="tests/ledgers/test_letters.py::test_a_letter_that_not_even_a_failed_row_can_be_written_for[postgres]",
+        caught_by="tests/backends/sql/test_letters.py::test_a_letter_that_not_even_a_failed_row_can_be_written_for[postgres]",
     ),
     Mutant(
         name="Entries may name numbers that no database can hold",
         trap="ours",
-        path="entries.py",
+        path="ports/entry.py",
         edits={
             "round: Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "round: int",
             "quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "quantity: int",
@@ -236,15 +236,98 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="alarms.py",
+        path="ports/alarm.py",
         edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
-        caught_by="tests/unit/test_alarms.py::test_an_answer_that_is_not_http",
+        caught_by="tests/ports/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(
         name="An alarm that is answered byte by byte is waited for",
         trap="ours",
-        path="alarms.py",
+        path="ports/alarm.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
-        caught_by="tests/unit/test_alarms.py::test_an_answer_that_never_ends",
+        caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
+    ),
+    Mutant(
+        name="An order that is set aside is unknown to its buyer",
+        trap="ours",
+        path="engine/orders/tracking.py",
+        edits={"            aside = await self._set_aside(user, number)\n": "            aside = None\n"},
+        caught_by="tests/api/test_set_aside.py::test_all_ways_lead_to_it",
+        also=("tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[aside-find]",),
+    ),
+    Mutant(
+        name="An order that moves on while its buyer looks for it is missed",
+        trap="ours",
+        path="engine/orders/tracking.py",
+        edits={"order = await self._ledger.order(number)  # written since": "order = None  # written since"},
+        caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-find]",
+    ),
+    Mutant(
+        name="The list of orders is read against the way that they go",
+        trap="ours",
+        path="engine/orders/tracking.py",
+        edits={
+            "        others = await self._not_written(user)\n": "",
+            "        listed = {order.number for order in orders}\n": "        others = await self._not_written(user)\n"
+            "        listed = {order.number for order in orders}\n",
+        },
+        caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-newest]",
+    ),
+    Mutant(
+        name="An order whose epoch is over is tried again for long",
+        trap="ours",
+        path="engine/orders/dead_letters.py",
+        edits={"hopeless = isinstance(refused, EpochOver)": "hopeless = False"},
+        caught_by="tests/api/test_set_aside.py::test_an_order_of_a_void_epoch_is_failed_at_once",
+    ),
+    Mutant(
+        name="A stream that was lost is not noticed while others fill the next",
+        trap="F37",
+        path="engine/keeper.py",
+        edits={"if queue.added < self._added.get(lane, 0)": "if queue.added < 0"},
+        caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its count-sqlite]",
+    ),
+    Mutant(
+        name="Orders that are neither queued nor written are nobody's business",
+        trap="F37",
+        path="engine/keeper.py",
+        edits={" or (is_still and missing > explained)": ""},
+        caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its silence-sqlite]",
+    ),
+    Mutant(
+        name="A rebuild forgets what nobody has written",
+        trap="F51",
+        path="engine/rounds/rebuild.py",
+        edits={"kept = await self._unwritten.keep(round_)": "kept = None"},
+        caught_by="tests/audit/test_lost_keys.py::test_a_rebuild_keeps_what_nobody_has_written[sqlite]",
+        also=("tests/audit/test_lost_keys.py::test_lost_records_of_40_buyers_at_the_limit_who_press_again[20-sqlite]",),
+    ),
+    Mutant(
+        name="The entry of an order that a rebuild has kept is refused",
+        trap="F65",
+        path="backends/sql/record_orders.py",
+        edits={"or epoch > row.epoch": "or epoch != row.epoch"},
+        caught_by="tests/audit/test_lost_keys.py::test_a_rebuild_keeps_what_nobody_has_written[sqlite]",
+    ),
+    Mutant(
+        name="Records that the gate has not counted are believed",
+        trap="ours",
+        path="engine/orders/order_recovery.py",
+        edits={"if view is not None and known.units > view.admitted and": "if view is None and"},
+        caught_by="tests/audit/test_lost_keys.py::test_records_that_the_gate_has_not_counted_are_not_believed[sqlite]",
+    ),
+    Mutant(
+        name="An older ledger keeps what has been given back since",
+        trap="F51",
+        path="engine/orders/order_recovery.py",
+        edits={"            if known.given_back:": "            if False:"},
+        caught_by="tests/audit/test_lost_keys.py::test_an_older_copy_of_the_ledger[sqlite-False]",
+    ),
+    Mutant(
+        name="A sale sells the stock of one that the ledger has forgotten",
+        trap="ours",
+        path="engine/rounds/opening.py",
+        edits={"if opening.found is Found.ROUND and await _is_of_another(round_, gate, ledger):": "if False:"},
+        caught_by="tests/audit/test_lost_keys.py::test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten[sqlite]",
     ),
 )

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-DESK = "admission.py"
+DESK = "engine/claims/admission.py"
 
 MUTANTS = (
     Mutant(
@@ -71,50 +71,50 @@ MUTANTS = (
     Mutant(
         name="A call whose fate is unclear is said to have done nothing",
         trap="F9",
-        path="batching.py",
+        path="engine/claims/batching.py",
         edits={"Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN": "Outcome.NOT_READY"},
-        caught_by="tests/unit/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
+        caught_by="tests/engine/claims/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
     ),
     Mutant(
         name="Who gives up shifts the answers of the others",
         trap="S27",
-        path="batching.py",
+        path="engine/claims/batching.py",
         edits={
             "        for (_, waiting), answer in zip(batch, answers, strict=True):\n": "        left = [waiting for _, waiting in batch if not waiting.done()]\n"
             "        for waiting, answer in zip(left, answers, strict=False):\n"
         },
-        caught_by="tests/unit/test_batching.py::test_whoever_gives_up_shifts_nobody_elses_answer",
+        caught_by="tests/engine/claims/test_batching.py::test_whoever_gives_up_shifts_nobody_elses_answer",
     ),
     Mutant(
         name="Made-up sale ids reach the database",
         trap="F71",
-        path="catalogue.py",
+        path="engine/sale_cache.py",
         edits={"if number is None or not 0 < number < SALE_NUMBER_MAX:": "if number is None:"},
         caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
     ),
     Mutant(
         name="Somebody else's order is shown",
         trap="S8",
-        path="buyer_orders.py",
+        path="engine/orders/tracking.py",
         edits={"return recorded(order) if order.user == user else None": "return recorded(order)"},
         caught_by="tests/api/test_orders.py::test_somebody_elses_order_is_as_unknown_as_none",
     ),
     Mutant(
         name="A watch goes back to an older state",
         trap="F57",
-        path="buyer_orders.py",
+        path="engine/orders/tracking.py",
         edits={"    return order.state in states_after(known.state)\n": "    return True\n"},
-        caught_by="tests/unit/test_watch.py::test_a_watch_never_goes_back",
+        caught_by="tests/engine/orders/test_tracking_order.py::test_a_watch_never_goes_back",
     ),
     Mutant(
         name="Public ids are the numbers themselves",
         trap="F21",
-        path="public_ids.py",
+        path="domain/public_id.py",
         edits={
             "            left, right = right, left ^ scrambled\n": "            pass\n",
             '            left, right = right ^ int.from_bytes(scrambled, "little"), left\n': "            pass\n",
         },
-        caught_by="tests/unit/test_public_ids.py::test_neighbours_look_unrelated",
+        caught_by="tests/domain/test_public_id.py::test_neighbours_look_unrelated",
     ),
     Mutant(
         name="A token may be signed in any way that the key allows",
@@ -126,14 +126,14 @@ MUTANTS = (
     Mutant(
         name="A repeat counts twice for the rate limit",
         trap="ours",
-        path="web/claiming.py",
-        edits={"            cycle.scope[COUNTED] = True\n": ""},
+        path="web/claim.py",
+        edits={"        if BEGUN in scope:\n": "        if False:\n"},
         caught_by="tests/api/test_short_way.py::test_a_repeat_is_counted_once_by_the_rate_limit",
     ),
     Mutant(
         name="Closing a sale leaves its next round open for a moment",
         trap="ours",
-        path="operator_desk.py",
+        path="engine/rounds/operator.py",
         edits={
             "rounds = [sale.round, *(each for each in later if each.ordinal > sale.round.ordinal)]": "rounds = [sale.round]"
         },
@@ -144,6 +144,13 @@ MUTANTS = (
         trap="ours",
         path="web/schemas.py",
         edits={r'pattern=r"^[A-Z]{3}$(?!\n)"': r'pattern=r"^[A-Z]{3}$"'},
+        caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
+    ),
+    Mutant(
+        name="A sale may be in a currency that does not exist",
+        trap="ours",
+        path="web/sales.py",
+        edits={"    if new.currency not in DECIMALS:\n": "    if not new.currency:\n"},
         caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
     ),
 )

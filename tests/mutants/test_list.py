@@ -23,10 +23,14 @@ def test_every_flaw_can_be_planted_and_has_its_catcher() -> None:
 
 
 def test_a_list_that_does_not_fit_the_code_is_noticed() -> None:
-    flawed = Mutant(name="x", trap="F1", path="numbers.py", edits={"no such text": ""}, caught_by="tests/x.py::test_x")
+    flawed = Mutant(
+        name="x", trap="F1", path="domain/order_number.py", edits={"no such text": ""}, caught_by="tests/x.py::test_x"
+    )
     with pytest.raises(Stale, match="0 times"):
         flawed.plant(ROOT)
-    often = Mutant(name="x", trap="F1", path="numbers.py", edits={"return": ""}, caught_by="tests/x.py::test_x")
+    often = Mutant(
+        name="x", trap="F1", path="domain/order_number.py", edits={"return": ""}, caught_by="tests/x.py::test_x"
+    )
     with pytest.raises(Stale, match="times, not once"):
         often.plant(ROOT)
     assert not defines(ROOT, "tests/mutants/test_list.py::test_that_is_not_there")

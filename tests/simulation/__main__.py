@@ -9,7 +9,19 @@ from dataclasses import replace
 
 from tests.simulation.run import Verdict, simulate
 
-SHOWN = ("kills", "stops", "cuts", "losses", "doubles", "poison", "admitted", "repeated", "sold_out", "not_ready")
+SHOWN = (
+    "kills",
+    "stops",
+    "cuts",
+    "losses",
+    "failovers",
+    "doubles",
+    "poison",
+    "admitted",
+    "repeated",
+    "sold_out",
+    "not_ready",
+)
 
 
 def main() -> int:

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from seckill.domain import Claim, OrderState, RoundStatus, Sale, SaleChange
+from seckill.domain.admission import Claim
+from seckill.domain.order import OrderState
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import RoundStatus, Sale, SaleChange
 from seckill.errors import SeckillError
-from seckill.numbers import OrderNumber
-from seckill.outcomes import Outcome
-from seckill.payment_ports import Capture
+from seckill.ports.payment import Capture
 from tests.simulation.checks import FOLLOWS
 from tests.simulation.processes import Killed
 from tests.simulation.roles import PROVIDER, ApiNode
@@ -71,21 +73,22 @@ class Person:
             asked_s = self.world.now_s()
             claim = Claim(self.name, quantity, key)
             node = self.node()
-            short_way = self.chance.random() < 0.5
             try:
-                found = await self.ask(node, partial(node.claim, offer.public_id, claim, short_way=short_way))
+                found = await self.ask(node, partial(node.claim, offer.public_id, claim))
             except Unheard:
                 found = None
             if found is not None:
                 ref, answer = found
                 outcome = answer.outcome
                 self.world.counts[outcome] += 1
+                for holding in answer.holdings:
+                    self.world.checks.promised[int(holding.number)] = ref
                 if outcome in (Outcome.ADMITTED, Outcome.REPEATED):
-                    number = answer.holdings[0].number
-                    self.world.checks.promised[int(number)] = ref
-                    return outcome, number
+                    return outcome, answer.holdings[0].number
                 if outcome is Outcome.SOLD_OUT and not self.world.checks.may_say_sold_out(ref, quantity, asked_s):
                     self.world.break_(f"F3: {self.name} is told that round {ref.id} is sold out")
+                if outcome is Outcome.COOLING_DOWN and not self.world.checks.books.has_lapsed(self.name, ref.id):
+                    self.world.break_(f"S18: {self.name} has to wait for round {ref.id}, and never let an order lapse")
                 if outcome not in UNDECIDED:
                     return outcome, None
             await asyncio.sleep(self.chance.uniform(0.05, 0.6))
@@ -206,13 +209,16 @@ async def operate(person: Person, offers: list[Offer]) -> None:
     for _ in range(chance.randint(0, 2)):
         await asyncio.sleep(chance.uniform(0.3, 1.5))
         change = chance.choice((SaleChange(add_units=chance.randint(1, 3)), PAUSE, RESUME))
-        await order_about(person, chance.choice(offers), change)
+        offer = chance.choice(offers)
+        rounds = [row.id for row in person.world.checks.books.rounds.values() if row.sale_id == offer.sale.id]
+        await order_about(person, offer, chance.choice(rounds), change)
 
 
-async def order_about(person: Person, offer: Offer, change: SaleChange) -> bool:
+async def order_about(person: Person, offer: Offer, round_id: int, change: SaleChange) -> bool:
     node = person.node()
+    seen = replace(offer.sale, round=replace(offer.sale.round, id=round_id))
     try:
-        await person.ask(node, partial(node.change, offer.sale, change))
+        await person.ask(node, partial(node.change, seen, change))
     except Unheard:
         return False
     return True

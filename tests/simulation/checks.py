@@ -8,13 +8,15 @@ order of reading.
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from seckill.domain import Holding, RoundRef
-from seckill.memory_store import HeldRound, MemoryStore
+from seckill.backends.memory.store import HeldRound, MemoryStore
+from seckill.domain.admission import Holding, Record
+from seckill.domain.sale import RoundRef
+from seckill.ports.gate import GateStatus
 
 FOLLOWS = {
     "queued": {"unpaid", "paid", "failed"},
@@ -29,6 +31,8 @@ LIVE = {"unpaid", "paid"}
 RELEASED = {"cancelled", "expired", "failed", "refunded"}
 # For so long after units came back, a node may still say that there are none: what it knows by heart is as old as that.
 FLAG_S_MAX = 2.0
+
+Past = dict[tuple[str, str], tuple[Holding, ...]]
 
 
 class Broken(Exception):
@@ -50,13 +54,26 @@ class OrderRow(NamedTuple):
 
 class RoundRow(NamedTuple):
     id: int
+    sale_id: int
     lane: int
+    lanes: int
     total: int
     sold: int
     limit: int
     epoch: int
     opened_ms: int | None
     status: str
+    begins_ms: int
+    ends_ms: int
+    retired_ms: int | None
+
+    @property
+    def shares(self) -> list[RoundRef]:
+        return [RoundRef(id=self.id, lane=self.lane + place) for place in range(self.lanes)]
+
+
+def lane_in(number: int) -> int:
+    return number >> 24 & 0xFF
 
 
 @dataclass
@@ -68,6 +85,10 @@ class Books:
     releases: dict[int, bool] = field(default_factory=dict)  # order → relayed
     letters: set[int] = field(default_factory=set)  # orders of entries that are set aside, tried again or given up
     unsettled: Counter[str] = field(default_factory=Counter)  # what still waits for somebody
+
+    def has_lapsed(self, user: str, round_id: int) -> bool:
+        mine = [row for row in self.orders.values() if (row.user_id, row.round_id) == (user, round_id)]
+        return any(row.state in ("cancelled", "expired", "refunded") for row in mine)
 
     def units(self, round_id: int, states: Collection[str]) -> int:
         return sum(row.quantity for row in self.orders.values() if row.round_id == round_id and row.state in states)
@@ -87,13 +108,15 @@ class Checks:
         self._reader = reader
         self.books = Books()
         self.wounded: dict[RoundRef, int] = {}  # rounds that the gate has lost or had before, and their epoch then
-        self.ever_wounded: set[RoundRef] = set()
-        self.ever_lost: set[RoundRef] = set()  # also those that were just being opened: the ledger may note that later
+        self.ever_wounded: set[int] = set()  # rounds
+        self.ever_forgot: set[int] = set()  # rounds of which orders may be gone that buyers were told of
+        self.ever_lost: set[int] = set()  # also those that were just being opened: the ledger may note that later
         self.deceived = False  # somebody has forged entries, which look as if the gate had forgotten admitting them
         self.lost: set[int] = set()  # orders that were in the gate and nowhere else when it lost them
         self.promised: dict[int, RoundRef] = {}  # orders that a buyer was told of
-        self._held: dict[RoundRef, HeldRound] = {}
-        self._short_until_s: dict[tuple[RoundRef, int], float] = {}
+        self._held: dict[RoundRef, HeldRound] = {}  # by share: a round of one lane has one
+        self._left: dict[int, int] = {}  # round → units on sale or on their way from one lane to another
+        self._short_until_s: dict[tuple[int, int], float] = {}
         self._numbers: dict[bytes, int | None] = {}
 
     # The ledger
@@ -111,8 +134,8 @@ class Checks:
             " FROM orders"
         ).fetchall()
         rounds = self._reader.execute(
-            "SELECT id, lane, total, sold, max(limit_per_buyer, coalesce(limit_before, 0)), epoch, opened_ms, status"
-            " FROM rounds"
+            "SELECT id, sale_id, lane, lanes, total, sold, max(limit_per_buyer, coalesce(limit_before, 0)), epoch,"
+            " opened_ms, status, begins_ms, ends_ms, retired_ms FROM rounds"
         ).fetchall()
         books = Books({row[0]: OrderRow(*row) for row in rows}, {row[0]: RoundRow(*row) for row in rounds})
         for order_id, kind, done_ms in self._reader.execute("SELECT order_id, kind, done_ms FROM outbox"):
@@ -127,7 +150,9 @@ class Checks:
     def _check_orders(self, before: Books) -> None:
         sold: Counter[int] = Counter()
         held: Counter[tuple[int, str]] = Counter()
+        keys: Counter[tuple[int, str, str]] = Counter()
         for row in self.books.orders.values():
+            keys[row.round_id, row.user_id, row.request_id] += row.request_id != ""
             if row.state in LIVE:
                 sold[row.round_id] += row.quantity
                 held[row.round_id, row.user_id] += row.quantity
@@ -145,13 +170,14 @@ class Checks:
                 raise Broken(
                     f"I4: round {round_.id} counts {round_.sold} sold, has {sold[round_.id]} of {round_.total}"
                 )
-            ref = RoundRef(id=round_.id, lane=round_.lane)
-            if round_.epoch > 1 and ref not in self.ever_lost and not self.deceived:
+            if round_.epoch > 1 and round_.id not in self.ever_lost and not self.deceived:
                 raise Broken(f"round {round_.id} is in epoch {round_.epoch}, and the gate has lost nothing")
+        for (round_id, user, key), orders in keys.items():
+            if orders > 1 and round_id not in self.ever_forgot and not self.deceived:
+                raise Broken(f"{user} has {orders} orders for the key {key} in round {round_id}")
         for (round_id, user), units in held.items():
-            ref = RoundRef(id=round_id, lane=self.books.rounds[round_id].lane)
             # The ledger guards a buyer's number of orders; a gate that forgot some may let one have more units.
-            if units > self.books.rounds[round_id].limit and ref not in self.ever_wounded:
+            if units > self.books.rounds[round_id].limit and round_id not in self.ever_wounded:
                 raise Broken(f"I5: {user} has {units} units of round {round_id}")
 
     def _check_history(self) -> None:
@@ -190,56 +216,91 @@ class Checks:
 
     def after_gate(self, now_ms: int, now_s: float) -> None:
         contents = self._store.contents
-        changed = False
+        changed: set[int] = set()
         for ref, held in contents.rounds.items():
             before = self._held.get(ref)
             if before is held:
                 continue
-            changed = True
+            changed.add(ref.id)
             self._held[ref] = held
             if before is not None:
-                self._note_short(ref, before, now_s)
                 self._check_growth(ref, before, held, now_ms)
-            if held.status != "preparing":
-                self._check_held(ref, held, contents.buyers.get(ref, {}))
+            if held.status is not GateStatus.PREPARING:
+                self._check_held(ref, held, contents.buyers.get(ref, {}), contents.past.get(ref, {}))
+        for round_id in sorted(changed):
+            self._note_short(round_id, now_s)
+            self._check_whole(self.books.rounds[round_id])
         if changed:
             self._check_both()
 
-    def _note_short(self, ref: RoundRef, before: HeldRound, now_s: float) -> None:
-        if before.status != "preparing":
-            for quantity in range(before.available + 1, before.limit_per_buyer + 1):
-                self._short_until_s[ref, quantity] = now_s
+    def _note_short(self, round_id: int, now_s: float) -> None:
+        """Of what was left until now."""
+        if round_id in self._left:
+            for quantity in range(self._left[round_id] + 1, self.books.rounds[round_id].limit + 1):
+                self._short_until_s[round_id, quantity] = now_s
+        left = self.units_left(self.books.rounds[round_id])
+        if left is None:
+            self._left.pop(round_id, None)
+        else:
+            self._left[round_id] = left
+
+    def units_left(self, row: RoundRow) -> int | None:
+        """None if a share is not on sale."""
+        shares = [self._store.contents.rounds.get(ref) for ref in row.shares]
+        if any(held is None or held.status is GateStatus.PREPARING for held in shares):
+            return None
+        return sum(
+            held.available + sum(held.sent.values()) - sum(held.got.values()) for held in shares if held is not None
+        )
 
     def may_say_sold_out(self, ref: RoundRef, quantity: int, asked_s: float) -> bool:
         """Whether there were too few units at some time since then, or a moment before."""
-        held = self._store.contents.rounds.get(ref)
-        if held is not None and held.status != "preparing" and held.available < quantity:
+        left = self.units_left(self.books.rounds[ref.id])
+        if left is not None and left < quantity:
             return True
-        return self._short_until_s.get((ref, quantity), -1.0) >= asked_s - FLAG_S_MAX
+        return self._short_until_s.get((ref.id, quantity), -1.0) >= asked_s - FLAG_S_MAX
+
+    def _check_whole(self, row: RoundRow) -> None:
+        """Units that go from lane to lane are nowhere twice."""
+        shares = [self._store.contents.rounds.get(ref) for ref in row.shares]
+        sound = [held for ref, held in zip(row.shares, shares, strict=True) if held and self.is_sound(ref, held)]
+        if row.lanes == 1 or len(sound) < row.lanes:
+            return
+        sent = sum(sum(held.sent.values()) for held in sound)
+        got = sum(sum(held.got.values()) for held in sound)
+        dealt = sum(held.dealt for held in sound)
+        if not sum(held.total for held in sound) + sent - got == dealt <= row.total or got > sent:
+            raise Broken(f"I1: round {row.id} of {row.total} has shares {sound}")
 
     def _check_growth(self, ref: RoundRef, before: HeldRound, held: HeldRound, now_ms: int) -> None:
-        if before.epoch != held.epoch or "preparing" in (before.status, held.status) or ref in self.wounded:
+        if before.epoch != held.epoch or GateStatus.PREPARING in (before.status, held.status) or ref in self.wounded:
             return
         if held.admitted < before.admitted or held.released < before.released or held.version < before.version:
             raise Broken(f"round {ref.id} went from {before} to {held}")
         if held.admitted > before.admitted and (
-            before.status != "open" or not before.begins_ms <= now_ms < before.ends_ms
+            before.status is not GateStatus.OPEN or not before.begins_ms <= now_ms < before.ends_ms
         ):
             raise Broken(f"F5: round {ref.id} admits at {now_ms}, while {before}")
 
-    def _check_held(self, ref: RoundRef, held: HeldRound, buyers: dict[str, tuple[Holding, ...]]) -> None:
+    def _check_held(self, ref: RoundRef, held: HeldRound, buyers: dict[str, Record], past: Past) -> None:
         if not (held.available == held.total - held.admitted + held.released and 0 <= held.available <= held.total):
             raise Broken(f"I1: round {ref.id}: {held}")
-        live = 0
-        for user, mine in buyers.items():
-            units = sum(holding.quantity for holding in mine if holding.live)
+        live = over = 0
+        for user, record in buyers.items():
+            units = sum(holding.quantity for holding in record.live)
             live += units
+            over += record.units_over
             limit = max(held.limit_per_buyer, self.books.rounds[ref.id].limit)
-            if units > limit and ref not in self.ever_wounded:
+            if units > limit and ref.id not in self.ever_wounded:
                 raise Broken(f"I2: {user} holds {units} units of round {ref.id}")
-            keys = [holding.request_id for holding in mine if holding.request_id]
-            if len(keys) != len(set(keys)) and ref not in self.ever_wounded:
-                raise Broken(f"{user} has two orders for one key in round {ref.id}: {mine}")
+            keys = [holding.request_id for holding in record.live if holding.request_id]
+            keys += [key for key in set(keys) if (user, key) in past]
+            if len(keys) != len(set(keys)) and ref.id not in self.ever_wounded:
+                raise Broken(f"{user} has two orders for one key in round {ref.id}: {record}")
+        if not over == held.released == sum(order.quantity for orders in past.values() for order in orders):
+            raise Broken(f"I2: buyers of round {ref.id} gave back {over}, the gate counts {held.released}: {past}")
+        if any(len(orders) > 1 for orders in past.values()) and ref.id not in self.ever_wounded:
+            raise Broken(f"somebody had two orders for one key in round {ref.id}: {past}")
         if live != held.admitted - held.released:
             raise Broken(f"I2: buyers of round {ref.id} hold {live}, the gate counts {held.admitted - held.released}")
 
@@ -258,7 +319,7 @@ class Checks:
     def is_sound(self, ref: RoundRef, held: HeldRound) -> bool:
         """What the gate has of the round is true."""
         row = self.books.rounds.get(ref.id)
-        if held.status == "preparing" or row is None or held.epoch != row.epoch:
+        if held.status is GateStatus.PREPARING or row is None or held.epoch != row.epoch:
             return False
         if ref in self.wounded and held.epoch > self.wounded[ref]:
             del self.wounded[ref]
@@ -274,11 +335,7 @@ class Checks:
 
     def compare(self, ref: RoundRef, streams: set[int]) -> None:
         """Each order in one place and in the right one. Then all sums of I8 to I13 follow."""
-        holdings = {
-            int(holding.number): holding
-            for mine in self._store.contents.buyers.get(ref, {}).values()
-            for holding in mine
-        }
+        holdings = {int(holding.number): holding for mine in self._orders_in(ref) for holding in mine}
         for number, holding in holdings.items():
             row = self.books.orders.get(number)
             if row is None:
@@ -291,20 +348,33 @@ class Checks:
             elif row.state in RELEASED and holding.live and self.books.releases[number]:
                 raise Broken(f"I7: order {number} is {row.state}, and its units never come back")
         for row in self.books.orders.values():
-            if row.round_id == ref.id and row.state in LIVE and row.id not in holdings:
+            of_share = row.round_id == ref.id and lane_in(row.id) == ref.lane
+            if of_share and row.state in LIVE and row.id not in holdings:
                 raise Broken(f"I8: order {row.id} is {row.state}, and the gate never admitted it")
 
+    def at_rest(self) -> None:
+        """Also what was wounded is whole."""
+        streams = self._in_streams()
+        for row in self.books.rounds.values():
+            for ref in row.shares if row.retired_ms is None else ():
+                self.compare(ref, streams)
+
+    def _is_somewhere(self, number: int, streams: set[int]) -> bool:
+        return number in self.books.orders or number in streams or number in self.books.letters
+
+    def are_somewhere(self, payloads: Iterable[bytes]) -> set[bytes]:
+        """Those that say of which order they are, and whose order has not been lost."""
+        streams = self._in_streams()
+        numbers = {payload: number_in(payload) for payload in payloads}
+        return {each for each, number in numbers.items() if number is not None and self._is_somewhere(number, streams)}
+
     def _check_kept(self, number: int, streams: set[int]) -> None:
-        if not (
-            number in self.books.orders or number in streams or number in self.books.letters or number in self.lost
-        ):
+        if not (self._is_somewhere(number, streams) or number in self.lost):
             raise Broken(f"I11: order {number}, which a buyer was told of, is nowhere")
 
     @contextmanager
-    def losing(self, now_s: float) -> Iterator[None]:
-        """Around a step in which the gate forgets things."""
-        for ref, held in self._held.items():
-            self._note_short(ref, held, now_s)
+    def losing(self, now_s: float, *, declared: bool = True) -> Iterator[None]:
+        """Around a step in which the gate forgets things. `declared`: orders that nobody else has may be gone, too."""
         numbers = self._numbers_in_gate()
         before = self._store.contents
         yield
@@ -314,19 +384,34 @@ class Checks:
             # One that is not open in its epoch is going to be: from nothing, if it is the first, or from the ledger.
             sound_after = row.epoch - (row.opened_ms is None)
             changed = before.rounds[ref] != now.rounds.get(ref) or before.buyers.get(ref) != now.buyers.get(ref)
+            changed = changed or before.past.get(ref) != now.past.get(ref)
             if changed:
-                self.ever_lost.add(ref)
+                self.ever_lost.add(ref.id)
             if sound_after and changed:
                 self.wounded[ref] = sound_after
-                self.ever_wounded.add(ref)
-        self.lost |= numbers - self._in_streams() - self.books.orders.keys() - self.books.letters
+                self.ever_wounded.add(ref.id)
+            if declared and changed:
+                self.ever_forgot.add(ref.id)
+        if declared:
+            self.lost |= numbers - self._in_streams() - self.books.orders.keys() - self.books.letters
+        for round_id in sorted({ref.id for ref in (*before.rounds, *now.rounds)}):
+            self._note_short(round_id, now_s)
         self._held.clear()
+
+    def _orders_in(self, ref: RoundRef) -> Iterator[tuple[Holding, ...]]:
+        yield from (record.live for record in self._store.contents.buyers.get(ref, {}).values())
+        yield from self._store.contents.past.get(ref, {}).values()
+
+    def after_loss(self) -> None:
+        streams = self._in_streams()
+        for number in self.promised:
+            self._check_kept(number, streams)
 
     def _numbers_in_gate(self) -> set[int]:
         holdings = {
             int(holding.number)
-            for buyers in self._store.contents.buyers.values()
-            for mine in buyers.values()
+            for ref in self._store.contents.buyers
+            for mine in self._orders_in(ref)
             for holding in mine
         }
         return holdings | self._in_streams()

@@ -10,11 +10,11 @@ from typing import Any, Protocol, Self
 
 from sqlalchemy import Connection, CursorResult, Executable, NullPool, ScalarResult, create_engine
 
-from seckill.ledgers.migrating import migrate
-from seckill.ledgers.sql import SqlLedger
-from seckill.ledgers.sqlite import LOCK_WAIT_S, SqliteDatabase
-from seckill.ledgers.writer_lock import BEGIN, WriterBusy
-from seckill.memory_store import Way
+from seckill.backends.memory.store import Way
+from seckill.backends.sql.ledger import SqlLedger
+from seckill.backends.sql.migration import migrate
+from seckill.backends.sql.sqlite import LOCK_WAIT_S, SqliteDatabase
+from seckill.backends.sql.sqlite_writer_lock import BEGIN, WriterBusy
 from tests.simulation.processes import Process, this_process
 
 

@@ -6,8 +6,14 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from seckill import admission, catalogue, fulfilment, keeper, loops, payments, rebuilding
-from seckill.ledgers import edge
+from seckill import loops
+from seckill.backends.sql import errors
+from seckill.engine import keeper
+from seckill.engine import sale_cache as sale_cache
+from seckill.engine.claims import admission
+from seckill.engine.money import payments, refunds
+from seckill.engine.orders import worker as fulfilment
+from seckill.engine.rounds import failover, rebuild, retirement
 from tests.simulation import database
 from tests.simulation.loop import VirtualLoop
 
@@ -19,13 +25,17 @@ _WAITS = [
     (keeper, "EXPIRE_EVERY_S", 1.1),
     (keeper, "RETRY_EVERY_S", 1.2),
     (keeper, "REFUND_EVERY_S", 1.5),
+    (keeper, "RETIRE_EVERY_S", 1.7),
+    (failover, "AGAIN_AFTER_S", 3.0),
+    (retirement, "RETIRE_AFTER_MS", 6000),  # longer than a keeper that stood still is wrong about the time
+    (retirement, "HEARD_AFTER_MS", 8000),  # longer than anybody stands still, with what it knew before
     (payments, "LEASE_S", 1.5),
-    (payments, "REFUND_LEASE_S", 1.5),
-    (payments, "REFUND_RETRY_S_MIN", 0.3),
-    (payments, "REFUND_RETRY_S_MAX", 1.0),
-    (rebuilding, "DRAIN_S_MAX", 1.5),
-    (edge, "WRITE_WITHIN_S", 4.0),
-    (edge, "READ_WITHIN_S", 2.0),
+    (refunds, "LEASE_S", 1.5),
+    (refunds, "RETRY_S_MIN", 0.3),
+    (refunds, "RETRY_S_MAX", 1.0),
+    (rebuild, "DRAIN_S_MAX", 1.5),
+    (errors, "WRITE_WITHIN_S", 4.0),
+    (errors, "READ_WITHIN_S", 2.0),
     (database, "LOCK_WAIT_S", 3.0),
 ]
 
@@ -37,7 +47,7 @@ def hurried(loop: VirtualLoop, seed: int, now_ms: int) -> Iterator[None]:
     random.seed(seed)  # the jitter of the engine's loops
     try:
         with ExitStack() as stack:
-            for module in (admission, catalogue, fulfilment, loops):
+            for module in (admission, sale_cache, fulfilment, loops):
                 stack.enter_context(patch.object(module, "time", clock))
             for module, name, seconds in _WAITS:
                 stack.enter_context(patch.object(module, name, seconds))

@@ -13,20 +13,22 @@ from typing import Any
 
 import structlog
 
-from seckill.domain import RoundRef, SaleDraft
-from seckill.outcomes import Outcome
+from seckill.domain.outcome import Outcome
+from seckill.domain.recurrence import Recurrence
+from seckill.domain.sale import SaleDraft
 from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop
-from tests.simulation.checks import LIVE, Broken
+from tests.simulation.checks import LIVE, Broken, RoundRow
 from tests.simulation.database import prepare
 from tests.simulation.hurry import hurried
 from tests.simulation.loop import Stuck, VirtualLoop
 from tests.simulation.weather import STORM_S, Weather, draw
-from tests.simulation.world import BEGIN_MS, World
+from tests.simulation.world import BEGIN_MS, NEXT_MINUTE_MS, World
 
 # When the storm is over, everything has to be at rest within this.
 REST_WITHIN_S = 40.0
 LOOK_EVERY_S = 0.25
 OPEN_FOR_S = 3600.0
+MINUTE_MS = 60_000
 SHARED_MEMORY = Path("/dev/shm")
 
 Plant = Callable[[], AbstractContextManager[object]]
@@ -118,6 +120,12 @@ def _drafts(chance: Random) -> list[SaleDraft]:
     for n in range(chance.choice((1, 1, 2))):
         begins_ms = BEGIN_MS + chance.randint(0, 700)
         lasts_s = OPEN_FOR_S if n == 0 or chance.random() < 0.5 else chance.uniform(1.0, STORM_S)
+        recurrence = None
+        if chance.random() < 0.25:  # every minute; one of them begins in the middle of the storm
+            begins_ms, lasts_s = NEXT_MINUTE_MS - MINUTE_MS, chance.choice((60.0, 59.7))
+            recurrence = Recurrence(
+                repeat="* * * * *", timezone="UTC", begins_ms=begins_ms, window_ms=int(lasts_s * 1000)
+            )
         drafts.append(
             SaleDraft(
                 title=f"sale {n}",
@@ -128,6 +136,9 @@ def _drafts(chance: Random) -> list[SaleDraft]:
                 begins_ms=begins_ms,
                 ends_ms=begins_ms + int(lasts_s * 1000),
                 pay_within_s=chance.choice((1, 1, 2, 3)),
+                recurrence=recurrence,
+                lanes=chance.choice((1, 1, 2, 3)),
+                cool_down_s=Random(begins_ms).choice((0, 1, 1, 2)),
             )
         )
     return drafts
@@ -137,27 +148,24 @@ async def _rest(world: World, offers: list[Offer], people: Sequence[asyncio.Futu
     """Everything is sold to those who still come, and everything that was begun is finished."""
     await asyncio.gather(*people)
     deadline_s = world.now_s() + REST_WITHIN_S
-    last = [
-        asyncio.ensure_future(_buy_the_rest(world, offer, f"{seed} last {offer.sale.id}"))
-        for offer in offers
-        if offer.sale.round.ends_ms > BEGIN_MS + 1000 * OPEN_FOR_S / 2
-    ]
-    while (why := _unrest(world, offers)) or not all(each.done() for each in last):
+    last = [asyncio.ensure_future(_buy_the_rest(world, offer, f"{seed} last {offer.sale.id}")) for offer in offers]
+    while (why := _unrest(world)) or not all(each.done() for each in last):
         if world.now_s() > deadline_s:
             raise Broken(f"I22: not at rest: {why or 'buyers still try'}")
         await asyncio.sleep(LOOK_EVERY_S)
     await asyncio.gather(*last)
+    world.check(world.checks.at_rest)
 
 
 async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
-    """One after the other, until every unit is paid for."""
+    """One after the other, until every unit of the round that is on is paid for."""
     customer = 0
-    books = world.checks.books
-    while (books := world.checks.books).units(offer.sale.round.id, {"paid"}) < books.rounds[offer.sale.round.id].total:
+    while any(_is_on(world, row) and not _is_paid_for(world, row) for row in _rounds(world, offer)):
         customer += 1
         person = Person(world, f"last{offer.sale.id}-{customer}", Random(f"{seed} {customer}"))
-        if books.rounds[offer.sale.round.id].status == "paused":
-            await order_about(person, offer, RESUME)
+        for row in _rounds(world, offer):
+            if _is_on(world, row) and row.status == "paused":
+                await order_about(person, offer, row.id, RESUME)
         outcome, number = await person.press(offer, 1, "1", 20)
         if number is None:
             await asyncio.sleep(LOOK_EVERY_S if outcome is Outcome.SOLD_OUT else 0.1)
@@ -167,23 +175,35 @@ async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
             await person.look(number, 1.0)
 
 
-def _unrest(world: World, offers: list[Offer]) -> str:
+def _rounds(world: World, offer: Offer) -> list[RoundRow]:
+    return [row for row in world.checks.books.rounds.values() if row.sale_id == offer.sale.id]
+
+
+def _is_on(world: World, row: RoundRow) -> bool:
+    return row.begins_ms <= world.now_ms() < row.ends_ms
+
+
+def _is_paid_for(world: World, row: RoundRow) -> bool:
+    return world.checks.books.units(row.id, {"paid"}) >= row.total
+
+
+def _unrest(world: World) -> str:
     """What is not finished yet."""
     books, contents = world.checks.books, world.store.contents
     waiting = {name: count for name, count in books.unsettled.items() if count}
     waiting |= {f"lane {number}": len(lane.entries) for number, lane in contents.lanes.items() if lane.entries}
-    for offer in offers:
-        round_id = offer.sale.round.id
-        row = books.rounds[round_id]
-        if books.units(round_id, {"unpaid"}):
-            waiting[f"unpaid of round {round_id}"] = books.units(round_id, {"unpaid"})
-        held = contents.rounds.get(RoundRef(id=round_id, lane=row.lane))
-        over = offer.sale.round.ends_ms < BEGIN_MS + 1000 * OPEN_FOR_S / 2
-        if held is None and over:
-            continue  # nobody needs it any more
-        there = -1 if held is None or held.status == "preparing" else held.available
-        if there != row.total - books.units(round_id, LIVE) and not over:
-            waiting[f"available of round {round_id}"] = there
+    for row in books.rounds.values():
+        if books.units(row.id, {"unpaid"}):
+            waiting[f"unpaid of round {row.id}"] = books.units(row.id, {"unpaid"})
+        if row.ends_ms <= world.now_ms():  # the gate forgets it when nobody needs it any more
+            kept = sum(ref in contents.rounds for ref in row.shares)
+            # Of forged orders the gate knows nothing: it never agrees with the ledger.
+            if (kept or row.retired_ms is None) and not world.checks.deceived:
+                waiting[f"shares of round {row.id}"] = kept
+        elif _is_on(world, row):  # one that is to come and was lost is rebuilt when its time is near
+            left = world.checks.units_left(row)
+            if left != row.total - books.units(row.id, LIVE):
+                waiting[f"available of round {row.id}"] = -1 if left is None else left
     return ", ".join(f"{name}: {count}" for name, count in waiting.items())
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.simulation import Verdict, simulate
 
-CHUNKS = 10
-SEEDS_OF_A_CHUNK = 20
+CHUNKS = 5
+SEEDS_OF_A_CHUNK = 40
 # What every chunk must have seen, or it has shown nothing.
-TROUBLES = ("kills", "stops", "cuts", "losses", "doubles", "poison", "admitted", "sold_out", "not_ready")
+TROUBLES = ("kills", "stops", "cuts", "losses", "failovers", "doubles", "poison", "admitted", "sold_out", "not_ready")
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

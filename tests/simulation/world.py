@@ -13,21 +13,24 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from seckill.domain import Sale, SaleDraft
-from seckill.memory_store import Contents, MemoryStore, Way
-from seckill.public_ids import PublicIds
+from seckill.backends.memory.store import Contents, MemoryStore, Way
+from seckill.domain.public_id import PublicIds
+from seckill.domain.sale import Sale, SaleDraft
 from tests.simulation.checks import Broken, Checks
 from tests.simulation.database import DatabaseFile, simulated_ledger
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.processes import Process
-from tests.simulation.roles import KEY, LANES, ApiNode, Engine, KeeperRole, WorkerRole
+from tests.simulation.replicas import Replicated
+from tests.simulation.roles import KEY, LANES, ApiNode, KeeperRole, Role, WorkerRole
 from tests.simulation.weather import STORM_S, Weather
 
-# A moment in 2030, so that nobody takes the machine's own time for it.
-BEGIN_MS = 1_900_000_000_000
+# A moment in 2030, so that nobody takes the machine's own time for it; in the middle of the storm a minute begins, and
+# with it the next round of a sale that repeats.
+BEGIN_MS = 1_900_000_018_500
+NEXT_MINUTE_MS = BEGIN_MS + 1500
 CALM_LAG_S = 0.002
 TRACE_KEPT = 4000
-ROLES: dict[str, type[Engine]] = {"a": ApiNode, "w": WorkerRole, "k": KeeperRole}
+ROLES: dict[str, type[Role]] = {"a": ApiNode, "w": WorkerRole, "k": KeeperRole}
 
 
 class World:
@@ -44,12 +47,16 @@ class World:
         self.digest = hashlib.blake2b(digest_size=16)
         self.refunded: dict[int, int] = {}
         self.store = MemoryStore(self.now_ms)
+        self.strict = weather.replica == "strict"
+        self.server = None
+        if weather.replica is not None:
+            self.server = Replicated(self.store, self._look_at_gate, self.later, self._copy_delay)
         self.file = DatabaseFile(folder, self)
         self.ledger = simulated_ledger()
         self.ledger.tasks.clear()
         self.checks = Checks(self.store, self.file.reader())
         self.processes: list[Process] = []
-        self.roles: dict[str, Engine] = {}
+        self.roles: dict[str, Role] = {}
         self._payloads: list[tuple[int, bytes]] = []
         self._outside = contextvars.copy_context()
 
@@ -110,8 +117,10 @@ class World:
     # What happens on the way to a store
 
     async def to_store(self, process: Process, what: str, way: Way) -> None:
-        if way is Way.BACK:
+        if way is Way.BACK and self.server is None:
             self._look_at_gate()
+        elif way is Way.BACK and self.server is not None:
+            self.server.wrote()
         await self._cross(process, what, way, self.weather.gate_away)
         if self.now_s() < self._gate_back_s and what != "provider":
             raise ConnectionError("going back")
@@ -157,6 +166,9 @@ class World:
         if weather.gate_goes_back_s is not None:
             then_s, now_s = weather.gate_goes_back_s
             self.later(max(0.0, then_s), self._remember, now_s - then_s)
+        if self.server is not None:
+            for moment_s in weather.fails_over_s:
+                self.later(moment_s, self._fail_over)
         for _ in range(weather.doubles):
             self.later(self.chance.uniform(0.5, STORM_S), self._deliver_again)
         for _ in range(weather.poison):
@@ -171,10 +183,34 @@ class World:
         self._lose(lambda: then)
         self._gate_back_s = math.floor(self.now_s()) + 1.0
 
+    def _copy_delay(self) -> float:
+        silent = self.weather.replica_silent
+        lag_s = self.chance.random() * (self.weather.replica_lag_s if self.storm else CALM_LAG_S)
+        if self.storm and silent is not None and silent.covers(self.now_s()):
+            lag_s += silent.ends_s - self.now_s()
+        return lag_s
+
+    def _fail_over(self) -> None:
+        """The primary is gone, with whatever the replica does not have. With `strict`, nobody was told of that."""
+        assert self.server is not None
+        if not self.server.can_fail_over():
+            return
+        self._look_at_gate()
+        with self.checks.losing(self.now_s(), declared=not self.strict):
+            self.store.contents = self.server.fail_over()
+        # What went with the primary was given to nobody, or it would be somewhere: nobody delivers it once more.
+        left = self.checks.are_somewhere(payload for _, payload in self._payloads)
+        self._payloads = [known for known in self._payloads if known[1] in left]
+        self.counts["failovers"] += 1
+        self.note("gate", f"is {self.server.name}, wounded {sorted(ref.id for ref in self.checks.wounded)}")
+        self.check(self.checks.after_loss)
+
     def _lose(self, contents: Callable[[], Contents]) -> None:
         self._look_at_gate()
         with self.checks.losing(self.now_s()):
             self.store.contents = contents()
+        if self.server is not None and not self.store.contents.rounds:
+            self.server.lose()
         self.counts["losses"] += 1
         self.note("gate", f"forgets, wounded {sorted(ref.id for ref in self.checks.wounded)}")
 
@@ -232,6 +268,7 @@ class World:
         ids = PublicIds(KEY, "sale")
         ledger = operator.start_in(lambda: ApiNode(self, operator)).ledger
         made = [
-            await operator.ask(partial(ledger.create_sale, draft, lane % LANES)) for lane, draft in enumerate(drafts)
+            await operator.ask(partial(ledger.create_sale, draft, n % (LANES - draft.lanes + 1)))
+            for n, draft in enumerate(drafts)
         ]
         return [(ids.encode(sale.id), sale) for sale in made]

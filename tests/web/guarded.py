@@ -8,16 +8,17 @@ import socket
 import threading
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, cast
 
 import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from seckill.web.guard import GuardedProtocol
-from seckill.web.limits import Limits
-from tests.web.raw_client import PATIENCE_S, Client, eventually
+from seckill.web.http_limits import GuardedProtocol
+from seckill.web.request_limits import Limits
+from tests.patience import PATIENCE_S
+from tests.web.raw_client import Client, eventually
 from tests.web.requests import GET
 
 SHORT = Limits(
@@ -36,7 +37,6 @@ SHORT = Limits(
 LONGER_S = 0.8  # than any of the deadlines above
 KEEP_ALIVE_S = 1
 LOOPS = ["asyncio", "uvloop"]
-SLACK_S = 4.0  # what a busy machine may add to a deadline
 
 
 class ShortProtocol(GuardedProtocol):
@@ -164,8 +164,15 @@ def on_each_loop(request: pytest.FixtureRequest) -> Iterator[Guarded]:
         yield server
 
 
+def without_deadlines(server: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is no test of them: on a busy machine a client may be slow to send."""
+    patient = replace(SHORT, head_within_s=PATIENCE_S, body_within_s=PATIENCE_S, unread_within_s=PATIENCE_S)
+    monkeypatch.setattr(ShortProtocol, "limits", patient)
+    monkeypatch.setattr(server.server.config, "timeout_keep_alive", int(PATIENCE_S))
+
+
 def is_quiet_and_empty(server: Guarded, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """S32: whatever a client does, its connection is gone when it is, and nothing broke over it."""
+    """Whatever a client does, its connection is gone when it is, and nothing broke over it (S32)."""
     yield
     eventually(lambda: server.connections == 0)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -1,6 +1,7 @@
 """Good requests are served as ever, and responses take the time they need."""
 
 import gc
+import json
 import time
 
 import pytest
@@ -10,27 +11,28 @@ from tests.web.guarded import (
     LONGER_S,
     LOOPS,
     SHORT,
-    SLACK_S,
     Guarded,
     ShortProtocol,
     is_quiet_and_empty,
     on_each_loop,
+    without_deadlines,
 )
 from tests.web.raw_client import eventually
 from tests.web.requests import CHUNKED, GET, HEAD, POST
 
 server = pytest.fixture(scope="module", params=LOOPS)(on_each_loop)
 nothing_stays = pytest.fixture(autouse=True)(is_quiet_and_empty)
+unhurried = pytest.fixture(without_deadlines)
 
 
 def test_keep_alive(server: Guarded) -> None:
     with server.connect() as client:
         for _ in range(3):
+            began = time.monotonic()
             client.send(GET)
             assert client.response().status == 200
-        began = time.monotonic()
         assert client.is_closed()
-        assert KEEP_ALIVE_S * 0.9 < time.monotonic() - began < KEEP_ALIVE_S + SLACK_S
+        assert time.monotonic() - began > KEEP_ALIVE_S * 0.9
 
 
 def test_a_connection_may_live_longer_than_any_deadline(server: Guarded) -> None:
@@ -41,12 +43,14 @@ def test_a_connection_may_live_longer_than_any_deadline(server: Guarded) -> None
             assert client.response().status == 200
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_pipelining(server: Guarded) -> None:
     with server.connect() as client:
         client.send(b"".join(GET.replace(b"hello", b"%d" % number) for number in range(4)))
         assert [b'"/%d"' % number in client.response().body for number in range(4)] == [True] * 4
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_reading_goes_on_after_pipelined_requests(server: Guarded) -> None:
     with server.connect() as client:
         client.send(GET.replace(b"hello", b"early") * 2)  # this application never asks for more
@@ -55,6 +59,7 @@ def test_reading_goes_on_after_pipelined_requests(server: Guarded) -> None:
         assert client.response().status == 200
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_request_in_small_pieces(server: Guarded) -> None:
     with server.connect() as client:
         for byte in POST + b"Content-Length: 3\r\n\r\nabc":
@@ -62,6 +67,7 @@ def test_a_request_in_small_pieces(server: Guarded) -> None:
         assert b'"body": 3' in client.response().body
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(
     "request_",
     [
@@ -76,6 +82,7 @@ def test_the_largest_body(server: Guarded, request_: bytes) -> None:
         assert b'"body": 5000' in client.response().body
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_the_largest_head(server: Guarded) -> None:
     with server.connect() as client:
         path = b"/" + b"x" * 999
@@ -84,6 +91,7 @@ def test_the_largest_head(server: Guarded) -> None:
         assert client.response().status == 200
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_continue_is_sent_when_the_body_is_welcome(server: Guarded) -> None:
     with server.connect() as client:
         client.send(POST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
@@ -93,6 +101,7 @@ def test_a_continue_is_sent_when_the_body_is_welcome(server: Guarded) -> None:
         assert client.response().status == 200
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_http_1_0_without_host(server: Guarded) -> None:
     with server.connect() as client:
         client.send(b"GET /hello HTTP/1.0\r\n\r\n")
@@ -100,12 +109,35 @@ def test_http_1_0_without_host(server: Guarded) -> None:
         assert client.is_closed()
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_another_upgrade_is_answered_as_a_plain_request(server: Guarded) -> None:
     with server.connect() as client:
         client.send(HEAD + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n")
         assert client.response().status == 200
 
 
+def test_what_follows_an_upgrade_that_is_not_done_is_the_next_request(server: Guarded) -> None:
+    """The parser stops behind an upgrade, and what it left was dropped: its buyer would wait for ever."""
+    ignored = HEAD.replace(b"hello", b"ignored") + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    with server.connect() as client:
+        client.send(ignored + GET + ignored + GET)
+        answers = [json.loads(client.response().body)["path"] for _ in range(4)]
+        assert answers == ["/ignored", "/hello"] * 2
+        client.send(ignored + HEAD)
+        assert client.response().status == 200
+        client.send(b"\r\n")
+        assert client.response().status == 200
+
+
+def test_what_follows_an_upgrade_that_is_done_is_for_the_new_protocol(server: Guarded) -> None:
+    with server.connect() as client:
+        client.send(HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + b"first words")
+        assert client.file.readline() == b"HTTP/1.1 101 Switching Protocols\r\n"
+        assert client.file.readline() == b"\r\n"
+        assert client.file.read(11) == b"first words"
+
+
+@pytest.mark.usefixtures("unhurried")
 def test_trailers_do_not_reach_the_application(server: Guarded) -> None:
     with server.connect() as client:
         client.send(CHUNKED + b"3\r\nabc\r\n0\r\nAuthorization: Bearer x\r\nX-Other: y\r\n\r\n")
@@ -160,7 +192,8 @@ def test_a_slow_reader_that_does_read_is_served(server: Guarded) -> None:
         client.send(GET.replace(b"hello", b"page"))
         began = time.monotonic()
         read = 0
-        while part := client.file.read(400):
+        # Twice what is asked for; whoever gets no turn on a busy machine makes up for it.
+        while part := client.file.read(max(400, int(32_000 * (time.monotonic() - began)) - read)):
             read += len(part)
             time.sleep(0.012)
         assert read > 50_000

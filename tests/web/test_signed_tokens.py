@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from seckill.settings import Secret, Settings
 from seckill.web.auth import Buyer, Buyers, Unauthenticated
 from seckill.web.signed_tokens import HEADERS_MAX, SignedTokens
-from tests.web.tokens import CLAIMS, NOW, SECRET, by_hand, part, shared, signed
+from tests.web.tokens import CLAIMS, NOW, SECRET, by_hand, part, resigned, shared, signed
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
 OTHER_SECRET = SECRET[::-1]
 
 times = st.sampled_from([NOW - 31, NOW - 29, NOW + 29, NOW + 31, NOW + 40 * 86_400, "1", None, True, -0.5])
-texts = st.sampled_from(["shop", "seckill", "", "Shop", ["seckill"], ["shop", "seckill"], None, 7])
+texts: st.SearchStrategy[Any] = st.sampled_from(
+    ["shop", "seckill", "", "Shop", ["seckill"], ["shop", "seckill"], None, 7, [], {}, False]
+)
 claims = st.fixed_dictionaries(
     {},
     optional={
@@ -88,12 +90,6 @@ def test_bits_that_belong_to_no_byte_and_bytes_that_are_no_text_are_not_believed
     found = [judged(buyers, token) for token in tokens]
     assert found == [judged(without_the_short_way(), token) for token in tokens]
     assert [isinstance(each, Buyer) for each in found] == [True] + [False] * (len(spelt) - 1)
-
-
-def resigned(text: str) -> str:
-    algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
-    signature = base64.urlsafe_b64encode(algorithm.sign(text.encode(), SECRET.encode()))
-    return f"{text}.{signature.rstrip(b'=').decode()}"
 
 
 def test_the_second_token_of_a_kind_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:

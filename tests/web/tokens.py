@@ -65,3 +65,9 @@ def by_hand(header: dict[str, Any], claims: dict[str, Any], key: bytes = SECRET.
     head = f"{part({'alg': 'HS256', **header})}.{part(claims)}"
     signature = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(head.encode(), key)
     return f"{head}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+def resigned(text: str) -> str:
+    algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
+    signature = base64.urlsafe_b64encode(algorithm.sign(text.encode(), SECRET.encode()))
+    return f"{text}.{signature.rstrip(b'=').decode()}"

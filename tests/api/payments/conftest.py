@@ -9,15 +9,17 @@ import httpx2
 import msgspec
 import pytest
 
-from seckill.afterlife import Afterlife
-from seckill.ledgers import SqlLedger
-from seckill.payments import Payments
+from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.sql import SqlLedger
+from seckill.bootstrap.engine import Engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.money.payments import Payments
+from seckill.engine.money.refunds import RefundDesk
+from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Secret, Settings
-from seckill.signing import HEADER, signature
-from seckill.wiring import Engine
 from tests.api.conftest import Node, buyer, make_node
-from tests.ledgers.looking import write
-from tests.ledgers.paying import check_money, everything
+from tests.backends.sql.looking import write
+from tests.backends.sql.paying import check_money, everything
 
 PAYMENT_SECRET = Secret("the-payment-key-of-the-tests-0123456789")
 PRICE = 9900
@@ -39,8 +41,9 @@ class Shop:
 
     node: Node
     engine: Engine
-    afterlife: Afterlife
+    release_desk: ReleaseDesk
     payments: Payments  # of a keeper
+    refunds: RefundDesk
 
     @property
     def ledger(self) -> SqlLedger:
@@ -57,9 +60,9 @@ class Shop:
         """An order that has expired."""
         order_id = await self.order(sale, user)
         await write(self.ledger, "UPDATE orders SET expires_ms = 1 WHERE state = 'unpaid'")
-        assert await self.afterlife.expire() == 1
+        assert await self.release_desk.expire() == 1
         if relayed:
-            await self.afterlife.relay()
+            await self.release_desk.relay()
         await self.node.refresh()
         return order_id
 
@@ -94,7 +97,7 @@ class Shop:
     async def check(self) -> None:
         """Money = orders, and the gate agrees with the ledger about every unit."""
         await check_money(self.ledger)
-        await self.afterlife.relay()
+        await self.release_desk.relay()
         for sale in await self.ledger.sales():
             tally = await self.ledger.tally(sale.round.id)
             view = await self.engine.gate.inspect(sale.round.ref)
@@ -107,6 +110,6 @@ class Shop:
 @pytest.fixture
 async def shop(settings: Settings, engine: Engine) -> AsyncIterator[Shop]:
     node = await make_node(settings, engine)
-    payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-    yield Shop(node, engine, Afterlife(engine.gate, engine.transport, engine.ledger), payments)
+    use = UseCases(engine, settings)
+    yield Shop(node, engine, use.release_desk, use.payments, use.refunds)
     await node.http.aclose()

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from seckill.numbers import OrderNumber
+from seckill.backends.payment.signature import AGE_S_MAX, signature
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.domain.order_number import OrderNumber
 from seckill.settings import Secret, Settings
-from seckill.signing import AGE_S_MAX, signature
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, make_node
 from tests.api.payments.conftest import CALLBACK, PAYMENT_SECRET, PRICE, Shop, message
 
@@ -38,7 +38,7 @@ async def test_twice_in_parallel_on_two_nodes(shop: Shop, settings: Settings, en
 
 
 async def test_a_callback_that_is_not_genuine(shop: Shop) -> None:
-    """S26: 401, nothing read further, nothing changed."""
+    """401, nothing read further, nothing changed (S26)."""
     order_id = await shop.order(await shop.node.create())
     before = await shop.everything()
     now, forged = int(time.time()), ",v1=" + "0" * 64
@@ -182,8 +182,8 @@ async def test_a_second_capture_goes_back(shop: Shop) -> None:
         "already_paid",
         None,
     )
-    assert await shop.payments.refund_due() == 1
-    assert await shop.payments.refund_due() == 0
+    assert await shop.refunds.make_due() == 1
+    assert await shop.refunds.make_due() == 0
     [refund] = (await shop.node.http.get("/v1/admin/refunds", headers=OPERATOR)).json()["refunds"]
     assert refund["done_at"]
     await shop.check()

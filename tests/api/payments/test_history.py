@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.api.conftest import OPERATOR, buyer
 from tests.api.payments.conftest import PRICE, Shop
+from tests.patience import PATIENCE_S
 
 
 async def payments_of(shop: Shop, order_id: str) -> list[dict[str, Any]]:
@@ -19,7 +20,7 @@ async def test_operators_see_what_became_of_the_money(shop: Shop) -> None:
     paid, late, lost = [await shop.order(sale, user) for user in ("ann", "bob", "cyd")]
     for order_id, user in ((late, "bob"), (lost, "cyd")):
         await shop.node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer(user))
-    await shop.afterlife.relay()
+    await shop.release_desk.relay()
     await shop.notify(paid, "on-time")
     await shop.notify(paid, "twice")
     first, second = await payments_of(shop, paid)
@@ -37,7 +38,7 @@ async def test_operators_see_what_became_of_the_money(shop: Shop) -> None:
 
     await shop.node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
     await shop.notify(lost, "too-late")
-    await shop.payments.refund_due()
+    await shop.refunds.make_due()
     (returned,) = await payments_of(shop, lost)
     assert (returned["pays"], returned["refund"]["reason"]) == (None, "ended")
 
@@ -49,7 +50,7 @@ async def test_who_waits_for_an_order_that_is_over_hears_of_late_money(shop: Sho
     waiting = asyncio.create_task(shop.node.http.get(url, headers=buyer("ann")))
     await shop.notify(order_id)
     await shop.decide()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not waiting.done():
             await shop.node.api.context.orders.look_up_waiting()
             await asyncio.sleep(0.02)

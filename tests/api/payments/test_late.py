@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from seckill import payments as payments_module
-from seckill.catalogue import Catalogue
-from seckill.domain import Claim
-from seckill.gates.redis import connect
-from seckill.keeper import Keeper
-from seckill.ledgers import payments as ledger_module
-from seckill.numbers import OrderNumber
-from seckill.payment_ports import LatePayment
-from seckill.payments import Payments, late_request_id
+from seckill.backends.redis.gate import connect
+from seckill.backends.sql import payments as ledger_module
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.domain.admission import Claim
+from seckill.domain.order_number import OrderNumber
+from seckill.engine.keeper import Keeper
+from seckill.engine.money import payments as payments_module
+from seckill.engine.money.payments import Payments, late_request_id
+from seckill.ports.payment import LatePayment
 from seckill.settings import Settings
-from seckill.wiring import Engine, open_engine
 from tests.api.conftest import OPERATOR, buyer, make_node
 from tests.api.payments.conftest import Shop
 from tests.api.test_rebuild import rebuild
-from tests.ledgers.looking import write
+from tests.backends.sql.looking import write
+from tests.making import use_cases
 
 
 async def own_orders(shop: Shop, user: str = "ann") -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ async def check_refunded(shop: Shop, order_id: str, reason: str, user: str = "an
     assert (shown["state"], shown["replaced_by"]) == ("refunded", None)
     [refund] = await shop.ledger.payments.refunds(10)
     assert (refund.reason, refund.capture.amount_cents, refund.done_ms) == (reason, shown["price_cents"], None)
-    assert await shop.payments.refund_due() == 1
+    assert await shop.refunds.make_due() == 1
     [refund] = await shop.ledger.payments.refunds(10)
     assert refund.done_ms is not None
     await shop.check()
@@ -88,7 +88,7 @@ async def test_sold_out_meanwhile_the_money_goes_back(shop: Shop) -> None:
 
 
 async def test_a_buyer_who_has_bought_again_is_at_the_limit(shop: Shop) -> None:
-    sale = await shop.node.create(units=5, limit_per_buyer=1)
+    sale = await shop.node.create(units=5, limit_per_buyer=1, cool_down_s=0)
     order_id = await shop.over(sale)
     newer = await shop.order(sale)
     assert (await shop.notify(order_id)).json()["state"] == "refunded"
@@ -155,7 +155,7 @@ async def test_two_nodes_and_three_keepers_decide_once(shop: Shop, settings: Set
         other = replace(shop, node=await make_node(settings, other_engine))
         nodes = (shop, other)
         await asyncio.gather(*(nodes[i % 2].notify(order_id, f"late-{i // 2}") for i, order_id in _twice(orders)))
-        keepers = [Payments(e.ledger.payments, e.gate, e.provider, e.order_ids) for e in (engine, other_engine, engine)]
+        keepers = [Payments(each.ledger.payments, each.gate) for each in (engine, other_engine, engine)]
         for _ in range(20):
             await shop.node.work()
             await write(shop.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")
@@ -317,7 +317,7 @@ async def test_who_waits_is_told_of_the_refund(shop: Shop) -> None:
     waiting = asyncio.create_task(shop.node.http.get(url, headers=buyer("ann")))
     await asyncio.wait([waiting], timeout=0.2)
     await shop.notify(order_id)
-    await shop.afterlife.relay()
+    await shop.release_desk.relay()
     await shop.node.api.context.orders.look_up_waiting()
     assert (await waiting).json()["state"] == "refunded"
     listening.cancel()
@@ -325,7 +325,7 @@ async def test_who_waits_is_told_of_the_refund(shop: Shop) -> None:
 
 def _keeper(shop: Shop) -> Keeper:
     engine = shop.engine
-    return Keeper(engine.gate, engine.transport, engine.ledger, Catalogue(engine.ledger, engine.gate, engine.sale_ids))
+    return use_cases(engine).keeper
 
 
 async def _flush(redis_url: str) -> None:

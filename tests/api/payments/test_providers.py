@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from seckill import payments as payments_module
+from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.signature import HEADER, verify
+from seckill.bootstrap.engine import open_engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.money import refunds as refunds_module
 from seckill.errors import NotGenuine, ProviderUnavailable, SettingsError, StartError
-from seckill.payment_ports import Notice, Refund
-from seckill.payments import Payments
-from seckill.providers import open_provider
+from seckill.ports.payment import Notice, Refund
 from seckill.settings import Settings, require_production
-from seckill.signing import HEADER, verify
-from seckill.wiring import open_engine
 from tests.api.conftest import OPERATOR, make_node
 from tests.api.payments.conftest import PAYMENT_SECRET, PRICE, Shop
-from tests.ledgers.looking import write
+from tests.backends.sql.looking import write
 
 
 @asynccontextmanager
@@ -29,8 +29,8 @@ async def opened(shop: Shop, settings: Settings, **changes: Any) -> AsyncIterato
     settings = replace(settings, **changes)
     async with open_engine(settings) as engine:
         node = await make_node(settings, engine)
-        payments = Payments(engine.ledger.payments, engine.gate, engine.provider, engine.order_ids)
-        yield Shop(node, engine, shop.afterlife, payments)
+        use = UseCases(engine, settings)
+        yield Shop(node, engine, shop.release_desk, use.payments, use.refunds)
         await node.http.aclose()
 
 
@@ -109,12 +109,12 @@ async def test_refunds_are_asked_for_until_they_are_done(shop: Shop, settings: S
     async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:
         order_id = await owe(real)
         for tries in range(1, 5):
-            assert await real.payments.refund_due() == 1
-            assert await real.payments.refund_due() == 0, "not again at once"
+            assert await real.refunds.make_due() == 1
+            assert await real.refunds.make_due() == 0, "not again at once"
             [refund] = await real.ledger.payments.refunds(10)
             assert (refund.attempts, refund.done_ms is not None) == (tries, tries == 4)
             await due_now(real)
-        assert await real.payments.refund_due() == 0
+        assert await real.refunds.make_due() == 0
     assert len(side.got) == 4, "a redirect is not followed"
     for headers, body in side.got:
         verify(PAYMENT_SECRET, headers[HEADER.lower()], body, time.time())
@@ -139,11 +139,11 @@ async def test_dying_after_the_request_repeats_it_with_the_same_id(
                 raise ConnectionAbortedError
 
         with monkeypatch.context() as patch:
-            patch.setattr(payments_module, "reached", die)
+            patch.setattr(refunds_module, "reached", die)
             with pytest.raises(ConnectionAbortedError):
-                await real.payments.refund_due()
+                await real.refunds.make_due()
         await due_now(real)
-        assert await real.payments.refund_due() == 1
+        assert await real.refunds.make_due() == 1
         [refund] = await real.ledger.payments.refunds(10)
         assert refund.done_ms is not None
     assert [json.loads(body)["refund_id"] for _, body in side.got] == [str(refund.id)] * 2
@@ -152,7 +152,7 @@ async def test_dying_after_the_request_repeats_it_with_the_same_id(
 async def test_without_an_address_refunds_wait_for_a_hand(shop: Shop, settings: Settings) -> None:
     async with opened(shop, settings, payment_provider="callback") as real:
         await owe(real)
-        assert await real.payments.refund_due() == 1
+        assert await real.refunds.make_due() == 1
         [refund] = (await real.node.http.get("/v1/admin/refunds", headers=OPERATOR)).json()["refunds"]
         assert (refund["done_at"], refund["provider"]) == (None, "callback")
         url = f"/v1/admin/refunds/{refund['id']}/done"
@@ -161,7 +161,7 @@ async def test_without_an_address_refunds_wait_for_a_hand(shop: Shop, settings: 
         assert done["done_at"]
         assert (await real.node.http.post(url, headers=OPERATOR)).json() == done
         await due_now(real)
-        assert await real.payments.refund_due() == 0
+        assert await real.refunds.make_due() == 0
         for nonsense in ("0", "x", "9" * 30, "-1"):
             missing = await real.node.http.post(f"/v1/admin/refunds/{nonsense}/done", headers=OPERATOR)
             assert missing.status_code == 404
@@ -172,7 +172,7 @@ async def test_a_provider_is_not_asked_to_return_what_another_took(
 ) -> None:
     await owe(shop)
     async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:
-        assert await real.payments.refund_due() == 1
+        assert await real.refunds.make_due() == 1
     assert side.got == []
     assert (await shop.ledger.payments.refunds(1))[0].done_ms is None
 
@@ -221,9 +221,9 @@ async def test_a_shop_brings_its_own_provider(shop: Shop, settings: Settings) ->
         assert (await say("b1", **{"X-Bank": "it is me"})).json()["state"] == "paid"
         assert (await say("b2", **{"X-Bank": "it is me"})).json()["code"] == "already_paid"
         for _ in range(3):
-            assert await real.payments.refund_due() == 1
+            assert await real.refunds.make_due() == 1
             await due_now(real)
-        assert await real.payments.refund_due() == 0
+        assert await real.refunds.make_due() == 0
         assert bank.refunded == {refund.id for refund in await real.ledger.payments.refunds(10)}
 
 

@@ -1,5 +1,10 @@
 // Talking to the API, and who is talking. Tokens live in sessionStorage and in headers, never in an address.
 
+export const meta = (name) => document.querySelector(`meta[name="seckill-${name}"]`)?.content ?? "";
+
+/** The path of somebody else's site that these pages are under; empty: they have the site to themselves. */
+export const base = meta("base");
+
 const TOKEN = "seckill.token";
 const NAME = "seckill.name";
 const ANSWER_WITHIN_MS = 15_000;
@@ -18,13 +23,17 @@ export class Refused extends Error {
 /** Nobody answered, so nothing is known. */
 export class Offline extends Error {}
 
-/** A shop hands its token over as #token=…, which no server and no log ever sees. It leaves the address at once. */
+/** A shop hands its token over as #token=…, which no server and no log ever sees. It leaves the address at once. Anybody
+ * can make such a link, so it replaces nobody: returns whom it would sign in if somebody else is, for them to decide. */
 export function takeTokenFromAddress() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token === null) return;
+  if (token === null) return null;
   history.replaceState(null, "", location.pathname + location.search);
-  sessionStorage.removeItem(NAME);
-  sessionStorage.setItem(TOKEN, token);
+  const [now, other] = [whoami(), holderOf(token)];
+  if (other === null) return null;
+  if (now !== null && now.user !== other.user) return other;
+  signIn(token, now?.name ?? other.name);
+  return null;
 }
 
 export function signIn(token, name) {
@@ -40,11 +49,15 @@ export function signOut() {
 /** Who is signed in, for showing only: the server checks the token, and goes by its own clock. Null when nobody is. */
 export function whoami() {
   const token = sessionStorage.getItem(TOKEN);
-  if (token === null) return null;
+  const holder = token === null ? null : holderOf(token);
+  return holder && { ...holder, name: sessionStorage.getItem(NAME) ?? holder.name };
+}
+
+/** Whom a token is of, as it says itself. */
+function holderOf(token) {
   try {
-    const claims = JSON.parse(decoded(token.split(".")[1]));
-    if (typeof claims.sub !== "string") return null;
-    return { token, user: claims.sub, name: sessionStorage.getItem(NAME) ?? claims.sub };
+    const { sub } = JSON.parse(decoded(token.split(".")[1]));
+    return typeof sub === "string" ? { token, user: sub, name: sub } : null;
   } catch {
     return null;
   }
@@ -63,7 +76,7 @@ export async function call(method, path, { token, body, key, withinMs = ANSWER_W
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response, text;
   try {
-    response = await fetch(path, {
+    response = await fetch(base + path, {
       method,
       headers,
       cache,
@@ -100,5 +113,3 @@ export function backoffMs(tries, { first = 300, most = 5_000 } = {}) {
 
 /** Here in the demo, else where the shop says. Where it does not say, people come from there with a token. */
 export const canSignIn = () => meta("demo") === "on" || meta("sign-in") !== "";
-
-export const meta = (name) => document.querySelector(`meta[name="seckill-${name}"]`)?.content ?? "";

@@ -2,27 +2,28 @@
 
 import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
-import { call, canSignIn, meta, signIn, signOut, takeTokenFromAddress, whoami } from "./api.js";
+import { base, call, canSignIn, meta, signIn, signOut, takeTokenFromAddress, whoami } from "./api.js";
 import { keepClock } from "./clock.js";
 import { chooseLanguage, currentLanguage, t } from "./i18n.js";
 import { OrdersPage, SalesPage } from "./lists.js";
 import { OrderPage, SalePage } from "./sale.js";
-import { Dialog, LanguageSwitch, html, useLanguage } from "./ui.js";
+import { Dialog, LanguageSwitch, TestBanner, html, useLanguage } from "./ui.js";
 
-takeTokenFromAddress(); // before anything else can see the address
+const broughtBy = takeTokenFromAddress(); // before anything else can see the address
 keepClock();
 
 function App() {
   useLanguage();
   const [me, setMe] = useState(whoami());
   const [asking, setAsking] = useState(false);
+  const [other, setOther] = useState(broughtBy); // whom a link would sign in instead
   const refresh = () => {
     setMe(whoami());
     setAsking(false);
   };
   useEffect(() => {
     const changed = () => {
-      takeTokenFromAddress();
+      setOther(takeTokenFromAddress());
       refresh();
     };
     addEventListener("hashchange", changed);
@@ -34,10 +35,11 @@ function App() {
     refresh();
   };
   const page = { me, onSignIn: askToSignIn, onSignedOut: leave };
-  return html`<header class="top">
-      <a class="shop" href="/">${meta("shop")}</a>
+  return html`<${TestBanner} />
+    <header class="top">
+      <a class="shop" href=${`${base}/`}>${meta("shop")}</a>
       <nav aria-label=${t("navigation")}>
-        ${me && html`<a href="/orders">${t("my_orders")}</a>`}
+        ${me && html`<a href=${`${base}/orders`}>${t("my_orders")}</a>`}
         <${LanguageSwitch} />
         ${me
           ? html`<button type="button" class="link" onClick=${leave} title=${t("sign_out")}>${t("sign_out_name", { name: me.name })}</button>`
@@ -47,11 +49,31 @@ function App() {
     <main><${Route} ...${page} /></main>
     <${Dialog} open=${asking} title=${t("sign_in")} onClose=${() => setAsking(false)}>
       <${DemoSignIn} onDone=${refresh} />
-    <//>`;
+    <//>
+    <${SwitchPerson} me=${me} other=${other} onDone=${() => {
+      setOther(null);
+      refresh();
+    }} />`;
+}
+
+/** Names both. Whoever does nothing stays who they are. */
+function SwitchPerson({ me, other, onDone }) {
+  const [name, theirs] = [me?.name, other?.name];
+  const go = () => {
+    signIn(other.token, theirs);
+    onDone();
+  };
+  return html`<${Dialog} open=${other !== null && me !== null} title=${t("switch_title")} onClose=${onDone}>
+    <p>${t("switch_effect", { name, other: theirs })}</p>
+    <div class="buttons">
+      <button type="button" class="button primary" data-action="stay" autofocus onClick=${onDone}>${t("switch_stay", { name })}</button>
+      <button type="button" class="button quiet" data-action="switch" onClick=${go}>${t("switch_go", { other: theirs })}</button>
+    </div>
+  <//>`;
 }
 
 function Route(page) {
-  const [, area, id] = location.pathname.split("/");
+  const [, area, id] = location.pathname.slice(base.length).split("/");
   if (area === "sales" && id) return html`<${SalePage} saleId=${decodeURIComponent(id)} ...${page} />`;
   if (area === "orders" && id) return html`<${OrderPage} orderId=${decodeURIComponent(id)} ...${page} />`;
   if (area === "orders") return html`<${OrdersPage} ...${page} />`;

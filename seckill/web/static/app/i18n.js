@@ -1,5 +1,6 @@
 // Words, money and times in the reader's language.
 
+import { decimalsOf } from "./currencies.js";
 import { STRINGS } from "./strings.js";
 
 const LANGUAGES = ["en", "zh"]; // in the order of the table's columns
@@ -44,21 +45,32 @@ export function t(key, values = {}) {
   return texts[LANGUAGES.indexOf(language)].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
+/** The text for as many: English has another one for one of them. */
+export function counted(key, many, values = {}) {
+  const filled = { many: count(many), ...values };
+  return many === 1 ? t(`${key}_one`, filled) : t(key, filled);
+}
+
 export const has = (key) => key in STRINGS;
 
 const locale = () => LOCALES[language] ?? (navigator.languages ?? ["en"]).find((code) => /^en/i.test(code)) ?? "en";
 
+/** In minor units. Without decimals where there are none, and with a sign that no other currency has on these pages. */
 export function money(cents, currency) {
   if (cents === 0) return t("free");
-  const options = { style: "currency", currency, currencyDisplay: "narrowSymbol" };
-  const digits = cents % 100 === 0 ? { minimumFractionDigits: 0, maximumFractionDigits: 0 } : {};
-  return new Intl.NumberFormat(locale(), { ...options, ...digits }).format(cents / 100);
+  const unit = 10 ** decimalsOf(currency);
+  const digits = cents % unit === 0 ? 0 : decimalsOf(currency);
+  const options = { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const shown = new Intl.NumberFormat(locale(), options).formatToParts(cents / unit);
+  return shown.map(({ type, value }) => (type === "currency" ? signOf(currency, value) : value)).join("");
 }
+
+// What the yen has in America and the yuan in China; here it is the yuan's, and in Chinese only.
+const signOf = (currency, sign) => (sign === "¥" && !(currency === "CNY" && language === "zh") ? `${currency.slice(0, 2)}¥` : sign);
 
 export const count = (number) => new Intl.NumberFormat(locale()).format(number);
 
-export const stock = ({ units, limit_per_buyer: limit }) =>
-  units === 1 ? t("unit_and_limit", { limit }) : t("units_and_limit", { units: count(units), limit });
+export const stock = ({ units, limit_per_buyer: limit }) => counted("units_and_limit", units, { limit });
 
 const HANDS = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
 const CLOCK = { ...HANDS, second: "2-digit" };

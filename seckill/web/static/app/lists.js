@@ -1,7 +1,7 @@
 // The list of sales and the list of one's orders.
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
-import { Refused, backoffMs, call } from "./api.js";
+import { Refused, backoffMs, base, call } from "./api.js";
 import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Cover, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
@@ -58,7 +58,7 @@ export function SalesPage() {
 }
 
 function SaleCard({ sale, now }) {
-  return html`<a class="card" href=${`/sales/${sale.id}`} data-state=${sale.state}>
+  return html`<a class="card" href=${`${base}/sales/${sale.id}`} data-state=${sale.state}>
     <${Cover} seed=${sale.id} />
     <div class="card-text">
       <h3>${sale.title}</h3>
@@ -141,7 +141,7 @@ export function OrdersPage({ me, onSignIn, onSignedOut }) {
   return html`<h1>${t("my_orders")}</h1>
     ${problem && html`<p class="notice" role="status">${problem}</p>`}
     ${orders === null && !problem && html`<${Skeleton} lines=${4} />`}
-    ${orders?.length === 0 && html`<${Empty} text=${t("no_orders")}><a class="button quiet" href="/">${t("all_sales")}</a><//>`}
+    ${orders?.length === 0 && html`<${Empty} text=${t("no_orders")}><a class="button quiet" href=${`${base}/`}>${t("all_sales")}</a><//>`}
     <ul class="orders">
       ${(orders ?? []).map((order) => html`<li key=${order.order_id}><${OrderRow} order=${order} title=${titles[order.sale_id]} now=${now} /></li>`)}
     </ul>
@@ -159,7 +159,7 @@ function merged(newer, older, idOf) {
 
 function OrderRow({ order, title, now }) {
   const left = order.pay_before && Date.parse(order.pay_before) - now;
-  return html`<a class="order-row" href=${`/orders/${order.order_id}`}>
+  return html`<a class="order-row" href=${`${base}/orders/${order.order_id}`}>
     <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
     <span class="order-number">${readable(order.order_id)}</span>

@@ -1,7 +1,7 @@
 // Hearing of an order's changes: by WebSocket, else as an event stream, else by asking again and again. Whatever does
 // not work is followed by the next, whatever worked is tried again when it breaks.
 
-import { Refused, backoffMs, call, sleep } from "./api.js";
+import { Refused, backoffMs, base, call, sleep } from "./api.js";
 
 const FIRST_WORD_WITHIN_MS = 3_000;
 const SILENCE_MS_MAX = 45_000; // the server says something every 15 to 20 s, if only that it is there
@@ -101,7 +101,7 @@ async function run(watching, onVia) {
 function bySocket(watching) {
   const { signal } = watching.ended;
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/v1/ws`);
+    const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}${base}/v1/ws`);
     const end = () => socket.close();
     const silent = setTimeout(end, FIRST_WORD_WITHIN_MS);
     signal.addEventListener("abort", end, { once: true });
@@ -131,7 +131,7 @@ async function byStream(watching) {
   watching.ended.signal.addEventListener("abort", () => ended.abort(), { once: true });
   let silent = setTimeout(() => ended.abort(), FIRST_WORD_WITHIN_MS);
   try {
-    const response = await fetch(`/v1/orders/${watching.orderId}/events`, {
+    const response = await fetch(`${base}/v1/orders/${watching.orderId}/events`, {
       headers: { Authorization: `Bearer ${watching.token}`, Accept: "text/event-stream" },
       cache: "no-store",
       credentials: "omit",

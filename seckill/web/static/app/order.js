@@ -1,6 +1,6 @@
 // An order that exists: being written, to be paid, or over.
 
-import { meta } from "./api.js";
+import { base, meta } from "./api.js";
 import { money, readable, shortDuration, t } from "./i18n.js";
 import { goesOn } from "./live.js";
 import { Steps } from "./panels.js";
@@ -51,9 +51,9 @@ function OrderAction({ order, late, phase, armed, again, onPay, onCancel }) {
     </div>`;
   }
   if (order.replaced_by) {
-    return html`<div class="action"><a class="button primary" href=${`/orders/${order.replaced_by}`}>${t("replaced_by")}</a></div>`;
+    return html`<div class="action"><a class="button primary" href=${`${base}/orders/${order.replaced_by}`}>${t("replaced_by")}</a></div>`;
   }
-  return again ?? html`<div class="action"><a class="button quiet" href="/orders">${t("my_orders")}</a></div>`;
+  return again ?? html`<div class="action"><a class="button quiet" href=${`${base}/orders`}>${t("my_orders")}</a></div>`;
 }
 
 /** In the shop if it has told us where, here in the sandbox only. */

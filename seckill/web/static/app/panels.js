@@ -1,6 +1,7 @@
 // What stands where the result will be: the countdown, the waiting, and the answers that are a no.
 
-import { count, parts, readable, t, time } from "./i18n.js";
+import { base } from "./api.js";
+import { counted, parts, readable, t, time } from "./i18n.js";
 import { html } from "./ui.js";
 
 export function Countdown({ label, leftMs }) {
@@ -8,7 +9,7 @@ export function Countdown({ label, leftMs }) {
   return html`<div class="countdown">
     <p id="countdown-label">${label}</p>
     <p class="digits" role="timer" aria-labelledby="countdown-label">
-      ${days > 0 && html`<span class="days">${t("days", { days: count(days) })}</span>`}
+      ${days > 0 && html`<span class="days">${counted("days", days)}</span>`}
       <span>${hours}</span><span class="colon">:</span><span>${minutes}</span><span class="colon">:</span><span>${seconds}</span>
     </p>
   </div>`;
@@ -42,17 +43,18 @@ export function Sending({ phase }) {
     <div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
 }
 
-const EXPLAINED = new Set(["sold_out", "limit_reached", "not_started", "ended", "paused", "unknown_sale", "key_reused", "invalid"]);
+const EXPLAINED = new Set(["sold_out", "cooling_down", "limit_reached", "not_started", "ended", "paused", "unknown_sale", "key_reused", "invalid"]);
 
 /** What happened, what it means, what to do next. */
 export function Refusal({ phase, limit, now }) {
   const { code, problem } = phase;
   if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
-  const values = { limit, time: problem.begins_at ? time(Date.parse(problem.begins_at), now) : "" };
+  const at = problem.begins_at ?? problem.again_at;
+  const values = { limit, time: at ? time(Date.parse(at), now) : "" };
   const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
     <p class="result">${t(`refused_${why}`, values)}</p>
-    ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><a href=${`/orders/${id}`}>${t("order_number", { number: readable(id) })}</a></p>`)}
+    ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><a href=${`${base}/orders/${id}`}>${t("order_number", { number: readable(id) })}</a></p>`)}
   </div>`;
 }

@@ -1,7 +1,7 @@
 // One sale, and what becomes of one's press of its button.
 
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
-import { Refused, backoffMs, call, canSignIn } from "./api.js";
+import { Refused, backoffMs, base, call, canSignIn } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
 import { money, period, roundTime, stock, t, time } from "./i18n.js";
 import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
@@ -15,6 +15,8 @@ const JITTER_MS = 300;
 // A finger that presses twice on "buy" must not have pressed "pay".
 const UNARMED_MS = 700;
 const DAY_MS = 24 * 3_600_000;
+// What is known of a sale may come from a cache, and be older than the question by so much.
+const CACHED_MS = 1_500;
 const LONG_TITLE = 60; // characters: set smaller, so that the button stays near
 
 export function SalePage({ saleId, ...page }) {
@@ -48,7 +50,7 @@ export function OrderPage({ orderId, ...page }) {
   if (!me) {
     return html`<h1>${t("order")}</h1><${SignInFirst} text=${t("sign_in_to_see_orders")} onSignIn=${onSignIn} />`;
   }
-  if (unknown) return html`<h1>${t("order")}</h1><${Empty} text=${t("no_such_order")}><a class="button quiet" href="/orders">${t("my_orders")}</a><//>`;
+  if (unknown) return html`<h1>${t("order")}</h1><${Empty} text=${t("no_such_order")}><a class="button quiet" href=${`${base}/orders`}>${t("my_orders")}</a><//>`;
   if (order === null) return html`<${Skeleton} lines=${5} />`;
   return html`<${OrderOfSale} given=${order} ...${page} />`;
 }
@@ -62,7 +64,7 @@ function OrderOfSale({ given, ...page }) {
 function NoSale({ problem }) {
   if (problem === null) return html`<${Skeleton} lines=${5} />`;
   const text = problem === "unknown" ? t("no_such_sale") : t("offline");
-  return html`<h1>${t("a_sale")}</h1><${Empty} text=${text}><a class="button quiet" href="/">${t("all_sales")}</a><//>`;
+  return html`<h1>${t("a_sale")}</h1><${Empty} text=${text}><a class="button quiet" href=${`${base}/`}>${t("all_sales")}</a><//>`;
 }
 
 /** Asked again every few seconds, which a CDN answers, and by nobody who does not look. */
@@ -73,10 +75,11 @@ function useSale(saleId) {
   useRepeated(
     async (isOver) => {
       let waitMs = 4_000 + 2_000 * Math.random();
+      const askedMs = performance.now();
       try {
         const found = await call("GET", `/v1/sales/${encodeURIComponent(saleId)}`, { cache: "default" });
         if (isOver()) return Infinity;
-        setSale(found);
+        setSale({ ...found, askedMs });
         setProblem(null);
         const untilBegin = Date.parse(found.begins_at) - nowMs();
         if (untilBegin > 0) waitMs = Math.min(waitMs * 4, untilBegin + 1000 * Math.random());
@@ -160,7 +163,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     } catch (error) {
       if (error.status === 401) return onSignedOut(); // the press is kept: it goes on after signing in
       answered(me.user, sale);
-      setPhase({ kind: "refused", code: error.code, problem: error.problem ?? {} });
+      setPhase({ kind: "refused", code: error.code, problem: error.problem ?? {}, atMs: performance.now() });
       if (error.code === "not_started") syncClock().catch(() => {});
       reload();
     } finally {
@@ -230,7 +233,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       act: () => change("cancel"),
     });
 
-  const state = stateNow(sale, now, openFrom);
+  const state = afterRefusal(stateNow(sale, now, openFrom), phase, sale);
   const buy = () => {
     if (phase.kind === "sending") return;
     if (order !== null && !isLive(order.state)) over.current.add(order.order_id);
@@ -275,22 +278,39 @@ function stateNow(sale, now, laterMs) {
   return isClockSet() && now >= Date.parse(sale.begins_at) + laterMs ? "open" : "scheduled";
 }
 
+// What a refusal says of the sale itself.
+const TOLD = { sold_out: "sold_out", paused: "paused", ended: "ended", not_started: "scheduled", unknown_sale: "ended" };
+
+/** What the gate has said counts until there is news of the sale: text and button never contradict each other. */
+function afterRefusal(state, { kind, code, atMs }, sale) {
+  const isNews = sale.askedMs > atMs + CACHED_MS;
+  return kind === "refused" && code in TOLD && !isNews ? TOLD[code] : state;
+}
+
 function Offer({ phase, ...offers }) {
   const { sale, state, now, me, left, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
   // Who may have one and has one is led there: to press again would only be refused again.
+  // Who has to wait is told for how long, and then what everybody is told.
+  const againMs = phase.code === "cooling_down" ? Date.parse(phase.problem.again_at) - now : 0;
+  const holds = phase.code === "cooling_down" ? againMs > 0 : (TOLD[phase.code] ?? state) === state;
+  const refused = phase.kind === "refused" && holds;
+  const isBack = phase.kind === "refused" && phase.code === "sold_out" && !refused && state === "open";
   const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 ? phase.problem.order_ids[0] : null;
   return html`<div class="panel" tabindex="-1">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
-      ${state === "open" && phase.kind !== "refused" && html`<${UntilEnd} leftMs=${ends - now} />`}
+      ${state === "open" && !refused && !isBack && html`<${UntilEnd} leftMs=${ends - now} />`}
+      ${state === "open" && againMs > 0 && html`<${Countdown} label=${t("again_in_label")} leftMs=${againMs} />`}
       <div role="status" aria-live="polite">
-        ${phase.kind === "refused" ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} />` : ["paused", "sold_out", "ended"].includes(state) && html`<p class="headline" data-state=${state}>${t(`sale_${state}`)}</p><p class="result">${t(`explain_${state}`)}</p>`}
+        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
       </div>
       ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} onChange=${setQuantity} />`}
     </div>
-    ${has === null ? html`<${BuyButton} ...${offers} />` : html`<div class="action"><a class="button primary" href=${`/orders/${has}`}>${t("see_order")}</a></div>`}`;
+    ${has === null ? html`<${BuyButton} ...${offers} waits=${againMs > 0} />` : html`<div class="action"><a class="button primary" href=${`${base}/orders/${has}`}>${t("see_order")}</a></div>`}`;
 }
+
+const Said = ({ state, title, text }) => html`<p class="headline" data-state=${state}>${title}</p><p class="result">${text}</p>`;
 
 /** Seconds matter on the last day only. */
 function UntilEnd({ leftMs }) {
@@ -298,12 +318,12 @@ function UntilEnd({ leftMs }) {
   return html`<div><p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p></div>`;
 }
 
-function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, again = false }) {
+function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, again = false, waits = false }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
   }
-  if (state === "ended") return html`<div class="action"><a class="button primary" href="/">${t("all_sales")}</a></div>`;
+  if (state === "ended") return html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
   const price = money(sale.price_cents * quantity, sale.currency);
   const label = {
     scheduled: t("begins_at", { time: time(Date.parse(sale.begins_at), now) }),
@@ -312,7 +332,7 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, aga
     sold_out: t("sale_sold_out"),
   }[state];
   return html`<div class="action">
-    <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known} onClick=${onBuy}>${label}</button>
+    <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known || waits} onClick=${onBuy}>${label}</button>
     ${!me && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
   </div>`;
 }

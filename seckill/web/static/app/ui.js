@@ -4,7 +4,7 @@ import htm from "../vendor/htm/htm.mjs";
 import { useEffect, useId, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { h } from "../vendor/preact/preact.mjs";
 import { nowMs } from "./clock.js";
-import { canSignIn } from "./api.js";
+import { canSignIn, meta } from "./api.js";
 import { chooseLanguage, onLanguage, otherLanguage, t } from "./i18n.js";
 
 export const html = htm.bind(h);
@@ -73,6 +73,12 @@ export function LanguageSwitch() {
   >
     ${other === "zh" ? "中文" : "English"}
   </button>`;
+}
+
+/** On every page of a test, so that nobody takes it for a shop. */
+export function TestBanner() {
+  const kind = meta("test");
+  return kind !== "" && html`<p class="test-banner" role="note">${t(`test_${kind}`)}</p>`;
 }
 
 /** A question over the page. `open` shows it; Escape and the second button close it, unless it has to be answered. */

@@ -36,7 +36,7 @@ function download(content, name) {
   URL.revokeObjectURL(url);
 }
 
-export function AuditView({ audit: latest, problem, available }) {
+export function AuditView({ audit: latest, problem, available, sales }) {
   const [own, setOwn] = useState(null); // what this page has asked for, until the next reading is newer
   const [busy, setBusy] = useState("");
   const [trouble, setTrouble] = useState("");
@@ -80,7 +80,7 @@ export function AuditView({ audit: latest, problem, available }) {
       <button type="button" class="button quiet small" disabled=${busy !== ""} onClick=${audited}>${busy === "audit" ? t("auditing") : t("audit_now")}</button>
       <button type="button" class="button quiet small" onClick=${() => download(audit, "audit.json")}>${t("download")}</button>
     </div>
-    ${broken.length > 0 && html`<${Invariants} title=${t("not_holding")} rows=${broken} />`}
+    ${broken.length > 0 && html`<${Invariants} title=${t("not_holding")} rows=${broken} sales=${sales} />`}
     <section aria-labelledby="repair-title">
       <h2 id="repair-title">${t("repair")}</h2>
       <p class="facts">${t("repair_why")}</p>
@@ -92,7 +92,7 @@ export function AuditView({ audit: latest, problem, available }) {
         ${repair !== null && html`<button type="button" class="button quiet small" onClick=${() => download(repair, "repair.json")}>${t("download")}</button>`}
       </div>
     </section>
-    <${Invariants} title=${t("all_invariants")} rows=${audit.invariants.filter((one) => one.verdict === "holds")} />
+    <${Invariants} title=${t("all_invariants")} rows=${audit.invariants.filter((one) => one.verdict === "holds")} sales=${sales} />
     <${Confirm} question=${question} onClose=${() => setQuestion(null)} />
   </div>`;
 }
@@ -109,21 +109,21 @@ function Plan({ repair }) {
   </div>`;
 }
 
-function Invariants({ title, rows }) {
+function Invariants({ title, rows, sales }) {
   if (rows.length === 0) return null;
   return html`<section>
     <h2>${title}</h2>
     <div class="scroll" tabindex="0" role="group" aria-label=${title}><table class="stacked">
       <thead><tr><th scope="col">${t("invariant")}</th><th scope="col">${t("verdict")}</th><th scope="col">${t("checked")}</th></tr></thead>
-      <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody>
+      <tbody>${rows.map((one) => html`<${Invariant} key=${one.name} one=${one} sales=${sales} />`)}</tbody>
     </table></div>
   </section>`;
 }
 
-function Invariant({ one }) {
+function Invariant({ one, sales }) {
   return html`<tr>
     <td class="text"><strong>${one.name}</strong><br /><span class="facts">${said(one.says)}</span>
-      ${one.findings.length > 0 && html`<ul class="findings">${one.findings.map((finding, index) => html`<li key=${index}><${Finding} finding=${finding} /></li>`)}</ul>`}
+      ${one.findings.length > 0 && html`<ul class="findings">${one.findings.map((finding, index) => html`<li key=${index}><${Finding} finding=${finding} sales=${sales} /></li>`)}</ul>`}
       ${one.found > one.findings.length && html`<p class="facts">${t("more_findings", { many: count(one.found - one.findings.length) })}</p>`}
       ${one.reasons.map((reason) => html`<p key=${reason} class="facts">${said(reason)}</p>`)}
     </td>
@@ -133,9 +133,11 @@ function Invariant({ one }) {
 }
 
 /** Whom it is about, and what is wrong: with the way to each of them. */
-function Finding({ finding: { says, round, sale_id: sale, order_id: order, user } }) {
+function Finding({ finding: { says, round, sale_id: sale, order_id: order, user }, sales }) {
+  const known = (sales ?? []).find((one) => one.id === sale);
+  const place = known && (known.repeat ? `${known.title}, ${t("round_id", { round })}` : known.title);
   return html`${order && html`<a href=${`#/orders/${order}`}>${readable(order)}</a> `}
     ${user && html`<a href=${`#/orders/${encodeURIComponent(user)}`}>${user}</a> `}
-    ${round && (sale ? html`<a href=${`#/sales/${sale}`}>${t("round", { round })}</a> ` : `${t("round", { round })} `)}
+    ${round && (sale ? html`<a href=${`#/sales/${sale}`}>${place ?? t("round_id", { round })}</a> ` : `${t("round_id", { round })} `)}
     <span class="problem">${said(says)}</span>`;
 }

@@ -3,10 +3,10 @@
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
-import { meta } from "../api.js";
+import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
 import { chooseLanguage, count, currentLanguage, t } from "../i18n.js";
-import { Dialog, Empty, LanguageSwitch, Skeleton, coded, html, useLanguage } from "../ui.js";
+import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
 import { DeadView } from "./dead.js";
@@ -28,6 +28,7 @@ function App() {
   if (currentKey() === null) {
     return html`<main class="sign-in">
       <h1>${meta("shop")} · ${t("console")}</h1>
+      <${TestBanner} />
       <${KeyForm} />
       <${LanguageSwitch} />
     </main>`;
@@ -113,6 +114,7 @@ function Desk() {
   return html`<div class="desk">
     <aside>
       <p class="shop">${meta("shop")} · ${t("console")}</p>
+      <${TestBanner} />
       <button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>
       <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
         <summary>${t("sales")}${sale !== undefined ? `: ${sale.title}` : ""}</summary>
@@ -131,7 +133,7 @@ function Desk() {
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas">
         ${["orders", "refunds", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
-        <a href="/docs" target="_blank" rel="noopener">${t("api_docs")}</a>
+        <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
       </nav>
@@ -150,7 +152,7 @@ function Area({ address, sale, sales, live, samples, titles, audit, onChanged, o
   if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} titles=${titles} />`;
   if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
-  if (address.area === "audit") return html`<${AuditView} ...${audit} />`;
+  if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
   if (sale === undefined) {
     const none = sales.length === 0;

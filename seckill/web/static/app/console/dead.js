@@ -1,7 +1,7 @@
 // Orders that could not be written, for people to decide about.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
-import { count, dateTime, readable, t } from "../i18n.js";
+import { counted, dateTime, readable, t } from "../i18n.js";
 import { Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
@@ -38,7 +38,7 @@ export function DeadView() {
         <p class="text">${said(letter.reason)}</p>
         <p class="facts">
           ${letter.order_id ? html`<a href=${`#/orders/${letter.order_id}`}>${readable(letter.order_id)}</a>` : t("unreadable")} ·
-          ${" "}${t("attempts", { many: count(letter.attempts) })}
+          ${" "}${counted("attempts", letter.attempts)}
         </p>
         <ol class="history">
           ${letter.history.map(({ at, reason }, index) => html`<li key=${index}><time datetime=${at}>${dateTime(Date.parse(at))}</time><span class="text">${said(reason)}</span></li>`)}

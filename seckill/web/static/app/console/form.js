@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
+import { currencies, decimalsOf, isCurrency, minorUnits } from "../currencies.js";
 import { count, t } from "../i18n.js";
 import { html, useNow } from "../ui.js";
 import { Preview, useWindows } from "./repetition.js";
@@ -11,6 +12,7 @@ import { ask, told } from "./session.js";
 const UNITS_MAX = 1_000_000_000;
 const LIMIT_MAX = 1_000;
 const LANES_MAX = 256;
+const COOL_DOWN_S_MAX = 3_600;
 const TITLE_MAX = 200;
 const MINUTE_MS = 60_000;
 
@@ -34,6 +36,7 @@ function initial(sale) {
       pay_within: "15",
       repetition: "once",
       repeat: "",
+      cool_down_s: "5",
       lanes: "1",
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC",
     };
@@ -41,6 +44,7 @@ function initial(sale) {
   return {
     title: sale.title,
     limit_per_buyer: String(sale.limit_per_buyer),
+    cool_down_s: String(sale.cool_down_s),
     begins_at: local(Date.parse(sale.begins_at)),
     ends_at: local(Date.parse(sale.ends_at)),
   };
@@ -56,19 +60,27 @@ function check(values, isNew) {
   if (values.title.trim() === "") wrong.title = t("wrong_title_empty");
   if ([...values.title].length > TITLE_MAX) wrong.title = t("wrong_title_long", { most: TITLE_MAX });
   if (!isWhole(values.limit_per_buyer, 1, LIMIT_MAX)) wrong.limit_per_buyer = t("wrong_whole", { least: 1, most: count(LIMIT_MAX) });
+  if (!isWhole(values.cool_down_s, 0, COOL_DOWN_S_MAX)) wrong.cool_down_s = t("wrong_whole", { least: 0, most: count(COOL_DOWN_S_MAX) });
   if (Number.isNaN(begins)) wrong.begins_at = t("wrong_time");
   if (Number.isNaN(ends)) wrong.ends_at = t("wrong_time");
   else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
   else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
   if (!isNew) return wrong;
   if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
-  if (!/^([0-9]{1,9}([.][0-9]{1,2})?)?$/.test(values.price.trim())) wrong.price = t("wrong_price");
-  if (!/^[A-Z]{3}$/.test(values.currency)) wrong.currency = t("wrong_currency");
+  if (!isCurrency(values.currency)) wrong.currency = t("wrong_currency");
+  else if (price(values) === null) wrong.price = wrongPrice(values);
   if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
   if (!isWhole(values.lanes, 1, LANES_MAX)) wrong.lanes = t("wrong_whole", { least: 1, most: LANES_MAX });
   if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
   return wrong;
 }
+
+function wrongPrice({ currency }) {
+  const decimals = decimalsOf(currency);
+  return decimals === 0 ? t("wrong_price_whole", { currency }) : t("wrong_price", { exact: (99.5).toFixed(decimals) });
+}
+
+const price = ({ price: typed, currency }) => minorUnits(typed.trim() || "0", currency);
 
 /** How it comes again, as the API wants it; null for a sale that does not. */
 function repeated({ repetition, repeat, timezone }) {
@@ -86,14 +98,18 @@ function toPreview(values) {
 
 function body(values, sale) {
   const times = { begins_at: new Date(values.begins_at).toISOString(), ends_at: new Date(values.ends_at).toISOString() };
-  const common = { title: values.title.trim(), limit_per_buyer: Number(values.limit_per_buyer) };
+  const common = {
+    title: values.title.trim(),
+    limit_per_buyer: Number(values.limit_per_buyer),
+    cool_down_s: Number(values.cool_down_s),
+  };
   if (sale !== null) return { ...common, ...onlyMoved(times, sale) };
   return {
     ...common,
     ...times,
     ...repeated(values),
     units: Number(values.units),
-    price_cents: Math.round(Number(values.price || 0) * 100),
+    price_cents: price(values),
     currency: values.currency,
     pay_within_s: Number(values.pay_within) * 60,
     lanes: Number(values.lanes),
@@ -157,8 +173,9 @@ export function SaleForm({ sale = null, onDone, onClose }) {
     ${field("title", { autofocus: true })}
     ${sale === null && field("units", { inputmode: "numeric" })}
     ${field("limit_per_buyer", { inputmode: "numeric" })}
-    ${sale === null && field("price", { inputmode: "decimal", placeholder: "0.00" })}
-    ${sale === null && field("currency", { maxlength: 3 })}
+    ${sale === null && field("price", { inputmode: "decimal", placeholder: (0).toFixed(decimalsOf(values.currency)) })}
+    ${sale === null && field("currency", { maxlength: 3, list: "currencies" })}
+    ${sale === null && html`<datalist id="currencies">${currencies().map((code) => html`<option key=${code} value=${code} />`)}</datalist>`}
     ${field("begins_at", { type: "datetime-local", step: 1 })}
     ${field("ends_at", { type: "datetime-local", step: 1 })}
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
@@ -170,7 +187,10 @@ export function SaleForm({ sale = null, onDone, onClose }) {
     ${sale === null && repeats && field("timezone")}
     ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
     <${Preview} wanted=${wanted} windows=${windows} now=${now} />
-    ${sale === null && html`<${Advanced} open=${wrong.lanes !== undefined}>${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p><//>`}
+    <${Advanced} open=${wrong.lanes !== undefined || wrong.cool_down_s !== undefined}>
+      ${field("cool_down_s", { inputmode: "numeric" })}<p class="facts">${t("cool_down_why")}</p>
+      ${sale === null && html`${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p>`}
+    <//>
     <p class="problem" role="alert">${problem}</p>
     <div class="buttons">
       <button type="submit" class="button primary" disabled=${busy}>${t(sale === null ? "announce" : "save")}</button>

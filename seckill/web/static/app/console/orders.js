@@ -53,7 +53,7 @@ export function OrdersView({ wanted, titles }) {
 }
 
 function Found({ one, title }) {
-  const { order, user, events, letters, payments } = one;
+  const { order, ordinal, user, events, letters, payments } = one;
   const lines = [
     ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
     ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason: said(reason) }) }))),
@@ -65,7 +65,7 @@ function Found({ one, title }) {
       <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
       ${order && html`<${Chip} state=${order.state} label=${t(`order_${order.state}`)} />`}
     </header>
-    ${order && html`<p class="facts">${title ?? order.sale_id} · ${t("round", { round: order.round })} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    ${order && html`<p class="facts">${title ?? order.sale_id}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
     <ol class="history">
       ${lines.map(
         ({ at, state, text }, index) => html`<li key=${index}>

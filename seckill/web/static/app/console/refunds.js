@@ -2,7 +2,7 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { count, has, money, readable, shortTime, t } from "../i18n.js";
+import { counted, has, money, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, told } from "./session.js";
@@ -54,7 +54,7 @@ function Row({ refund, onDone }) {
     <td class="text">${refund.provider} ${refund.payment_id}</td>
     <td class="text">${refundReason(refund.reason)}</td>
     <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
-    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : t("refund_waits", { many: count(refund.attempts) })} />
+    <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : counted("refund_waits", refund.attempts)} />
       ${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;
 }

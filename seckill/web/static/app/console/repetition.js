@@ -1,7 +1,7 @@
 // A sale that comes again, in words and in times.
 
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
-import { clock, dayAndTime, enumerated, roughDuration, t, weekday, zone } from "../i18n.js";
+import { clock, counted, dayAndTime, enumerated, roughDuration, t, weekday, zone } from "../i18n.js";
 import { html } from "../ui.js";
 import { ask } from "./session.js";
 
@@ -19,7 +19,7 @@ export function inWords(repeat, timezone, firstMs) {
   if (!fixed.test(minute) || !fixed.test(hour)) {
     const every = /^\*\/([0-9]+)$/.exec(minute);
     if (day !== "*" || days !== "*" || hour !== "*") return t("by_cron", { repeat, timezone });
-    if (every && 60 % every[1] === 0) return t("every_minutes", { minutes: every[1] });
+    if (every && 60 % every[1] === 0) return counted("every_minutes", Number(every[1]));
     return fixed.test(minute) ? t("every_hour", { minute: two(minute) }) : t("by_cron", { repeat, timezone });
   }
   const time = `${two(hour)}:${two(minute)}`;

@@ -1,6 +1,7 @@
 // One sale, live: what can be done with it, where its units are, how fast it goes, and its newest orders.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
+import { base } from "../api.js";
 import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
 import { Charts } from "./charts.js";
@@ -36,7 +37,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
     ${live !== null && figures === undefined && samples.length === 0
       ? html`<p class="facts">${t("no_figures")}</p>`
-      : html`<${Stats} figures=${figures} answers=${live?.answers} /><${Charts} samples=${samples} />`}
+      : html`<${Stats} figures=${figures} answers=${live?.answers} custody=${custody} /><${Charts} samples=${samples} />`}
     <div class="columns">
       <section aria-labelledby="refusals-title">
         <h2 id="refusals-title">${t("refusals")}</h2>
@@ -87,7 +88,7 @@ function Actions({ sale, onChanged }) {
     <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("add")}>${t("add_units")}</button>
     <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("edit")}>${t("edit")}</button>
     <button type="button" class="button danger small" disabled=${over} onClick=${confirm("close")}>${t("close")}</button>
-    <a class="link" href=${`/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>
+    <a class="link" href=${`${base}/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>
     <p class="problem" role="alert">${problem}</p>
     <${Confirm} question=${question} onClose=${() => setQuestion(null)} />
     <${Dialog} open=${open === "add"} title=${t("add_units")} onClose=${() => setOpen(null)}>
@@ -99,12 +100,14 @@ function Actions({ sale, onChanged }) {
   </div>`;
 }
 
-function Stats({ figures, answers }) {
+function Stats({ figures, answers, custody }) {
+  const share = custody !== null && custody.orders > 0 ? Math.round((100 * custody.lapsed) / custody.orders) : undefined;
   const stats = [
     ["accepted_units", figures?.accepted_units],
     ["persisted_units", figures?.persisted_units],
     ["backlog", figures?.backlog],
     ["lag", figures && t("milliseconds", { ms: count(figures.lag_ms) })],
+    ["lapsed", share === undefined ? undefined : `${share} %`],
     ["p99", answers?.p99_ms == null ? undefined : t("milliseconds", { ms: answers.p99_ms })],
   ];
   return html`<dl class="stats">

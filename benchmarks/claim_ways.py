@@ -1,0 +1,177 @@
+"""What one claim costs an API process in CPU time, by the way that it takes, without sockets, gate and ledger.
+
+    make check && .venv/bin/python benchmarks/claim_ways.py [--claims 5000] [--repeats 9]
+
+The protocol is fed with the bytes of a browser's request of twelve headers, on 500 connections; a made-up gate admits
+everybody, or has nothing left. A request that arrives whole is answered from its bytes; one whose body comes by itself
+is parsed by the parser and goes through ASGI. Best and median of the repeats, in microseconds. To compare two versions,
+run them in turns: what a machine that is not ours alone does meanwhile is in all figures.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import uvloop
+
+from seckill.backends.sql.migration import migrate
+from seckill.bootstrap.engine import new_memory, open_engine
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.public_id import PublicIds
+from seckill.domain.sale import RoundRef, Sale
+from seckill.ports.gate import GateReply
+from seckill.settings import Secret, Settings
+from seckill.web.app import Api
+from seckill.web.auth import mint_buyer_token
+from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.server import ApiServer
+from tests.making import make_round
+
+CONNECTIONS = 500
+SECRET = Secret("0123456789abcdef0123456789abcdef-of-a-benchmark")
+BODY = b'{"quantity":1}'
+HEADERS = (
+    "Host: shop.example",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",
+    "Accept: application/json",
+    "Accept-Encoding: gzip, deflate, br, zstd",
+    "Accept-Language: en-GB,en;q=0.9,de;q=0.8",
+    "Content-Type: application/json",
+    f"Content-Length: {len(BODY)}",
+    "Origin: https://shop.example",
+    "Referer: https://shop.example/sales/1",
+    "Sec-Fetch-Mode: cors",
+    "Connection: keep-alive",
+)
+
+
+class MadeUpGate:
+    def __init__(self) -> None:
+        self.sold_out = False
+        self._counter = itertools.count(1)
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        await asyncio.sleep(0)
+        if self.sold_out:
+            return GateReply(now_ms=0, version=1, available=1, answers=[Answer(Outcome.SOLD_OUT)] * len(claims))
+        answers = [Answer(Outcome.ADMITTED, (self._holding(claim),)) for claim in claims]
+        return GateReply(now_ms=0, version=1, available=1_000_000, answers=answers)
+
+    def _holding(self, claim: Claim) -> Holding:
+        number = OrderNumber(200_000_000, 3, next(self._counter) & 0xFFFFFF)
+        return Holding(number, claim.quantity, 1, claim.request_id, True)
+
+
+class Wire(asyncio.Transport):
+    """Where answers go, and where they are counted."""
+
+    answered = 0
+
+    def write(self, data: Any) -> None:
+        if data.startswith(b"HTTP/1.1 "):
+            Wire.answered += 1
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("192.0.2.1", 5000) if name in ("peername", "sockname") else default
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def request(sale_id: str, buyer: int) -> tuple[bytes, bytes]:
+    token = mint_buyer_token(SECRET, f"buyer-{buyer}", lifetime_s=3600, issuer=None, audience=None, now=time.time())
+    lines = [f"POST /v1/sales/{sale_id}/orders HTTP/1.1", *HEADERS, f"Authorization: Bearer {token}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n", BODY
+
+
+async def measure(
+    protocols: list[ClaimingProtocol], requests: list[tuple[bytes, bytes]], claims: int, *, whole: bool
+) -> float:
+    """Microseconds of CPU for each claim."""
+    joined = [head + body for head, body in requests]
+    Wire.answered = 0
+    began_s = time.process_time()
+    for turn in range(claims // len(protocols)):
+        if whole:
+            for protocol, data in zip(protocols, joined, strict=True):
+                protocol.data_received(data)
+        else:
+            for protocol, (head, body) in zip(protocols, requests, strict=True):
+                protocol.data_received(head)
+                protocol.data_received(body)
+        while Wire.answered < (turn + 1) * len(protocols):  # noqa: ASYNC110 (turns of the loop are what is measured)
+            await asyncio.sleep(0)
+    return (time.process_time() - began_s) / Wire.answered * 1e6
+
+
+async def main(claims: int, repeats: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            redis_url="memory://", database_url=f"sqlite:///{folder}/db", jwt_secret=SECRET, admin_key=Secret("k" * 40)
+        )
+        await migrate(settings.database_url)
+        async with open_engine(settings, new_memory(), role="api") as engine:
+            gate: Any = MadeUpGate()
+            engine = dataclasses.replace(engine, gate=gate)
+            api = Api(settings, engine)
+            server = ApiServer(api)
+            server.config.load()
+            await server.on_tick(0)
+            public_id = put_sale(api, engine.sale_ids)
+            protocols = [ClaimingProtocol(server.config, server.server_state, {}) for _ in range(CONNECTIONS)]
+            for protocol in protocols:
+                protocol.connection_made(Wire())
+            requests = [request(public_id, buyer) for buyer in range(CONNECTIONS)]
+            found: dict[str, list[float]] = {}
+            for _ in range(repeats + 1):  # the first warms up
+                for whole, sold_out in itertools.product((True, False), (False, True)):
+                    gate.sold_out = sold_out
+                    name = f"{'whole' if whole else 'in two pieces'}, {'refused' if sold_out else 'accepted'}"
+                    took_us = await measure(protocols, requests, claims, whole=whole)
+                    found.setdefault(name, []).append(took_us)
+    for name, took in found.items():
+        print(f"{name:26} best {min(took[1:]):6.1f}  median {statistics.median(took[1:]):6.1f} µs")
+
+
+def put_sale(api: Api, sale_ids: PublicIds) -> str:
+    sale = Sale(
+        id=1,
+        title="Phone",
+        price_cents=9900,
+        currency="CNY",
+        pay_within_s=900,
+        created_ms=0,
+        changed=1,
+        round=make_round(total=10**6),
+    )
+    api.context.sale_cache.put(sale)
+    return sale_ids.encode(1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--claims", type=int, default=5000)
+    parser.add_argument("--repeats", type=int, default=9)
+    given = parser.parse_args()
+    uvloop.run(main(given.claims, given.repeats))

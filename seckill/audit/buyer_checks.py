@@ -1,0 +1,158 @@
+"""From the gate to the ledger: every buyer's record, and what became of the orders in it.
+
+A record is read first, then the queue, then the ledger. An order leaves the queue only after the ledger has committed
+it or set it aside. So what is not in the queue when that is read must be in the ledger afterwards.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from seckill.audit.gate import BuyerRecord, Entry, GateReader, GateRound, Held, read_orders, read_record
+from seckill.audit.lane_shares import ShareRef, all_past, all_records, lane_of
+from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
+from seckill.audit.report import Finding, Notes
+
+
+@dataclass(slots=True)
+class Census:
+    """What the records of a round add up to, and what is still to be explained."""
+
+    admitted: int = 0
+    released: int = 0
+    past: int = 0  # units of orders that are over, as they are found in the past
+    in_records: int = 0  # and in the records, where an earlier version has left them
+    not_written: dict[int, str] = field(default_factory=dict)  # order → user
+    most: dict[str, int] = field(default_factory=dict)  # user → live units, of those above the limit we knew of
+
+
+async def take_census(
+    round_: LedgerRound, census: Census, ledger: LedgerReader, gate: GateReader, notes: Notes
+) -> AsyncIterator[None]:
+    async for share, portion in all_records(gate, round_):
+        held: dict[str, list[Held]] = {}
+        for user, text in portion.items():
+            if share.lane != lane_of(round_, user):
+                says = f"has a record in lane {share.lane}, but belongs to lane {lane_of(round_, user)}"
+                notes.add(_finding(round_, "buyers", "lane", says, user=user))
+            record = read_record(share.lane, text)
+            if record is None:
+                notes.add(_finding(round_, "buyers", "unreadable", "has a record that cannot be read", user=user))
+                continue
+            held[user] = record.orders
+            _count(round_, user, record, census, notes)
+        await _compare(round_, ledger, held, census, notes)
+        notes.count("buyers", len(portion))
+        yield
+    async for share, portion in all_past(gate, round_):
+        await _look_back(round_, share, portion, census, ledger, gate, notes)
+        yield
+
+
+async def _look_back(
+    round_: LedgerRound,
+    share: ShareRef,
+    portion: dict[str, str],
+    census: Census,
+    ledger: LedgerReader,
+    gate: GateReader,
+    notes: Notes,
+) -> None:
+    """Orders that are over. They are found by their places only, and only if the buyer's record says that there are
+    some; it is read after them, and both were changed in one step."""
+    held: dict[str, list[Held]] = {}
+    for place, text in portion.items():
+        user = place.partition(" ")[2]
+        orders = read_orders(share.lane, text)
+        if orders is None or any(order.live or order.place(user) != place for order in orders):
+            says = "has an order that is over, but cannot be read or found again"
+            notes.add(_finding(round_, "buyers", "unreadable", says, user=user))
+            continue
+        held.setdefault(user, []).extend(orders)
+        census.past += sum(order.quantity for order in orders)
+    records = await gate.records(share, list(held))
+    for user, orders in held.items():
+        record = read_record(share.lane, records.get(user, ""))
+        if record is None or record.units_over is None:
+            says = "has orders that are over, but no record that says so"
+            notes.add(_finding(round_, "buyers", "note", says, user=user))
+        elif {order.number for order in record.orders}.intersection(order.number for order in orders):
+            notes.add(_finding(round_, "buyers", "twice", "has an order twice in the gate", user=user))
+    await _compare(round_, ledger, held, census, notes)
+
+
+def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, notes: Notes) -> None:
+    orders = record.orders
+    live = over = 0
+    for order in orders:
+        if order.live:
+            live += order.quantity
+        else:
+            over += order.quantity
+    census.in_records += over
+    over += record.units_over or 0
+    census.admitted += live + over
+    census.released += over
+    if live > round_.limit_max:
+        census.most[user] = live
+    if len(orders) > 1 and len({order.number for order in orders}) != len(orders):
+        notes.add(_finding(round_, "buyers", "twice", "has an order twice in the gate", user=user))
+
+
+async def _compare(
+    round_: LedgerRound, ledger: LedgerReader, held: dict[str, list[Held]], census: Census, notes: Notes
+) -> None:
+    states = await ledger.states([order.number for orders in held.values() for order in orders])
+    for user, orders in held.items():
+        for order in orders:
+            state = states.get(order.number)
+            if not order.live and (state is None or state in LIVE):
+                known = "does not know the order" if state is None else f"has it as {state}"
+                says = f"was given back in the gate, but the ledger {known}"
+                notes.add(_finding(round_, "give_back", "undecided", says, user=user, number=order.number))
+            elif state is None:
+                census.not_written[order.number] = user
+
+
+def check_sums(before: GateRound, census: Census, after: GateRound, round_: LedgerRound, notes: Notes) -> None:
+    """Records only grow and orders in them only end, so the sums lie between the counters before and after the scan."""
+    for name in ("admitted", "released"):
+        low, high, found = getattr(before, name), getattr(after, name), getattr(census, name)
+        if not low <= found <= high:
+            counted = str(low) if low == high else f"{low} to {high}"
+            says = f"the buyers' records add up to {found} units {name}, the gate counts {counted}"
+            notes.add(_finding(round_, "buyers", name, says))
+    low, high = before.released - census.in_records, after.released
+    if not low <= census.past <= high:
+        says = f"the orders that are over have {census.past} units, the gate has taken back {high}"
+        notes.add(_finding(round_, "buyers", "past", says))
+    for user, units in census.most.items():
+        if units > round_.limit_max:  # as it is now: it may have been raised since
+            says = f"holds {units} units in the gate, the limit is {round_.limit_max}"
+            notes.add(_finding(round_, "limit", "gate", says, user=user))
+
+
+def check_entry(round_: LedgerRound, entry: Entry, order: Held | None, notes: Notes) -> None:
+    """The gate's order was read after the entry, and both were made in one step."""
+    if order is not None and (order.quantity, order.slot, order.request_id) == (
+        entry.quantity,
+        entry.slot,
+        entry.request_id,
+    ):
+        return
+    what = "the gate never admitted it" if order is None else "the gate has admitted another content"
+    says = f"is queued as entry {entry.entry_id}, but {what}"
+    notes.add(_finding(round_, "queue", "entry", says, user=entry.user, number=entry.number))
+
+
+def _finding(
+    round_: LedgerRound, invariant: str, kind: str, says: str, *, user: str | None = None, number: int | None = None
+) -> Finding:
+    return Finding(
+        invariant=invariant,
+        kind=kind,
+        says=says,
+        round_id=round_.id,
+        sale_id=round_.sale_id,
+        user=user,
+        number=number,
+    )

@@ -1,0 +1,157 @@
+"""What can be judged from counters alone, at any moment and at full load.
+
+Things move from the gate to the ledger on the way in, and from the ledger to the gate on the way out, and all counters
+that are compared only grow. So the ledger is read, then the gate, then the ledger again:
+
+- what the ledger had written at its first reading, the gate must have admitted by the gate's reading;
+- what the gate has given back by its reading, the ledger must have decided by its second.
+
+Whatever moves between the readings moves both of them to the safe side. The epoch must be the same in all three.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from seckill.audit.gate import Absent, GateRound
+from seckill.audit.lane_shares import Shares, judge_shares
+from seckill.audit.ledger import LedgerRound
+from seckill.audit.report import OF_GATE, Finding, Notes, Units, Unsure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One round: the ledger, then the gate, then the ledger again."""
+
+    before: LedgerRound
+    gate: GateRound | Absent
+    after: LedgerRound
+    shares: Shares | None = None  # of a round that has several
+
+    @property
+    def id(self) -> int:
+        return self.before.id
+
+    def why_not(self) -> str | None:
+        """Why gate and ledger cannot be compared now; None if they can."""
+        if isinstance(self.gate, Absent):
+            return self.gate.reason
+        if self.gate.preparing:
+            return f"round {self.id} is being opened or rebuilt: the gate admits nobody"
+        if self.before.epoch != self.after.epoch:
+            return f"round {self.id} was being rebuilt while it was read"
+        if self.gate.epoch != self.after.epoch:
+            return f"round {self.id} is in epoch {self.gate.epoch} in the gate and {self.after.epoch} in the ledger"
+        return None
+
+    def gone_in_order(self) -> bool:
+        """All its orders have come to rest, so nothing is missing if the gate no longer has it, or keeps it shut for a
+        rebuild that is no longer needed."""
+        return self._away() and self.before.at_rest and self.after.at_rest
+
+    def lost(self) -> bool:
+        """The gate answers, and does not have the round, or keeps it closed until it is rebuilt."""
+        return self._away() and not self.gone_in_order()
+
+    def _away(self) -> bool:
+        return self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
+
+    def opening(self) -> tuple[int, int] | None:
+        """Which opening of the gate this is, if it can be compared."""
+        if self.why_not() is not None or isinstance(self.gate, Absent):
+            return None
+        return self.gate.epoch, self.gate.opened_ms
+
+    def same_opening(self, later: GateRound | Absent) -> bool:
+        """Nothing was rebuilt since."""
+        if isinstance(later, Absent) or later.preparing:
+            return False
+        return self.opening() == (later.epoch, later.opened_ms)
+
+
+def judge(reading: Reading, notes: Notes) -> None:
+    notes.count("rounds")
+    _judge_ledger(reading.after, notes)
+    if reading.gone_in_order():
+        return
+    _judge_epoch(reading, notes)
+    reason = reading.why_not()
+    if reason is not None:
+        notes.unsure.append(Unsure(OF_GATE, reason, reading.id))
+        return
+    assert isinstance(reading.gate, GateRound)
+    _judge_gate(reading, reading.gate, notes)
+    if reading.shares is not None:
+        judge_shares(reading.shares, reading.before, reading.after, notes)
+
+
+def units_of(reading: Reading) -> Units | None:
+    """For people. Under load the brackets of two readings may be a moment apart, so they are shown as at least 0."""
+    gate, ledger = reading.gate, reading.after
+    if isinstance(gate, Absent) or gate.preparing:
+        return None
+    return Units(
+        round_id=ledger.id,
+        sale_id=ledger.sale_id,
+        on=ledger.status != "closed" and ledger.begins_ms <= ledger.now_ms < ledger.ends_ms,
+        total=gate.total,
+        available=gate.available,
+        queued=max(0, gate.admitted - reading.after.written - reading.after.buried),
+        live=ledger.sold,
+        returning=max(0, ledger.decided - gate.released),
+    )
+
+
+def _judge_ledger(ledger: LedgerRound, notes: Notes) -> None:
+    if not 0 <= ledger.sold <= min(ledger.total, ledger.written):
+        says = f"the ledger counts {ledger.sold} units sold of {ledger.total}, and {ledger.written} ever written"
+        notes.add(_finding(ledger, "counters", "impossible", says))
+
+
+def _judge_epoch(reading: Reading, notes: Notes) -> None:
+    """Another epoch or opening is in order as long as the gate admits no one. `after` is what counts: the process that
+    opens the gate has noted it in the ledger before."""
+    gate, before, after = reading.gate, reading.before, reading.after
+    if isinstance(gate, Absent) or gate.preparing or before.epoch != after.epoch:
+        return
+    add = partial(_finding, after, "epoch")
+    if gate.epoch != after.epoch:
+        says = f"the gate sells in epoch {gate.epoch}, the ledger is in epoch {after.epoch}"
+        notes.add(add("other_epoch", says))
+    elif gate.opened_ms != after.opened_ms:
+        notes.add(add("other_opening", "the gate sells from another opening than the one that the ledger has noted"))
+    elif gate.revision > after.revision:
+        says = f"the gate has revision {gate.revision} of the rules, the ledger only {after.revision}"
+        notes.add(add("other_rules", says))
+    elif gate.revision == before.revision == after.revision:
+        mine = (gate.total, gate.limit, gate.cool_down_s, gate.begins_ms, gate.status)
+        if mine != (after.total, after.limit, after.cool_down_s, after.begins_ms, after.status):
+            says = (
+                f"in the gate {gate.total} units, limit {gate.limit}, cool-down {gate.cool_down_s}, {gate.status}; "
+                f"in the ledger {after.total} units, limit {after.limit}, cool-down {after.cool_down_s}, {after.status}"
+            )
+            notes.add(add("other_rules", says))
+
+
+def _judge_gate(reading: Reading, gate: GateRound, notes: Notes) -> None:
+    before, after = reading.before, reading.after
+    add = partial(_finding, after)
+    due = gate.total - gate.admitted + gate.released
+    if gate.available != due or not 0 <= gate.available <= gate.total or not 0 <= gate.released <= gate.admitted:
+        says = (
+            f"{gate.available} units available, but {gate.total} − {gate.admitted} admitted + "
+            f"{gate.released} released = {due}"
+        )
+        notes.add(add("stock", "sum", says))
+    if gate.buyers_gone:
+        says = f"{gate.buyers_gone} of {gate.buyers + gate.buyers_gone} buyers' records are gone from the gate"
+        notes.add(add("buyers", "gone", says))
+    if before.written > gate.admitted:
+        says = f"the ledger has {before.written} units written, the gate has admitted only {gate.admitted}"
+        notes.add(add("admission", "behind", says))
+    if gate.released > after.decided:
+        says = f"the gate has given back {gate.released} units, the ledger has decided only {after.decided}"
+        notes.add(add("give_back", "ahead", says))
+
+
+def _finding(ledger: LedgerRound, invariant: str, kind: str, says: str) -> Finding:
+    return Finding(invariant=invariant, kind=kind, says=says, round_id=ledger.id, sale_id=ledger.sale_id)

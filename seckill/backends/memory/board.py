@@ -1,0 +1,35 @@
+"""The board in this process's memory, for `memory://`."""
+
+from collections.abc import Collection
+
+from seckill.backends.memory.store import MemoryStore
+from seckill.ports.board import LaneBacklog, NodeReport, Seen
+
+
+class MemoryBoard:
+    """Implements `seckill.ports.board.Board`. Only this process sees it, so no report outlives its process."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def post(self, report: NodeReport) -> None:
+        self._store.reports[report.node] = Seen(report, self._store.now_ms())
+
+    async def remove(self, node: str) -> None:
+        self._store.reports.pop(node, None)
+
+    async def reports(self) -> tuple[int, list[Seen]]:
+        found = sorted(self._store.reports.values(), key=lambda one: (one.report.role, one.report.node))
+        return self._store.now_ms(), found
+
+    async def waiting(self, lanes: Collection[int]) -> dict[int, LaneBacklog]:
+        found = {}
+        for lane in sorted(lanes):
+            entries = self._store.lane(lane).entries
+            # An entry's id begins with the time at which it was added.
+            oldest = next((int(entry_id.split("-")[0]) for entry_id in entries), None)
+            found[lane] = LaneBacklog(len(entries), oldest)
+        return found
+
+    async def close(self) -> None:
+        """What the store holds belongs to others, too."""

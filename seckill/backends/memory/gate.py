@@ -1,0 +1,452 @@
+"""The gate in this process, on the pure rule of admission: the reference for the others. It keeps nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
+
+from seckill.backends.memory.store import HeldRound, MemoryStore, Travel, at_once, one_call
+from seckill.domain.admission import Admission, Answer, Claim, Holding, Record, RoundState, admit
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Round, RoundRef, RoundStatus
+from seckill.errors import GateUnavailable, GateUnclear, StartError
+from seckill.ports.entry import write_entry
+from seckill.ports.gate import (
+    Found,
+    GateReply,
+    GateStatus,
+    GateView,
+    MovedLane,
+    Opening,
+    Pulse,
+    Release,
+    Released,
+    ReleaseReply,
+    Update,
+)
+from seckill.ports.share_gate import NOTHING_CARRIED, Carried
+
+BUYERS_PORTION = 1000
+DAYS_KEPT = 40
+# The first version of an epoch after a rebuild: never one that a node has seen before.
+VERSIONS_OF_AN_EPOCH = 1_000_000_000
+
+
+class MemoryGate:
+    def __init__(self, store: MemoryStore, *, backlog_max: int, travel: Travel = at_once) -> None:
+        self._store = store
+        self._travel = travel
+        self._backlog_max = backlog_max
+
+    def _reached(self) -> AbstractAsyncContextManager[None]:
+        return one_call(self._travel, GateUnavailable, GateUnclear)
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        async with self._reached():
+            return self._decide(ref, claims)
+
+    def _decide(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        """Decides everything, then writes everything."""
+        now_ms = self._store.now_ms()
+        held = self._round(ref)
+        today = _day(now_ms)
+        state = None
+        if held is not None and held.status is not GateStatus.PREPARING and self._is_whole(ref, held):
+            state = _state(held, ref, self._store, today)
+        before = self._store.contents.buyers.get(ref, {})
+        records: dict[str, Record] = {}
+        answers: list[Answer] = []
+        entries: list[bytes] = []
+        for claim in claims:
+            if state is not None:  # the rule is asked about one buyer at a time, so that it copies no other
+                mine = records.get(claim.user) or before.get(claim.user, Record())
+                state = replace(state, buyers={claim.user: mine})
+            state, answer = admit(state, claim, now_ms, self._backlog_max)
+            answers.append(answer)
+            if answer.outcome is Outcome.ADMITTED:
+                assert state is not None
+                assert held is not None
+                records[claim.user] = state.buyers[claim.user]
+                entries.append(_entry(ref, held.epoch, claim, answer.holdings[0], now_ms))
+        if held is None or state is None:
+            return GateReply(now_ms=now_ms, version=0, available=None, answers=answers)
+        if entries:
+            buyers = self._store.contents.buyers.setdefault(ref, {})
+            buyers.update(records)
+            self._put(ref, replace(held, available=state.available, admitted=state.admitted, buyers=len(buyers)))
+            self._count(ref.lane, today, state.counter, now_ms)
+            self._store.add_entries(ref.lane, entries)
+        return GateReply(now_ms=now_ms, version=held.version, available=state.available, answers=answers)
+
+    def _count(self, lane: int, today: str, counter: int, now_ms: int) -> None:
+        oldest = _day(now_ms, DAYS_KEPT)
+        days = self._store.contents.days.get(lane, {})
+        self._store.contents.days[lane] = {day: n for day, n in days.items() if day >= oldest} | {today: counter}
+
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None:
+                found = Found.ROUND if held.epoch == round_.epoch else Found.OTHER_EPOCH
+                return Opening(found, held.opened_ms or 0)
+            if self._store.contents.buyers.get(round_.ref) or self._store.contents.past.get(round_.ref):
+                return Opening(Found.REMNANT, 0)
+            opened_ms = opened_ms or self._store.now_ms()
+            self._put(round_.ref, _new(round_, version=1, available=round_.total, opened_ms=opened_ms))
+            return Opening(Found.NOTHING, opened_ms)
+
+    async def update_round(self, round_: Round) -> Update:
+        assert round_.opened_ms is not None, "open it first"
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is None:
+                return Update.MISSING
+            if held.epoch != round_.epoch:
+                return Update.OTHER_EPOCH
+            if held.opened_ms != round_.opened_ms:
+                return Update.OTHER_OPENING
+            if round_.revision <= held.revision:
+                return Update.CURRENT
+            added = round_.total - held.dealt
+            if added < 0:
+                raise GateUnavailable("The gate refuses: units can be added to a round, not taken away.")
+            changed = replace(
+                held,
+                revision=round_.revision,
+                status=GateStatus(round_.status),
+                limit_per_buyer=round_.limit_per_buyer,
+                cool_down_s=round_.cool_down_s,
+                begins_ms=round_.begins_ms,
+                ends_ms=round_.ends_ms,
+                dealt=round_.total,
+                total=held.total + added,
+                available=held.available + added,
+                version=held.version + 1,
+            )
+            self._put(round_.ref, changed)
+            return Update.APPLIED
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
+        async with self._reached():
+            results = [self._release(ref, release) for release in releases]
+            held = self._round(ref)
+            return ReleaseReply(0 if held is None else held.version, results)
+
+    def _release(self, ref: RoundRef, release: Release) -> Released:
+        held = self._round(ref)
+        if held is None or held.status is GateStatus.PREPARING or held.epoch < release.epoch:
+            return Released.NOT_YET
+        if not self._is_whole(ref, held):
+            return Released.NOT_YET
+        buyers = self._store.contents.buyers.get(ref, {})
+        mine = buyers.get(release.user, Record())
+        found = next((holding for holding in mine.live if holding.number == release.number), None)
+        if found is None:
+            place = _place(release.user, release.request_id, release.number)
+            over = self._store.contents.past.get(ref, {}).get(place, ())
+            is_over = any(holding.number == release.number for holding in over)
+            return Released.ALREADY if is_over else Released.UNKNOWN
+        buyers[release.user] = mine.without(found, self._store.now_ms(), lapsed=release.lapsed)
+        self._put_by(ref, release.user, structs.replace(found, live=False))
+        changed = replace(
+            held,
+            available=held.available + found.quantity,
+            released=held.released + found.quantity,
+            version=held.version + 1,
+            past=self._past(ref),
+        )
+        self._put(ref, changed)
+        return Released.RELEASED
+
+    async def fence(self, round_: Round) -> None:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None and held.epoch <= round_.epoch:
+                # No update can open it again.
+                self._put(round_.ref, replace(held, status=GateStatus.PREPARING, opened_ms=0))
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        async with self._reached():
+            held = self._round(round_.ref)
+            if held is not None and held.epoch >= round_.epoch and held.status is not GateStatus.PREPARING:
+                return False
+            begun = _new(round_, version=round_.epoch * VERSIONS_OF_AN_EPOCH, available=0, opened_ms=None)
+            self._store.contents.buyers.pop(round_.ref, None)
+            self._store.contents.past.pop(round_.ref, None)
+            self._put(round_.ref, replace(begun, rebuild=token, begun_s=self._store.now_ms() // 1000))
+            return True
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        async with self._reached():
+            begun = self._rebuilding(ref, token)
+            if begun is None:
+                return False
+            now_ms = self._store.now_ms()
+            records = {user: Record.of(held, now_ms) for user, held in holdings.items()}
+            buyers = self._store.contents.buyers.setdefault(ref, {})
+            new_buyers, past = len(records.keys() - buyers.keys()), self._past(ref)
+            buyers.update(records)
+            for user, held in holdings.items():
+                for holding in held:
+                    if not holding.live:
+                        self._put_by(ref, user, structs.replace(holding, lapsed_ms=0))
+            new_past = self._past(ref) - past
+            self._put(ref, replace(begun, buyers=begun.buyers + new_buyers, past=begun.past + new_past))
+            return True
+
+    def _put_by(self, ref: RoundRef, user: str, over: Holding) -> None:
+        past = self._store.contents.past.setdefault(ref, {})
+        place = _place(user, over.request_id, over.number)
+        past[place] = (*past.get(place, ()), over)
+
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None:
+        while True:
+            async with self._reached():
+                held = self._rebuilding(ref, token)
+                if held is None:
+                    return None
+                now_ms = self._store.now_ms()
+                left_ms = (held.begun_s + 1) * 1000 - now_ms
+                if left_ms <= 0:
+                    total = held.total + carried.units
+                    finished = replace(
+                        held,
+                        admitted=admitted,
+                        released=released,
+                        total=total,
+                        available=total - admitted + released,
+                        sent=carried.sent,
+                        got=carried.got,
+                        opened_ms=opened_ms or now_ms,
+                        rebuild=None,
+                    )
+                    self._put(ref, finished)
+                    return finished.opened_ms
+            # In the second of the beginning, its order numbers may have been given out before the loss.
+            await asyncio.sleep(left_ms / 1000)
+
+    def _rebuilding(self, ref: RoundRef, token: str) -> HeldRound | None:
+        """None if another rebuild has begun since, or if it is finished."""
+        held = self._round(ref)
+        return held if held is not None and held.rebuild == token else None
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        async with self._reached():
+            return self._give(ref, epoch, to, sent, units)
+
+    def _give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        held = self._open(ref, epoch)
+        if held is None:
+            return None
+        known = held.sent.get(to, 0)
+        giving = min(units, held.available)
+        if known != sent or giving <= 0:
+            return known
+        rest = replace(held, total=held.total - giving, available=held.available - giving)
+        self._put(ref, replace(rest, sent={**held.sent, to: sent + giving}))
+        return sent + giving
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        async with self._reached():
+            return self._take(ref, epoch, origin, sent)
+
+    def _take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        held = self._open(ref, epoch)
+        if held is None:
+            return None
+        coming = sent - held.got.get(origin, 0)
+        if coming <= 0:
+            return 0
+        more = replace(held, total=held.total + coming, available=held.available + coming)
+        self._put(ref, replace(more, got={**held.got, origin: sent}))
+        return coming
+
+    def _open(self, ref: RoundRef, epoch: int) -> HeldRound | None:
+        held = self._round(ref)
+        return held if held is not None and held.epoch == epoch and held.status is not GateStatus.PREPARING else None
+
+    async def forget(self, ref: RoundRef) -> None:
+        async with self._reached():
+            self._store.contents.rounds.pop(ref, None)
+            self._store.contents.buyers.pop(ref, None)
+            self._store.contents.past.pop(ref, None)
+
+    async def inspect(self, ref: RoundRef) -> GateView | None:
+        async with self._reached():
+            held = self._round(ref)
+            if held is None:
+                return None
+            return GateView(
+                now_ms=self._store.now_ms(),
+                total=held.total,
+                available=held.available,
+                admitted=held.admitted,
+                released=held.released,
+                limit_per_buyer=held.limit_per_buyer,
+                begins_ms=held.begins_ms,
+                ends_ms=held.ends_ms,
+                status=held.status,
+                epoch=held.epoch,
+                version=held.version,
+                revision=held.revision,
+                buyers=len(self._store.contents.buyers.get(ref, {})),
+                backlog=self._store.backlog(ref.lane),
+                dealt=held.dealt,
+                whole=self._is_whole(ref, held),
+                sent=held.sent,
+                got=held.got,
+            )
+
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        async with self._reached():
+            return self._store.now_ms(), [self._pulse(ref) for ref in refs]
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        async with self._reached():
+            return [self._store.contents.buyers.get(ref, {}).get(user, Record()).live for ref in refs]
+
+    async def remembered(
+        self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
+    ) -> dict[str, dict[OrderNumber, Holding]]:
+        async with self._reached():
+            buyers, past = self._store.contents.buyers.get(ref, {}), self._store.contents.past.get(ref, {})
+            found = {user: {held.number: held for held in buyers.get(user, Record()).live} for user in holdings}
+            for user, mine in holdings.items():
+                for wanted in mine:
+                    place = _place(user, wanted.request_id, wanted.number)
+                    found[user] |= {held.number: held for held in past.get(place, ())}
+            return found
+
+    async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        async with self._reached():
+            users = list(self._store.contents.buyers.get(ref, {}))
+        for start in range(0, len(users), BUYERS_PORTION):
+            yield users[start : start + BUYERS_PORTION]
+
+    async def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
+        async with self._reached():
+            live = {user: record.live for user, record in self._store.contents.buyers.get(ref, {}).items()}
+            past = list(self._store.contents.past.get(ref, {}).items())
+        yield live
+        for (user, _), over in past:
+            yield {user: over}
+
+    async def bind(self, ledger: str) -> None:
+        async with self._reached():
+            if self._store.contents.ledger is None:
+                self._store.contents.ledger = ledger
+            if self._store.contents.ledger != ledger:
+                raise StartError("This memory holds the rounds of another database: use one for each database.")
+
+    async def check(self, durability: str) -> list[str]:
+        """Tells the operator who chooses it that it keeps nothing; there is no server that could be set up wrongly."""
+        return []
+
+    async def watch_servers(self) -> Mapping[str, str]:
+        return {}
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
+        return {}
+
+    async def standing(self, lanes: Collection[int]) -> Mapping[int, str]:
+        return {}
+
+    async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
+        """There is no server that could take over."""
+
+    async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
+        """There is one memory, and nothing takes its place."""
+
+    async def ping(self) -> None:
+        async with self._reached():
+            pass
+
+    async def close(self) -> None:
+        """What the store holds belongs to others, too."""
+
+    def _pulse(self, ref: RoundRef) -> Pulse | None:
+        held = self._round(ref)
+        if held is None or held.status is GateStatus.PREPARING or not self._is_whole(ref, held):
+            return None
+        return Pulse(held.version, held.available, held.admitted, held.epoch, held.revision)
+
+    def _is_whole(self, ref: RoundRef, held: HeldRound) -> bool:
+        return len(self._store.contents.buyers.get(ref, {})) >= held.buyers and self._past(ref) >= held.past
+
+    def _past(self, ref: RoundRef) -> int:
+        return len(self._store.contents.past.get(ref, {}))
+
+    def _round(self, ref: RoundRef) -> HeldRound | None:
+        return self._store.contents.rounds.get(ref)
+
+    def _put(self, ref: RoundRef, held: HeldRound) -> None:
+        self._store.contents.rounds[ref] = held
+
+
+def _new(round_: Round, *, version: int, available: int, opened_ms: int | None) -> HeldRound:
+    return HeldRound(
+        epoch=round_.epoch,
+        dealt=round_.total,
+        total=round_.total,
+        available=available,
+        limit_per_buyer=round_.limit_per_buyer,
+        cool_down_s=round_.cool_down_s,
+        begins_ms=round_.begins_ms,
+        ends_ms=round_.ends_ms,
+        version=version,
+        opened_ms=opened_ms,
+    )
+
+
+def _state(held: HeldRound, ref: RoundRef, store: MemoryStore, today: str) -> RoundState:
+    return RoundState(
+        lane=ref.lane,
+        total=held.total,
+        available=held.available,
+        admitted=held.admitted,
+        released=held.released,
+        limit_per_buyer=held.limit_per_buyer,
+        cool_down_s=held.cool_down_s,
+        begins_ms=held.begins_ms,
+        ends_ms=held.ends_ms,
+        status=RoundStatus(held.status),
+        backlog=store.backlog(ref.lane),
+        counter=store.contents.days.get(ref.lane, {}).get(today, 0),
+        past=store.contents.past.get(ref, {}),
+    )
+
+
+def _place(user: str, request_id: str, number: OrderNumber) -> tuple[str, str]:
+    """Where an order that is over stands. No request id of a buyer's has a colon in it."""
+    return user, request_id or f"{number.seconds}:{number.counter}"
+
+
+def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: int) -> bytes:
+    admission = Admission(
+        number=holding.number,
+        round_id=ref.id,
+        epoch=epoch,
+        user=claim.user,
+        quantity=holding.quantity,
+        slot=holding.slot,
+        request_id=holding.request_id,
+        admitted_ms=now_ms,
+    )
+    return write_entry(admission)
+
+
+def _day(now_ms: int, days_ago: int = 0) -> str:
+    moment = datetime.fromtimestamp(now_ms // 1000, UTC) - timedelta(days=days_ago)
+    return moment.strftime("%Y%m%d")

@@ -1,0 +1,188 @@
+"""What a Valkey server would hold, in this process instead: shared by all gates and transports that are given it.
+
+It keeps nothing: what it holds is gone with the process. The clock is given, and so is the way that a caller's calls
+take there and back, so that a test can decide how time passes, what is delayed, and which answers are lost. There is no
+thread and no chance in it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from seckill.domain.admission import Holding, Record
+from seckill.domain.sale import RoundRef
+from seckill.errors import SeckillError
+from seckill.ports.board import Seen
+from seckill.ports.gate import GateStatus
+
+T = TypeVar("T")
+
+# Messages that one listener may leave unread; it misses what comes on top, as announcements may be missed.
+UNREAD_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRound:
+    """A round as the store has it. Replaced, never changed, so that a step is done completely or not at all."""
+
+    epoch: int
+    total: int
+    available: int
+    limit_per_buyer: int
+    cool_down_s: int = 0
+    begins_ms: int
+    ends_ms: int
+    version: int
+    opened_ms: int | None
+    status: GateStatus = GateStatus.PREPARING
+    revision: int = 0
+    admitted: int = 0
+    released: int = 0
+    buyers: int = 0  # how many have a record: with fewer, some are lost
+    past: int = 0  # the same of orders that are over
+    dealt: int
+    sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
+    got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
+    rebuild: str | None = None  # the token of the rebuild that is under way
+    begun_s: int = 0  # and when it began
+
+
+@dataclass(slots=True)
+class Pending:
+    consumer: str
+    since_ms: int
+
+
+@dataclass(slots=True)
+class Lane:
+    """The queue of a lane, with one group of consumers."""
+
+    entries: dict[str, bytes] = field(default_factory=dict)  # all that are not settled, in their order
+    new: deque[str] = field(default_factory=deque)  # those of them that no consumer has got yet
+    pending: dict[str, Pending] = field(default_factory=dict)  # and those that a consumer has
+    consumers: dict[str, int] = field(default_factory=dict)  # name → when it was last heard of
+    added: int = 0  # entries, ever
+
+    def add(self, entry_id: str, payload: bytes) -> None:
+        self.added += 1
+        self.entries[entry_id] = payload
+        self.new.append(entry_id)
+
+    def take_new(self, count: int) -> list[str]:
+        taken: list[str] = []
+        while self.new and len(taken) < count:
+            entry_id = self.new.popleft()
+            if entry_id in self.entries:  # a consumer that got it from contents that were lost may have settled it
+                taken.append(entry_id)
+        return taken
+
+    def is_busy(self, consumer: str) -> bool:
+        return any(pending.consumer == consumer for pending in self.pending.values())
+
+
+@dataclass(slots=True)
+class Contents:
+    """All that would be lost with a server. It can be copied, compared and put back."""
+
+    rounds: dict[RoundRef, HeldRound] = field(default_factory=dict)
+    buyers: dict[RoundRef, dict[str, Record]] = field(default_factory=dict)
+    # Orders that are over, by user and request id (or order number, where there is none).
+    past: dict[RoundRef, dict[tuple[str, str], tuple[Holding, ...]]] = field(default_factory=dict)
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    days: dict[int, dict[str, int]] = field(default_factory=dict)  # lane → YYYYMMDD → orders admitted on that UTC day
+    ledger: str | None = None  # which ledger this store serves
+
+
+class Way(StrEnum):
+    THERE = "there"
+    BACK = "back"
+
+
+Travel = Callable[[Way], Awaitable[None]]
+
+
+async def at_once(_: Way) -> None:
+    """When no test interferes: others get their turn, as they would with a real server."""
+    await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def one_call(
+    travel: Travel, unreached: type[SeckillError], unanswered: type[SeckillError]
+) -> AsyncIterator[None]:
+    """What is done inside is one step, as long as it awaits nothing. A way that is cut before it raises `unreached`:
+    nothing has happened. One that is cut after it raises `unanswered`, and it has."""
+    await _cross(travel, Way.THERE, unreached)
+    yield
+    await _cross(travel, Way.BACK, unanswered)
+
+
+async def _cross(travel: Travel, way: Way, cut: type[SeckillError]) -> None:
+    try:
+        await travel(way)
+    except ConnectionError as error:
+        raise cut(f"The store in memory does not answer ({error}).") from error
+
+
+class MemoryStore:
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self.now_ms = now_ms
+        self.contents = Contents()
+        self.reports: dict[str, Seen] = {}  # what the roles of this process say of themselves
+        self._added = 0
+        self._consumers = 0
+        # Dictionaries as sets that keep an order, so that all are woken in the same order each time.
+        self._readers: dict[asyncio.Event, None] = {}
+        self._listeners: dict[str, dict[asyncio.Queue[object], None]] = {}
+
+    def lane(self, lane: int) -> Lane:
+        return self.contents.lanes.setdefault(lane, Lane())
+
+    def backlog(self, lane: int) -> int:
+        return len(self.contents.lanes[lane].entries) if lane in self.contents.lanes else 0
+
+    def add_entries(self, lane: int, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            self._added += 1
+            # The store counts, not its contents: even after they were lost, no id is given a second time.
+            self.lane(lane).add(f"{self.now_ms()}-{self._added}", payload)
+        for reader in self._readers:
+            reader.set()
+
+    def new_consumer(self) -> str:
+        self._consumers += 1
+        return f"consumer-{self._consumers}"
+
+    async def take(self, found: Callable[[], list[T]], wait_s: float) -> list[T]:
+        """What `found` finds, as soon as it finds something; nothing when the time is over."""
+        reader = asyncio.Event()
+        self._readers[reader] = None
+        try:
+            async with asyncio.timeout(wait_s):
+                while not (taken := found()):
+                    reader.clear()
+                    await reader.wait()
+                return taken
+        except TimeoutError:
+            return []
+        finally:
+            del self._readers[reader]
+
+    def publish(self, channel: str, message: object) -> None:
+        for listener in self._listeners.get(channel, ()):
+            if not listener.full():
+                listener.put_nowait(message)
+
+    async def published(self, channel: str) -> AsyncGenerator[object]:
+        listener: asyncio.Queue[object] = asyncio.Queue(UNREAD_MAX)
+        listeners = self._listeners.setdefault(channel, {})
+        listeners[listener] = None
+        try:
+            while True:
+                yield await listener.get()
+        finally:
+            del listeners[listener]

@@ -1,0 +1,141 @@
+"""Payment providers: the two that ship, and the way to a shop's own."""
+
+import asyncio
+import http.client
+import importlib
+import json
+import time
+import urllib.request
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+import structlog
+from msgspec import Meta
+
+from seckill.backends.payment.signature import HEADER, signature, verify
+from seckill.domain import money
+from seckill.errors import NotUnderstood, ProviderUnavailable, StartError
+from seckill.ports.payment import Notice, PaymentProvider, Refund
+from seckill.settings import Settings
+from seckill.settings.secrets import Secret
+
+log = structlog.get_logger()
+
+NAME_LENGTH_MAX = 32
+REFUND_WITHIN_S = 10.0
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    """What a callback says. No payment is called `*…`: the sandbox gives such names to those that buyers make."""
+
+    payment_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:/+=~-]{1,128}$(?!\n)")]
+    order_id: str
+    amount_cents: Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}$", max_length=3)]
+
+
+_message = msgspec.json.Decoder(_Message)
+
+
+def read_signed(secret: Secret | None, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+    if secret is None:
+        raise ProviderUnavailable("No payment callback can be checked here until SECKILL_PAYMENT_SECRET is set.")
+    verify(secret, headers.get(HEADER.lower()), body, now_s)
+    try:
+        message = _message.decode(body)
+    except msgspec.ValidationError as error:
+        raise NotUnderstood(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotUnderstood("is not valid JSON") from error
+    return Notice(
+        ref=message.payment_id,
+        order_id=message.order_id,
+        amount_cents=message.amount_cents,
+        currency=message.currency,
+    )
+
+
+class Sandbox:
+    """Buyers pay by pressing a button, and refunds are done as soon as they are wanted. For trying things out."""
+
+    name = "sandbox"
+    sandbox = True
+
+    def __init__(self, settings: Settings) -> None:
+        self._secret = settings.payment_secret
+
+    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+        return read_signed(self._secret, headers, body, now_s)
+
+    async def refund(self, refund: Refund, order_id: str) -> bool:
+        amount = money.shown(refund.capture.amount_cents, refund.capture.currency)
+        log.info("refunded in the sandbox", refund=refund.id, order=order_id, amount=amount)
+        return True
+
+
+class Callback:
+    """The shop's own payment side takes the money and tells us; we tell it what has to go back."""
+
+    name = "callback"
+    sandbox = False
+
+    def __init__(self, settings: Settings) -> None:
+        self._secret = settings.payment_secret
+        self._refund_url = settings.refund_url
+
+    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+        return read_signed(self._secret, headers, body, now_s)
+
+    async def refund(self, refund: Refund, order_id: str) -> bool:
+        if not self._refund_url:
+            return False
+        message = {
+            "refund_id": str(refund.id),
+            "payment_id": refund.capture.ref,
+            "order_id": order_id,
+            "amount_cents": refund.capture.amount_cents,
+            "currency": refund.capture.currency,
+            "reason": refund.reason,
+        }
+        try:
+            await asyncio.to_thread(self._post, json.dumps(message).encode())
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise ProviderUnavailable(f"SECKILL_REFUND_URL did not take refund {refund.id}: {error}.") from error
+        return True
+
+    def _post(self, body: bytes) -> None:
+        headers = {"Content-Type": "application/json"}
+        if self._secret is not None:
+            headers[HEADER] = signature(self._secret, body, int(time.time()))
+        request = urllib.request.Request(self._refund_url, body, headers)  # noqa: S310 (checked)
+        with _opener.open(request, timeout=REFUND_WITHIN_S):
+            pass
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected POST becomes a GET, and a sign-in page that answers 200 to it has refunded nothing."""
+
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
+def open_provider(settings: Settings) -> PaymentProvider:
+    """Raises StartError if it cannot be loaded."""
+    name = settings.payment_provider
+    if name == Sandbox.name:
+        return Sandbox(settings)
+    if name == Callback.name:
+        return Callback(settings)
+    module, _, factory = name.partition(":")
+    try:
+        provider: PaymentProvider = getattr(importlib.import_module(module), factory)(settings)
+        named = provider.name
+    except Exception as error:
+        raise StartError(f"SECKILL_PAYMENT_PROVIDER={name} cannot be loaded ({error!r}): mend that.") from error
+    if not 1 <= len(named) <= NAME_LENGTH_MAX:
+        raise StartError(f"The name of {name} must have 1 to {NAME_LENGTH_MAX} characters, not {named!r}.")
+    return provider

@@ -1,0 +1,93 @@
+"""The board on the gate's server, which every process reaches."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from redis import exceptions
+
+from seckill.backends.redis import keys
+from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.servers import Server
+from seckill.errors import GateUnavailable
+from seckill.ports.board import LaneBacklog, NodeReport, Seen
+
+ANSWER_WITHIN_S = 2.0
+# Long enough to see that a process is missed, short enough that the board stays small.
+STAYS_MS = 60_000
+
+_POST = (files("seckill.backends.redis") / "lua" / "post_report.lua").read_text()
+
+
+class RedisBoard:
+    """Implements `seckill.ports.board.Board`."""
+
+    def __init__(self, url: str) -> None:
+        self._servers = open_servers(url)
+
+    async def post(self, report: NodeReport) -> None:
+        written = msgspec.json.encode(report)
+
+        async def post(server: Server) -> None:
+            await server.client.eval(_POST, 2, keys.NODES_SEEN, keys.NODES, report.node, written, STAYS_MS)
+
+        async with _bounded():
+            await self._servers.follow(keys.NODES, post)
+
+    async def remove(self, node: str) -> None:
+        async def remove(server: Server) -> None:
+            async with server.client.pipeline(transaction=True) as pipeline:
+                pipeline.zrem(keys.NODES_SEEN, node)
+                pipeline.hdel(keys.NODES, node)
+                await pipeline.execute()
+
+        async with _bounded():
+            await self._servers.follow(keys.NODES, remove)
+
+    async def reports(self) -> tuple[int, list[Seen]]:
+        async def read(server: Server) -> list[Any]:
+            async with server.client.pipeline(transaction=True) as pipeline:
+                pipeline.zrange(keys.NODES_SEEN, 0, -1, withscores=True)
+                pipeline.hgetall(keys.NODES)
+                pipeline.time()
+                return await pipeline.execute()
+
+        async with _bounded():
+            seen, reports, (seconds, micros) = await self._servers.follow(keys.NODES, read)
+        at_ms = {node: int(score) for node, score in seen}
+        found = []
+        for node, report in reports.items():
+            if node in at_ms:
+                try:
+                    found.append(Seen(msgspec.json.decode(report, type=NodeReport), at_ms[node]))
+                except msgspec.DecodeError:  # of another version: it is there, but cannot be read
+                    continue
+        return seconds * 1000 + micros // 1000, sorted(found, key=lambda one: (one.report.role, one.report.node))
+
+    async def waiting(self, lanes: Collection[int]) -> dict[int, LaneBacklog]:
+        wanted = sorted(lanes)
+        commands: list[tuple[str, Sequence[object]]] = []
+        for key in map(keys.orders, wanted):
+            commands += [(key, ("XLEN", key)), (key, ("XRANGE", key, "-", "+", "COUNT", 1))]
+        async with _bounded():
+            replies = await self._servers.read_all(commands)
+        found = {}
+        for lane, entries, first in zip(wanted, replies[::2], replies[1::2], strict=True):
+            # An entry's id begins with the time at which it was added.
+            found[lane] = LaneBacklog(entries, int(first[0][0].split(b"-")[0]) if first else None)
+        return found
+
+    async def close(self) -> None:
+        await self._servers.close()
+
+
+@asynccontextmanager
+async def _bounded() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            yield
+    except (exceptions.RedisError, TimeoutError, OSError) as error:
+        raise GateUnavailable(f"The board cannot be reached ({type(error).__name__}: {error}).") from error

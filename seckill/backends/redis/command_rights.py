@@ -1,0 +1,96 @@
+"""Which commands may this user run on this server?
+
+A server that knows users (ACL) may forbid some commands or keys, and a managed one may have renamed some. Inside of
+MULTI every command is checked when it is queued, and DISCARD lets none of them happen: all are tried, none is done.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+
+from seckill.backends.redis import keys
+from seckill.errors import StartError
+
+# One reply for each command, all over one connection; an error reply is given, not raised.
+Send = Callable[[Sequence[Sequence[object]]], Awaitable[list[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _NoRound:
+    id: int = 0
+    lane: int = 0
+
+
+_ROUND = keys.round_(_NoRound())
+_STREAM = keys.orders(0)
+_GROUP = keys.WORKERS_GROUP
+# Every command that our scripts and clients send to a server.
+NEEDED: tuple[tuple[object, ...], ...] = (
+    ("DEL", _ROUND),
+    ("EVAL", "return 1", 1, _ROUND),
+    ("EVALSHA", "0" * 40, 1, _ROUND),
+    ("EVALSHA_RO", "0" * 40, 1, _ROUND),
+    ("EXISTS", _ROUND),
+    ("EXPIRE", _ROUND, 1),
+    ("GET", keys.LEDGER),
+    ("HDEL", _ROUND, "x"),
+    ("HGET", _ROUND, "x"),
+    ("HGETALL", _ROUND),
+    ("HINCRBY", _ROUND, "x", 1),
+    ("HKEYS", _ROUND),
+    ("HLEN", _ROUND),
+    ("HMGET", _ROUND, "x"),
+    ("HSCAN", _ROUND, 0),
+    ("HSET", _ROUND, "x", 1),
+    ("INFO",),
+    ("PING",),
+    ("PUBLISH", keys.STATES_CHANNEL, ""),
+    ("PUBLISH", keys.VERSIONS_CHANNEL, ""),
+    ("SCRIPT LOAD", "return 1"),
+    ("SET", keys.LEDGER, "x", "NX"),
+    ("TIME",),
+    ("UNLINK", _ROUND),
+    ("XACK", _STREAM, _GROUP, "0-1"),
+    ("XADD", _STREAM, "*", "x", 1),
+    ("XAUTOCLAIM", _STREAM, _GROUP, "x", 1, 0),
+    ("XDEL", _STREAM, "0-1"),
+    ("XGROUP CREATE", _STREAM, _GROUP, 0),
+    ("XGROUP DELCONSUMER", _STREAM, _GROUP, "x"),
+    ("XGROUP SETID", _STREAM, _GROUP, 0),
+    ("XINFO CONSUMERS", _STREAM, _GROUP),
+    ("XINFO STREAM", _STREAM),
+    ("XLEN", _STREAM),
+    ("XRANGE", _STREAM, "-", "+"),
+    ("XREADGROUP", "GROUP", _GROUP, "x", "STREAMS", _STREAM, ">"),
+    ("ZADD", keys.NODES_SEEN, 1, "x"),
+    ("ZRANGE", keys.NODES_SEEN, 0, -1),
+    ("ZRANGEBYSCORE", keys.NODES_SEEN, 0, 1),
+    ("ZREM", keys.NODES_SEEN, "x"),
+)
+
+
+async def check_rights(send: Send) -> None:
+    missing = await refused(send, NEEDED)
+    if missing:
+        raise StartError(
+            f"The user of SECKILL_REDIS_URL may not run {', '.join(missing)} on seckill's keys there: allow it "
+            "(ACL SETUSER, or the settings of the provider), or use a server that has these commands."
+        )
+
+
+async def refused(send: Send, commands: tuple[tuple[object, ...], ...]) -> list[str]:
+    """Those that the server would not run for us. Any other error is not an objection to the command.
+
+    Two calls, however many commands there are: the whole check has the time of one claim, even over a slow network."""
+    (begun,) = await send([("MULTI",)])
+    if isinstance(begun, exceptions.ResponseError):
+        return ["MULTI"]
+    *replies, _ = await send([*commands, ("DISCARD",)])
+    return sorted({str(command[0]) for command, reply in zip(commands, replies, strict=True) if _is_refusal(reply)})
+
+
+def _is_refusal(reply: object) -> bool:
+    unknown = isinstance(reply, exceptions.ResponseError) and str(reply).lower().startswith("unknown command")
+    return unknown or isinstance(reply, exceptions.NoPermissionError)

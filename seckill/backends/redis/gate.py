@@ -1,0 +1,579 @@
+"""The gate on a Valkey or Redis server."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+from redis import exceptions
+
+from seckill.backends.redis import keys
+from seckill.backends.redis.cluster import ON_THE_WAY
+from seckill.backends.redis.scripts import Script
+from seckill.backends.redis.server_line import Line, execute, open_servers, pipeline
+from seckill.backends.redis.server_watch import ServerWatch
+from seckill.backends.redis.servers import Server, Servers
+from seckill.backends.redis.servers import connect as connect  # part of what this module offers
+from seckill.backends.redis.suitability import AWAY, check_servers, parse_info
+from seckill.domain.admission import Answer, Claim, Holding, Record
+from seckill.domain.order_number import ORIGIN_S, OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Round, RoundRef
+from seckill.engine.rounds.opening import FIRST_EPOCH
+from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
+from seckill.ports.gate import (
+    Found,
+    GateReply,
+    GateStatus,
+    GateView,
+    MovedLane,
+    Opening,
+    Pulse,
+    Release,
+    Released,
+    ReleaseReply,
+    Update,
+)
+from seckill.ports.share_gate import NOTHING_CARRIED, Carried
+
+T = TypeVar("T")
+
+# Replicas get this part of a call's time to confirm that they have an order; the rest is for their number to come back.
+REPLICAS_SHARE = 0.8
+# More than a lane admits in a second, and few of the 16 million that a lane has for a day.
+NUMBERS_PASSED_OVER = 65_536
+# A rebuild is finished in a later second than it was begun in, at the earliest.
+EARLY_S = 0.05
+# A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
+BUYERS_PORTION = 1000
+
+_COOLING_DOWN = Outcome.COOLING_DOWN.value.encode()
+_OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+_pack = msgspec.msgpack.Encoder().encode
+_PREPARING = GateStatus.PREPARING.encode()
+_NOTE = "~"  # what a record begins with if orders of its buyer are over
+_PULSE = ("version", "available", "admitted", "epoch", "revision")
+# What every round has besides. One without them is not whole.
+_RULES = ("status", "total", "released", "limit", "begins_ms", "ends_ms", "opened_ms", "id", "lane")
+
+
+class RedisGate:
+    """`replica_acks`: how many replicas must have an order before it is answered."""
+
+    def __init__(self, url: str, *, timeout_s: float, backlog_max: int, replica_acks: int = 0) -> None:
+        # Claims have connections of their own: a crowd that looks at its orders must not hold them up.
+        self._claims = open_servers(url)
+        self._servers = open_servers(url)
+        self._timeout_s = timeout_s
+        self._backlog_max = backlog_max
+        self._replica_acks = replica_acks
+        # Round → the latest epoch that was seen of it, if it was ever rebuilt.
+        self._epochs: dict[int, int] = {}
+        self._watch: ServerWatch | None = None  # from the first `check` on
+        self._admit = Script("admit")
+        self._open = Script("open_round")
+        self._update = Script("update_round")
+        self._inspect = Script("inspect")
+        self._release = Script("release")
+        self._rebuild = Script("rebuild")
+        self._give = Script("give")
+        self._take = Script("take")
+
+    async def _call(self, key: str, call: Callable[[Line], Awaitable[T]], servers: Servers | None = None) -> T:
+        """One call to the server that has the key, with a deadline, and with the library's errors turned into ours.
+
+        Whatever fails before the connection stands has certainly changed nothing. Afterwards a silence or a cut leaves
+        it open, while an error reply means that the server refused: our scripts raise before their first write only.
+        """
+        sent = False
+
+        async def once(server: Server) -> T:
+            nonlocal sent
+            pool = server.client.connection_pool
+            connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+            sent = True
+            try:
+                return await call(Line(connection, server))
+            except exceptions.ResponseError:
+                sent = False
+                raise
+            except BaseException:  # a late reply must never reach the next user of this connection
+                await connection.disconnect(nowait=True)
+                raise
+            finally:
+                await pool.release(connection)
+
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await (servers or self._servers).follow(key, once)
+        except (TimeoutError, exceptions.TimeoutError, exceptions.ConnectionError, OSError) as error:
+            unclear = sent and not isinstance(error, exceptions.BusyLoadingError)
+            raise (GateUnclear if unclear else GateUnavailable)(
+                f"The gate does not answer ({type(error).__name__}: {error})."
+            ) from error
+        except ON_THE_WAY as error:
+            raise GateUnavailable("A part of the gate is on its way to another server of the cluster.") from error
+        except exceptions.ResponseError as error:
+            raise GateUnavailable(f"The gate refuses: {error}.") from error
+
+    async def _run(self, script: Script, keys_: Sequence[str], args: Sequence[object]) -> Any:
+        return await self._call(keys_[0], lambda line: script.call(line, keys_, args))
+
+    async def _one(self, key: str, *command: object) -> Any:
+        return await self._call(key, lambda line: execute(line, *command))
+
+    async def _read(self, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+        """Replies to commands that change nothing, each from the server that has its key."""
+        replies: list[Any] = [None] * len(wanted)
+
+        async def read(group: Sequence[int]) -> None:
+            commands = [wanted[i][1] for i in group]
+            found = await self._call(wanted[group[0]][0], lambda line: pipeline(line, commands))
+            for i, reply in zip(group, found, strict=True):
+                replies[i] = reply
+
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                groups = await self._servers.grouped([key for key, _ in wanted])
+        except (TimeoutError, exceptions.RedisError, OSError) as error:
+            raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error
+        if len(groups) == 1:
+            await read(groups[0])
+        else:
+            await asyncio.gather(*map(read, groups))
+        return replies
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        args = (
+            self._backlog_max,
+            _pack([claim.user for claim in claims]),
+            _pack([claim.quantity for claim in claims]),
+            _pack([claim.request_id for claim in claims]),
+            self._epochs.get(ref.id, FIRST_EPOCH),
+        )
+        keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane), keys.past(ref))
+        reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
+        seconds = reply[0] // 1000 - ORIGIN_S
+        answers = [
+            _admitted(claim, seconds, ref.lane, holdings)
+            if outcome == b"admitted"
+            else _answer(ref.lane, outcome, holdings)
+            for claim, outcome, holdings in zip(claims, reply[3::2], reply[4::2], strict=True)
+        ]
+        available = None if reply[2] == b"" else reply[2]
+        return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
+
+    async def _admit_at(self, line: Line, lane: int, keys_: Sequence[str], args: Sequence[object]) -> Any:
+        await self._may_admit(line, lane)
+        if not self._replica_acks:
+            return await self._admit.call(line, keys_, args)
+        reply, copies = await self._admit.call_and(line, keys_, args, self._wait())
+        if any(told for outcome, told in zip(reply[3::2], reply[4::2], strict=True) if outcome != _COOLING_DOWN):
+            # A buyer is told of an order.
+            if b"admitted" not in reply[3::2]:  # of an earlier one only: nothing was written, so nothing was waited for
+                self._require(*await line.send(self._write_and_wait(lane)))
+            self._require(copies)
+        return reply
+
+    def _wait(self) -> tuple[object, ...]:
+        """The server waits for what this connection has written last, and so for all that any connection wrote before
+        it. For a connection that has written nothing it does not wait at all."""
+        return "WAIT", self._replica_acks, int(self._timeout_s * REPLICAS_SHARE * 1000)
+
+    def _write_and_wait(self, lane: int) -> tuple[Sequence[object], ...]:
+        return ("SET", keys.copied(lane), ""), self._wait()
+
+    def _require(self, *replies: object) -> None:
+        """The last one is what `WAIT` has answered. After an error it is unknown what it has waited for."""
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise GateUnclear(f"Nobody knows whether a replica has it: {reply}.")
+        copies = replies[-1]
+        if not isinstance(copies, int) or copies < self._replica_acks:
+            raise GateUnclear(f"Of {self._replica_acks} replicas, these have it: {copies}.")
+
+    async def standing(self, lanes: Collection[int]) -> Mapping[int, str]:
+        if not self._replica_acks or not lanes:
+            return {}
+
+        async def ask(lane: int) -> str:
+            return (await self._call(keys.home(lane), lambda line: self._home(line, lane)))[0]
+
+        # Where all lanes are on one server, it speaks for all.
+        asked = list(lanes)[:1] if self._servers.together else list(lanes)
+        found = await asyncio.gather(*map(ask, asked))
+        return dict.fromkeys(lanes, found[0]) if self._servers.together else dict(zip(asked, found, strict=True))
+
+    async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
+        if not self._replica_acks:
+            return
+
+        async def assure(lane: int) -> None:
+            async def call(line: Line) -> None:
+                self._require(*await line.send(self._write_and_wait(lane)))
+                reign, _ = await self._home(line, lane)
+                if reign != standing.get(lane):  # which answers for what it has itself, and not for what was read
+                    raise GateUnclear("Another server has taken over meanwhile.")
+
+            await self._call(keys.copied(lane), call)
+
+        await asyncio.gather(*map(assure, lanes))
+
+    async def _may_admit(self, line: Line, lane: int) -> None:
+        if self._watch is not None:
+            await self._watch.require(line)
+        await self._must_be_home(line, lane)
+
+    async def _must_be_home(self, line: Line, lane: int) -> None:
+        """Another server than before may lack the newest orders: it admits no one until the keeper has looked. Asked
+        once over each connection, and again when one server was seen to take the place of another."""
+        vouched, changes = line.connection.vouched, self._servers.changes
+        if self._servers.lasting or vouched.get(lane) == changes:
+            return
+        reign, home = await self._home(line, lane)
+        if home is None:  # then no round was ever opened here, as the script will say
+            return
+        if home not in (reign, reign + keys.COMPARED_ONCE):
+            raise GateUnavailable("The gate's data is on another server now, which the keeper has to compare first.")
+        vouched[lane] = changes
+
+    async def _home(self, line: Line, lane: int) -> tuple[str, str | None]:
+        """Which server this is and since when it is the primary, and the one that the keeper has vouched for. A server
+        gets another replication id whenever it takes over or is started: one that was replaced, and takes over again
+        from the one that replaced it, has that one's data and not what it had itself."""
+        info, home = await pipeline(line, [("INFO", "replication"), ("GET", keys.home(lane))])
+        reign = f"{line.server.name} {parse_info(info).get('master_replid', '')}"
+        return reign, None if home is None else home.decode()
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
+        if self._servers.lasting:
+            return {}
+        found: dict[int, MovedLane] = {}
+
+        async def look(lane: int) -> None:
+            with contextlib.suppress(GateError):  # what cannot be compared now holds up no other
+                reign, home = await self._call(keys.home(lane), lambda line: self._home(line, lane))
+                if home != reign:
+                    found[lane] = MovedLane(reign, compared=home == reign + keys.COMPARED_ONCE)
+
+        await asyncio.gather(*map(look, lanes))
+        return found
+
+    async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
+        async def vouch(line: Line) -> None:
+            reign, _ = await self._home(line, lane)
+            if reign != server:  # it has moved on meanwhile, and has to be compared again
+                return
+            if for_good:
+                await execute(line, "SET", keys.home(lane), server)
+                return
+            seconds, _ = await execute(line, "TIME")
+            today = datetime.fromtimestamp(int(seconds), UTC).strftime("%Y%m%d")
+            # The server before may have given out numbers, in this very second, that are not known here.
+            passed_over = ("HINCRBY", keys.days(lane), today, NUMBERS_PASSED_OVER)
+            await pipeline(line, [passed_over, ("SET", keys.home(lane), server + keys.COMPARED_ONCE)])
+
+        await self._call(keys.home(lane), vouch)
+
+    async def _settle_in(self, lane: int) -> None:
+        """Notes where a lane is before there is anything in it, so that any server with its rounds has the note too."""
+
+        async def settle(line: Line) -> None:
+            reign, home = await self._home(line, lane)
+            if home is None:
+                await execute(line, "SET", keys.home(lane), reign, "NX")
+
+        if not self._servers.lasting:
+            await self._call(keys.home(lane), settle)
+
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
+        r = round_
+        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, opened_ms, r.cool_down_s)
+        await self._settle_in(r.lane)
+        reply = await self._run(self._open, _keys(r.ref), args)
+        return Opening(Found(reply[0].decode()), reply[1])
+
+    async def update_round(self, round_: Round) -> Update:
+        assert round_.opened_ms is not None, "open it first"
+        r = round_
+        args = (r.epoch, r.revision, r.status, r.limit_per_buyer, r.begins_ms, r.ends_ms, r.total, r.opened_ms)
+        reply = await self._run(self._update, (keys.round_(r.ref),), (*args, r.cool_down_s))
+        return Update(reply.decode())
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
+        args: list[object] = []
+        for release in releases:
+            order = f"{release.number.seconds}:{release.number.counter}"
+            args += (release.user, order, release.epoch, release.request_id, int(release.lapsed))
+        reply = await self._run(self._release, _keys(ref), args)
+        return ReleaseReply(reply[0], [Released(result.decode()) for result in reply[1:]])
+
+    async def fence(self, round_: Round) -> None:
+        await self._rebuild_step(round_.ref, "fence", round_.epoch)
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        r = round_
+        args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, token, r.cool_down_s)
+        await self._settle_in(r.lane)
+        return bool((await self._rebuild_step(r.ref, "begin", *args))[0] == b"done")
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        now_ms, _ = await self.pulses([ref])
+        records = [part for user, held in holdings.items() for part in (user, _record(Record.of(held, now_ms)))]
+        past: dict[str, list[str]] = {}
+        for user, held in holdings.items():
+            for holding in held:
+                if not holding.live:
+                    past.setdefault(_past_field(user, holding), []).append(_written(holding))
+        over = [part for field, orders in past.items() for part in (field, " ".join(orders))]
+        return bool((await self._rebuild_step(ref, "fill", token, len(holdings), *records, *over))[0] == b"done")
+
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None:
+        args: list[object] = [token, admitted, released, opened_ms, carried.units]
+        for name, units in (("sent", carried.sent), ("got", carried.got)):
+            args += [part for lane, n in units.items() for part in (f"{name}:{lane}", n)]
+        while True:
+            word, noted_ms = await self._rebuild_step(ref, "finish", *args)
+            if word != b"early":
+                return int(noted_ms) if word == b"done" else None
+            await asyncio.sleep(EARLY_S)
+
+    async def _rebuild_step(self, ref: RoundRef, *args: object) -> Any:
+        return await self._run(self._rebuild, _keys(ref), args)
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        return await self._carry(self._give, ref, epoch, to, sent, units)
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        return await self._carry(self._take, ref, epoch, origin, sent)
+
+    async def _carry(self, script: Script, ref: RoundRef, *args: object) -> int | None:
+        keys_ = (keys.round_(ref),)
+
+        async def carry(line: Line) -> int:
+            await self._may_admit(line, ref.lane)
+            if not self._replica_acks:
+                return int(await script.call(line, keys_, args))
+            units, *replies = await script.call_and(line, keys_, args, *self._write_and_wait(ref.lane))
+            self._require(*replies)  # or the units would be there twice when a replica takes over
+            return int(units)
+
+        units = await self._call(keys_[0], carry, self._claims)
+        return None if units < 0 else units
+
+    async def forget(self, ref: RoundRef) -> None:
+        self._epochs.pop(ref.id, None)
+        await self._one(keys.round_(ref), "UNLINK", *_keys(ref))
+
+    async def inspect(self, ref: RoundRef) -> GateView | None:
+        reply = await self._run(self._inspect, (*_keys(ref), keys.orders(ref.lane)), ())
+        now_ms, buyers, past, backlog, *pairs = reply
+        values = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+        if not {"opened_ms", *values} >= {*_PULSE, *_RULES}:  # it has no opening until it has been rebuilt
+            return None
+        self._note_epoch(ref, int(values["epoch"]))
+        counts = (*_PULSE, "total", "released", "begins_ms", "ends_ms")
+        return GateView(
+            now_ms=now_ms,
+            buyers=buyers,
+            backlog=backlog,
+            status=_status(values["status"]),
+            limit_per_buyer=int(values["limit"]),
+            dealt=int(values.get("dealt", values["total"])),
+            sent=_by_lane("sent:", values),
+            got=_by_lane("got:", values),
+            whole=_has_all((buyers, past), (values.get("buyers"), values.get("past")), values["admitted"]),
+            **{name: int(values[name]) for name in counts},
+        )
+
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        first = keys.round_(refs[0]) if refs else keys.LEDGER  # any server's time will do
+        wanted: list[tuple[str, Sequence[object]]] = [(first, ("TIME",))]
+        for ref in refs:
+            key, buyers, past = _keys(ref)
+            # The counters before the records: some may be added in between, and none ever goes.
+            wanted += [(key, ("HMGET", key, *_PULSE, *_RULES, "buyers", "past"))]
+            wanted += [(key, ("HLEN", buyers)), (key, ("HLEN", past))]
+        time, *rows = await self._read(wanted)
+        now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
+        pulses = [_pulse(row, records) for row, *records in zip(rows[::3], rows[1::3], rows[2::3], strict=True)]
+        for ref, pulse in zip(refs, pulses, strict=True):
+            if pulse is not None:
+                self._note_epoch(ref, pulse.epoch)
+        return now_ms, pulses
+
+    def _note_epoch(self, ref: RoundRef, epoch: int) -> None:
+        """A server that is started again with an older file may have the round as it was before its rebuild. The ledger
+        takes no order of that epoch any more, so no buyer may be admitted into it until the keeper has noticed."""
+        if epoch > self._epochs.get(ref.id, FIRST_EPOCH):
+            self._epochs[ref.id] = epoch
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        rows = await self._read([(key, ("HGET", key, user)) for key in map(keys.buyers, refs)])
+        held = [_holdings(ref.lane, row) if row else () for ref, row in zip(refs, rows, strict=True)]
+        return [tuple(holding for holding in mine if holding.live) for mine in held]
+
+    async def remembered(
+        self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
+    ) -> dict[str, dict[OrderNumber, Holding]]:
+        """The records first: an order leaves them for the past, never the other way."""
+        found: dict[str, dict[OrderNumber, Holding]] = {user: {} for user in holdings}
+
+        async def look(key: str, fields: Sequence[tuple[str, str]]) -> None:
+            rows = await self._one(key, "HMGET", key, *[field for _, field in fields]) if fields else []
+            for (user, _), row in zip(fields, rows, strict=True):
+                found[user] |= {holding.number: holding for holding in _holdings(ref.lane, row or b"")}
+
+        await look(keys.buyers(ref), [(user, user) for user in holdings])
+        missing = [(user, held) for user, mine in holdings.items() for held in mine if held.number not in found[user]]
+        await look(keys.past(ref), [(user, _past_field(user, held)) for user, held in missing])
+        return found
+
+    async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        async for portion in self._scan(keys.buyers(ref)):
+            yield [user.decode() for user, _ in portion]
+
+    async def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
+        """The records first: an order leaves them for the past, never the other way."""
+        async for portion in self._scan(keys.buyers(ref)):
+            yield {user.decode(): _readable(ref.lane, record) for user, record in portion}
+        async for portion in self._scan(keys.past(ref)):
+            found: dict[str, tuple[Holding, ...]] = {}
+            for field, orders in portion:
+                user = field.decode().partition(" ")[2]
+                found[user] = (*found.get(user, ()), *_readable(ref.lane, orders))
+            yield found
+
+    async def _scan(self, key: str) -> AsyncIterator[list[tuple[bytes, bytes]]]:
+        cursor = b"0"
+        while True:
+            try:
+                cursor, pairs = await self._one(key, "HSCAN", key, cursor, "COUNT", BUYERS_PORTION)
+            except GateUnavailable as error:
+                if "WRONGTYPE" in str(error):  # there is no record in it
+                    return
+                raise
+            yield list(zip(pairs[::2], pairs[1::2], strict=True))
+            if int(cursor) == 0:
+                return
+
+    async def check(self, durability: str) -> list[str]:
+        advice = await check_servers(self._servers, durability, self._replica_acks, self._timeout_s)
+        self._watch = ServerWatch(self._servers, durability, self._replica_acks)
+        return advice
+
+    async def watch_servers(self) -> Mapping[str, str]:
+        if self._watch is None:
+            return {}
+        try:
+            return await self._watch.look()
+        except AWAY as error:
+            raise GateUnavailable(f"The gate's servers cannot be found ({type(error).__name__}: {error}).") from error
+
+    async def bind(self, ledger: str) -> None:
+        async def bind(line: Line) -> Any:
+            await execute(line, "SET", keys.LEDGER, ledger, "NX")
+            return await execute(line, "GET", keys.LEDGER)
+
+        if (await self._call(keys.LEDGER, bind)).decode() != ledger:
+            raise StartError(
+                f"Valkey/Redis at {self._servers.where} holds the rounds of another database: use another one for this "
+                "database (with `seckill up`: another --data), or go back to the old database."
+            )
+
+    async def ping(self) -> None:
+        await self._one(keys.LEDGER, "PING")
+
+    async def close(self) -> None:
+        await self._claims.close()
+        await self._servers.close()
+
+
+def _status(text: str) -> GateStatus:
+    """A word that no gate writes came from outside: the round is as good as not open, and is rebuilt."""
+    try:
+        return GateStatus(text)
+    except ValueError:
+        return GateStatus.PREPARING
+
+
+def _pulse(row: Sequence[bytes | None], records: Sequence[int]) -> Pulse | None:
+    *fields, buyers, past = row
+    if None in fields:
+        return None
+    found = dict(zip((*_PULSE, *_RULES), fields, strict=True))
+    if found["status"] == _PREPARING or not _has_all(records, (buyers, past), found["admitted"]):
+        return None
+    return Pulse(*(int(found[name] or 0) for name in _PULSE))
+
+
+def _has_all(
+    records: Sequence[int], counted: tuple[bytes | str | None, bytes | str | None], admitted: bytes | str | None
+) -> bool:
+    """As many buyers, and orders that are over, as the gate has counted. An earlier version did not, but everyone who
+    was ever admitted has a record."""
+    buyers, past = counted
+    least = min(1, int(admitted or 0)) if buyers is None else int(buyers)
+    return records[0] >= least and records[1] >= int(past or 0)
+
+
+def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): int(n) for name, n in values.items() if name.startswith(prefix)}
+
+
+def _keys(ref: RoundRef) -> tuple[str, str, str]:
+    return keys.round_(ref), keys.buyers(ref), keys.past(ref)
+
+
+def _past_field(user: str, held: Holding) -> str:
+    return keys.past_field(user, held.request_id, held.number.seconds, held.number.counter)
+
+
+def _record(record: Record) -> str:
+    note = [f"{_NOTE}{record.units_over}:{record.lapses}:{record.lapsed_ms}"] if record.units_over else []
+    return " ".join([*note, *map(_written, record.live)])
+
+
+def _written(held: Holding) -> str:
+    number = held.number
+    return f"{number.seconds}:{number.counter}:{held.quantity}:{held.slot}:{held.request_id}:{int(held.live)}"
+
+
+def _admitted(claim: Claim, seconds: int, lane: int, order: bytes) -> Answer:
+    """Counter and slot are all that the caller does not know of a new order. To read the rest takes as long again."""
+    _, counter, _, slot, _ = order.split(b":", 4)
+    held = Holding(OrderNumber(seconds, lane, int(counter)), claim.quantity, int(slot), claim.request_id, live=True)
+    return Answer(Outcome.ADMITTED, (held,))
+
+
+def _answer(lane: int, outcome: bytes, told: bytes) -> Answer:
+    if outcome == _COOLING_DOWN:
+        return Answer(Outcome.COOLING_DOWN, again_ms=int(told))
+    return Answer(_OUTCOMES[outcome], _holdings(lane, told) if told else ())
+
+
+def _holdings(lane: int, record: bytes) -> tuple[Holding, ...]:
+    """The orders of a record, or of a field of the past."""
+    return tuple([_holding(lane, order) for order in record.decode().split() if not order.startswith(_NOTE)])
+
+
+def _readable(lane: int, record: bytes) -> tuple[Holding, ...]:
+    try:
+        return _holdings(lane, record)
+    except ValueError:  # not an order; the auditor names it
+        return ()
+
+
+def _holding(lane: int, order: str) -> Holding:
+    seconds, counter, quantity, slot, request_id, live = order.split(":")
+    return Holding(OrderNumber(int(seconds), lane, int(counter)), int(quantity), int(slot), request_id, live == "1")

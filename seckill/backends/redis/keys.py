@@ -1,0 +1,110 @@
+"""Every key that seckill uses in Valkey/Redis. No other module spells one.
+
+    seckill:{k}:round:R    hash    id, lane, epoch, revision, version, status, limit, cool_down_s, begins_ms, ends_ms,
+                                   total, available, admitted, released, opened_ms, buyers and past (how many records
+                                   there are of each: with fewer, some are lost); and of a share: dealt,
+                                   sent:L (units ever sent to lane L), got:L (units ever got from lane L)
+    seckill:{k}:buyers:R   hash    user → the user's live orders in this round, separated by blanks, each
+                                   seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over).
+                                   If orders of the user are over, a note stands before them, ~units:lapses:lapsed_ms:
+                                   the units of all these orders, how many of them the user has cancelled or not paid in
+                                   time, and when the last of those ended
+    seckill:{k}:past:R     hash    request_id user (or seconds:counter user, of an order that had none) → the order that
+                                   is over, or several, separated by blanks. It is asked for by request ids only, so a
+                                   buyer's record stays short however many of the orders in it have ended. (Of a round
+                                   that an earlier version has opened, they stay in the record until the next one ends.)
+    seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`,
+                                   or `relay` when RabbitMQ carries the orders
+    seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
+    seckill:{k}:home       string  the server that has the lane and the replication id that it has had since it is the
+                                   primary, as soon as the keeper has compared it with the ledger (followed by
+                                   ` once` until it has done so a second time); only on a cluster and behind
+                                   Sentinel, where another server may take its place
+    seckill:{k}:copied     string  empty, and written again whenever replicas must have what the lane tells of and
+                                   there is nothing to write: a server waits for its replicas after a write only
+    seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for its own
+    seckill:{nodes}:seen   zset    every process by when it last said that it is there, in ms
+    seckill:{nodes}:all    hash    process → its newest report, as JSON; both go a minute after the last
+    seckill:states         channel order states as they are committed, for everyone who waits
+    seckill:versions       channel versions of rounds whose units came back, for nodes that refuse as sold out
+
+`{k}` is the lane's tag: on a cluster, all keys of a lane are in one slot and one script may touch them all. It is the
+lane's number and a second one, which puts the lanes in slots that are far from each other: 16 lanes, or any other
+number of them, are shared evenly by primaries that share the slots evenly, and so are sales, which take lanes in their
+order.
+"""
+
+import binascii
+from functools import cache
+from itertools import count
+from typing import Protocol
+
+STATES_CHANNEL = "seckill:states"
+VERSIONS_CHANNEL = "seckill:versions"
+LEDGER = "seckill:ledger"
+NODES_SEEN = "seckill:{nodes}:seen"
+NODES = "seckill:{nodes}:all"
+WORKERS_GROUP = "workers"
+RELAY_GROUP = "relay"
+
+
+_LANES = 256
+_SLOTS = 16384
+
+
+@cache
+def tag(lane: int) -> str:
+    # 0, 128, 64, 192, 32, …: each lane halves the largest gap that those before it have left.
+    place = int(f"{lane:08b}"[::-1], 2)
+    return next(text for n in count() if slot(text := f"{lane}.{n}") * _LANES // _SLOTS == place)
+
+
+def slot(text: str) -> int:
+    return binascii.crc_hqx(text.encode(), 0) % _SLOTS
+
+
+class KeyedRound(Protocol):
+    """Enough to find a round's keys."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def lane(self) -> int: ...
+
+
+def round_(ref: KeyedRound) -> str:
+    return f"seckill:{{{tag(ref.lane)}}}:round:{ref.id}"
+
+
+def buyers(ref: KeyedRound) -> str:
+    return f"seckill:{{{tag(ref.lane)}}}:buyers:{ref.id}"
+
+
+def past(ref: KeyedRound) -> str:
+    return f"seckill:{{{tag(ref.lane)}}}:past:{ref.id}"
+
+
+def past_field(user: str, request_id: str, seconds: int, counter: int) -> str:
+    """Where an order of `past` stands. Neither a request id nor a number has a blank in it."""
+    return f"{request_id or f'{seconds}:{counter}'} {user}"
+
+
+def orders(lane: int) -> str:
+    return f"seckill:{{{tag(lane)}}}:orders"
+
+
+def days(lane: int) -> str:
+    return f"seckill:{{{tag(lane)}}}:days"
+
+
+# Follows what stands in `home` after the first comparison.
+COMPARED_ONCE = " once"
+
+
+def home(lane: int) -> str:
+    return f"seckill:{{{tag(lane)}}}:home"
+
+
+def copied(lane: int) -> str:
+    return f"seckill:{{{tag(lane)}}}:copied"

@@ -1,0 +1,93 @@
+-- Gives back the units of orders that are over, each order once, whatever is repeated or comes in another order. They
+-- leave the buyer's record, which is read at every claim, for `past`, and the record notes that they are there.
+--
+-- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)
+-- ARGV  five for each release: user, order ('seconds:counter'), epoch (the round's, when the ledger decided it), the
+--       order's request id ('' if it has none), and 1 if the buyer has let it lapse, otherwise 0
+-- Reply {version, result 1, result 2, …}, each
+--   released
+--   already   the order is over here already
+--   unknown   the buyer has no such order here: nothing to give back
+--   not_yet   the round is not here, is not whole, or is being rebuilt: the release has to come again later
+--
+-- Everything is read before the first write, so a key of the wrong type changes nothing.
+
+local releases = #ARGV / 5
+local time = redis.call('TIME')
+local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'version', 'buyers', 'past', 'admitted')
+local epoch = tonumber(round[1] or '0')
+-- As many records as there were; an earlier version did not count them.
+local is_whole = redis.call('HLEN', KEYS[2]) >= tonumber(round[4] or (round[6] or '0') ~= '0' and 1 or 0) and
+                 redis.call('HLEN', KEYS[3]) >= tonumber(round[5] or '0')
+if round[2] == 'preparing' or not is_whole then epoch = 0 end
+
+local users = {}
+for i = 1, releases do users[i] = ARGV[5 * i - 4] end
+local records = redis.call('HMGET', KEYS[2], unpack(users))
+local record_of = {}
+for i = 1, releases do record_of[users[i]] = records[i] or '' end
+
+local past_of, fields = {}, {} -- field → its orders, as they will be; and the fields that change
+local function past(field)
+  past_of[field] = past_of[field] or redis.call('HGET', KEYS[3], field) or ''
+  return past_of[field]
+end
+
+-- Moves an order that is over out of a record. Returns its units.
+local function put_by(user, held)
+  local number, quantity, request_id = string.match(held, '^(%d+:%d+):(%d+):%d+:([^: ]*):')
+  local field = (request_id == '' and number or request_id) .. ' ' .. user
+  local others = past(field)
+  past_of[field] = others == '' and held or others .. ' ' .. held
+  fields[#fields + 1] = field
+  return tonumber(quantity)
+end
+
+local function is_past(user, order, request_id)
+  local orders = past((request_id == '' and order or request_id) .. ' ' .. user)
+  return string.find(' ' .. orders, ' ' .. order .. ':', 1, true) ~= nil
+end
+
+local reply, changed, units = {0}, {}, 0
+for i = 1, releases do
+  local user, order, decided = users[i], ARGV[5 * i - 3], tonumber(ARGV[5 * i - 2])
+  local request_id, lapsed = ARGV[5 * i - 1], ARGV[5 * i] == '1'
+  local result = epoch < decided and 'not_yet' or 'unknown'
+  if result == 'unknown' then
+    local record, live, over = record_of[user], {}, {}
+    local note, gone, lapses, lapsed_ms = string.match(record, '^(~(%d+):(%d+):(%d+))')
+    for held in string.gmatch(note and string.sub(record, #note + 1) or record, '[^ ]+') do
+      if string.sub(held, 1, #order + 1) == order .. ':' then
+        if string.sub(held, -1) == '1' then
+          result, units = 'released', units + tonumber(string.match(held, '^%d+:%d+:(%d+):'))
+          held = string.sub(held, 1, -2) .. '0'
+        else
+          result = 'already'
+        end
+      end
+      if string.sub(held, -1) == '1' then live[#live + 1] = held else over[#over + 1] = held end
+    end
+    if result == 'released' then
+      gone, lapses, lapsed_ms = tonumber(gone or '0'), tonumber(lapses or '0'), tonumber(lapsed_ms or '0')
+      for _, held in ipairs(over) do gone = gone + put_by(user, held) end
+      if lapsed then lapses, lapsed_ms = lapses + 1, now_ms end
+      record_of[user] = table.concat({string.format('~%d:%d:%.0f', gone, lapses, lapsed_ms), unpack(live)}, ' ')
+      changed[#changed + 1] = user
+    elseif result == 'unknown' and note and is_past(user, order, request_id) then
+      result = 'already'
+    end
+  end
+  reply[i + 1] = result
+end
+
+if units > 0 then
+  for _, field in ipairs(fields) do redis.call('HSET', KEYS[3], field, past_of[field]) end
+  for _, user in ipairs(changed) do redis.call('HSET', KEYS[2], user, record_of[user]) end
+  redis.call('HSET', KEYS[1], 'past', redis.call('HLEN', KEYS[3]))
+  redis.call('HINCRBY', KEYS[1], 'available', units)
+  redis.call('HINCRBY', KEYS[1], 'released', units)
+  round[3] = redis.call('HINCRBY', KEYS[1], 'version', 1)
+end
+reply[1] = tonumber(round[3] or '0')
+return reply

@@ -1,0 +1,57 @@
+"""The way to the gate's servers: which one has a key, and a line to it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+
+from seckill.backends.redis.addresses import HELP
+from seckill.backends.redis.cluster import ClusterServers
+from seckill.backends.redis.sentinel import SentinelServers
+from seckill.backends.redis.servers import CONNECTIONS_MAX, OneServer, Server, Servers
+from seckill.errors import StartError
+
+
+def open_servers(url: str, connections_max: int = CONNECTIONS_MAX) -> Servers:
+    """Nothing is connected before the first call."""
+    match = re.match(r"rediss?\+([^:]*):", url)
+    if match is None:
+        return OneServer(url, connections_max)
+    if match[1] == "cluster":
+        return ClusterServers(url, connections_max)
+    if match[1] == "sentinel":
+        return SentinelServers(url, connections_max)
+    raise StartError(f"SECKILL_REDIS_URL cannot be understood (there is no kind {match[1]!r}): {HELP}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A connection that is ours for one call, and the server at its other end."""
+
+    connection: Any
+    server: Server
+
+    async def send(self, commands: Sequence[Sequence[object]]) -> list[Any]:
+        """One reply for each command; an error reply is given, not raised."""
+        await self.connection.send_packed_command(self.connection.pack_commands(commands))
+        replies: list[Any] = []
+        for _ in commands:  # all of them, also after an error, or the rest would be the next caller's
+            try:
+                replies.append(await self.connection.read_response())
+            except exceptions.ResponseError as error:
+                replies.append(error)
+        return replies
+
+
+async def execute(line: Line, *command: object) -> Any:
+    return (await pipeline(line, [command]))[0]
+
+
+async def pipeline(line: Line, commands: Sequence[Sequence[object]]) -> list[Any]:
+    replies = await line.send(commands)
+    for reply in replies:
+        if isinstance(reply, exceptions.ResponseError):
+            raise reply
+    return replies

@@ -1,0 +1,136 @@
+"""Whether the servers still are what they were found to be when the role was started.
+
+A server may come back with another configuration. Then its connections were cut, so each new one that is to carry
+claims is looked at before the first of them. CONFIG SET cuts nothing, and a replica has no connection of ours: so all
+servers are looked at twice a second as well.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from seckill.backends.redis.server_line import Line
+from seckill.backends.redis.servers import Server, Servers
+from seckill.backends.redis.suitability import (
+    AWAY,
+    Facts,
+    check_keeping,
+    check_replicas,
+    look_at,
+    look_at_replicas,
+    read_facts,
+)
+from seckill.errors import GateUnavailable, StartError
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S = 0.5
+LOOK_WITHIN_S = 2.0
+# A process that has not looked for this long looks before the next claim.
+FRESH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What is wrong with a primary, and with its replicas; empty: nothing. `asked_s`: when it was asked."""
+
+    own: str
+    replicas: str
+    asked_s: float
+
+    @property
+    def fault(self) -> str:
+        return self.own or self.replicas
+
+
+class ServerWatch:
+    def __init__(
+        self, servers: Servers, durability: str, replica_acks: int, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._servers = servers
+        self._durability = durability
+        self._replica_acks = replica_acks
+        self._monotonic = monotonic
+        self._verdicts: dict[str, Fitness] = {}  # by the names of primaries
+        self._out_of_reach: dict[str, list[str]] = {}  # its replicas that do not answer us
+        self._looking = asyncio.Lock()
+        self._looked_s = -LOOK_EVERY_S
+        self._found: Mapping[str, str] = {}
+
+    async def require(self, line: Line) -> None:
+        """Before claims go over this connection. Raises GateUnavailable if they must not."""
+        name = line.server.name
+        verdict = self._verdicts.get(name)
+        if verdict is None or not line.connection.looked_at or self._monotonic() - verdict.asked_s > FRESH_S:
+            asked_s = self._monotonic()
+            verdict = self._judge(name, await read_facts(line), asked_s)
+            line.connection.looked_at = True
+        if verdict.fault:
+            raise GateUnavailable(verdict.fault)
+
+    async def look(self) -> Mapping[str, str]:
+        """What is wrong with each primary or its replicas. Callers that ask at the same moment get one answer."""
+        async with self._looking:
+            if self._monotonic() - self._looked_s >= LOOK_EVERY_S / 2:
+                async with asyncio.timeout(LOOK_WITHIN_S):
+                    primaries = await self._servers.primaries()
+                await asyncio.gather(*map(self._look_at, primaries))
+                self._found = {
+                    server.name: self._verdicts[server.name].fault
+                    for server in primaries
+                    if server.name in self._verdicts
+                }
+                self._looked_s = self._monotonic()
+            return self._found
+
+    async def _look_at(self, server: Server) -> None:
+        """One that does not answer is not judged: no claim gets there either."""
+        asked_s = self._monotonic()
+        try:
+            async with asyncio.timeout(LOOK_WITHIN_S):
+                facts = await look_at(server)
+        except AWAY:
+            return
+        self._judge(server.name, facts, asked_s)
+        try:
+            self._mention(server, await look_at_replicas(self._servers, facts, self._durability))
+            fault = ""
+        except StartError as error:
+            fault = str(error)
+        self._put(server.name, Fitness(self._verdicts[server.name].own, fault, self._verdicts[server.name].asked_s))
+
+    def _judge(self, name: str, facts: Facts, asked_s: float) -> Fitness:
+        """By what the primary says of itself."""
+        known = self._verdicts.get(name, Fitness("", "", asked_s))
+        if asked_s < known.asked_s:  # asked before, answered later: it may have been started again in between
+            return known
+        fault = ""
+        try:
+            check_keeping(facts, self._durability)
+            check_replicas(facts, self._replica_acks)
+        except StartError as error:
+            fault = str(error)
+        # A file that is switched on is whole only when all that was there before has been written to it.
+        rewriting = "1" in (facts.info.get("aof_rewrite_in_progress"), facts.info.get("aof_rewrite_scheduled"))
+        own = known.own if known.own and rewriting and not fault else fault
+        return self._put(name, Fitness(own, known.replicas, asked_s))
+
+    def _put(self, name: str, verdict: Fitness) -> Fitness:
+        before = self._verdicts.get(name)
+        self._verdicts[name] = verdict
+        where = name or self._servers.where
+        if verdict.fault and (before is None or before.fault != verdict.fault):
+            log.error("a server cannot keep the promises: nobody is admitted there", server=where, reason=verdict.fault)
+        elif before is not None and before.fault and not verdict.fault:
+            log.warning("a server can keep the promises again", server=where)
+        return verdict
+
+    def _mention(self, primary: Server, out_of_reach: list[str]) -> None:
+        """Once for each replica that we cannot look at: it may be well, in its own network."""
+        for where in out_of_reach:
+            if where not in self._out_of_reach.get(primary.name, ()):
+                log.warning("a replica cannot be looked at", replica=where, primary=primary.name or self._servers.where)
+        self._out_of_reach[primary.name] = out_of_reach

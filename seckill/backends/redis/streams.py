@@ -1,0 +1,337 @@
+"""The order streams of the lanes, read by a consumer group."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+from redis import exceptions
+from redis.asyncio import Redis
+
+from seckill.backends.redis import keys
+from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.servers import LANES_MAX
+from seckill.domain.order import States
+from seckill.errors import TransportUnavailable
+from seckill.ports.board import own_name
+from seckill.ports.entry import read_entry
+from seckill.ports.transport import Delivery, Queue, Settled
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+# A read may wait this much longer than it asked the server to, before the server counts as gone.
+GRACE_S = 5.0
+# What a server that takes over may lack is not given out. It stays pending, and is taken over a while later.
+REPLICATED_WITHIN_S = 2.0
+# Lanes whose server failed are left alone for this long. Those on other servers are read meanwhile.
+REST_S = 0.5
+# A reading of all entries goes in portions, so that the server is not held up.
+ENTRIES_PORTION = 500
+_RETIRE = (files("seckill.backends.redis") / "lua" / "retire_consumer.lua").read_text()
+
+
+def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> Delivery:
+    """`fields`: names and values by turns, as the server sends them. A gate writes one."""
+    if fields and fields[0] == b"order":
+        return read_entry(lane, entry_id.decode(), fields[1])
+    named = dict(zip(fields[::2], fields[1::2], strict=True)) if fields else {}
+    return read_entry(lane, entry_id.decode(), named.get(b"order", b""))
+
+
+def _flat(fields: Mapping[bytes, bytes] | None) -> list[bytes]:
+    return [part for pair in (fields or {}).items() for part in pair]
+
+
+class StreamTransport:
+    """`replica_acks`: how many replicas must have an entry before it is given out. Otherwise a worker could write an
+    order that the gate loses with its primary before its buyer is told: the buyer's repeat would be a second one."""
+
+    def __init__(self, url: str, group: str = keys.WORKERS_GROUP, *, replica_acks: int = 0) -> None:
+        self._servers = open_servers(url, connections_max=LANES_MAX)
+        self._group = group
+        self._replica_acks = replica_acks
+        self._grace_s = GRACE_S + (REPLICATED_WITHIN_S if replica_acks else 0.0)
+        # No other process ever has this name, so what is pending under it is either ours or a dead worker's.
+        self.consumer = own_name()
+        self._lanes: list[int] = []
+        # Readings under way, by the lanes that they read. One that has not ended when another brings something goes on,
+        # and what it brings is given out next time: a reading that is broken off loses what it was about to bring.
+        self._readings: dict[tuple[int, ...], asyncio.Task[list[Delivery]]] = {}
+        self._rests_until_s: dict[tuple[int, ...], float] = {}
+
+    async def _on(self, key: str, call: Callable[[Redis], Awaitable[T]], within_s: float = GRACE_S) -> T:
+        """One call to the server that has the key."""
+        with translated():
+            async with asyncio.timeout(within_s):
+                return await self._servers.follow(key, lambda server: call(server.client))
+
+    async def _send(self, key: str, *command: Any) -> Any:
+        return await self._on(key, lambda client: client.execute_command(*command))  # type: ignore[no-untyped-call]
+
+    async def prepare(self, lanes: Sequence[int]) -> None:
+        for lane in lanes:
+            await self._make_group(lane)
+        self._lanes = list(lanes)
+
+    async def _make_group(self, lane: int) -> None:
+        async def make(client: Redis) -> None:
+            try:
+                # From 0, never from $: what was admitted before the first worker came must not be passed over.
+                await client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
+            except exceptions.ResponseError as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+        await self._on(keys.orders(lane), make)
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        for lanes in self._read_together():
+            if lanes not in self._readings and not self._rests(lanes):
+                self._readings[lanes] = asyncio.create_task(self._read(lanes, count, wait_s))
+        found: list[Delivery] = []
+        failure: TransportUnavailable | None = None
+        if self._lanes and not self._readings:
+            raise TransportUnavailable("No lane can be read at this moment.")
+        while self._readings and not found:
+            await asyncio.wait(self._readings.values(), return_when=asyncio.FIRST_COMPLETED)
+            for lanes, reading in list(self._readings.items()):
+                if reading.done():
+                    del self._readings[lanes]
+                    try:
+                        found += reading.result()
+                        self._rests_until_s.pop(lanes, None)
+                    except TransportUnavailable as error:
+                        failure = error
+                        self._rest(lanes, error)
+        if failure is not None and not found and (self._servers.together or self._all_rest()):
+            raise failure
+        return found
+
+    def _read_together(self) -> list[tuple[int, ...]]:
+        """On a cluster one command reads one lane, also where several are on the same server."""
+        if self._servers.together:
+            return [tuple(self._lanes)] if self._lanes else []
+        return [(lane,) for lane in self._lanes]
+
+    def _rest(self, lanes: tuple[int, ...], error: TransportUnavailable) -> None:
+        if not self._servers.together and lanes not in self._rests_until_s:  # once for each outage
+            log.warning("a lane cannot be read", lane=lanes[0], reason=str(error))
+        self._rests_until_s[lanes] = time.monotonic() + REST_S
+
+    def _rests(self, lanes: tuple[int, ...]) -> bool:
+        return not self._servers.together and time.monotonic() < self._rests_until_s.get(lanes, 0.0)
+
+    def _all_rest(self) -> bool:
+        return all(map(self._rests, self._read_together()))
+
+    async def _read(self, lanes: Sequence[int], count: int, wait_s: float) -> list[Delivery]:
+        names = [keys.orders(lane) for lane in lanes]
+        block_ms = max(1, int(wait_s * 1000))
+        # As bytes, the library does not know the command, and does not take the reply apart and together again.
+        command = (b"XREADGROUP", "GROUP", self._group, self.consumer, "COUNT", count, "BLOCK", block_ms, "STREAMS")
+
+        async def read(client: Redis) -> Any:
+            try:
+                found = await client.execute_command(*command, *names, *[">"] * len(names))  # type: ignore[no-untyped-call]
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                for lane in lanes:  # lost with its stream or destroyed: make it again, from 0
+                    await self._make_group(lane)
+                return None
+            if found:
+                await self._replicated(client, lanes[0])
+            return found
+
+        return self._deliveries(lanes, await self._on(names[0], read, wait_s + self._grace_s))
+
+    async def _replicated(self, client: Redis, lane: int) -> None:
+        """All that was read from this server until now. Another one that has taken over meanwhile would speak for its
+        own data. A server waits for what a connection has written last, so something has to be written."""
+        if not self._replica_acks:
+            return
+        async with client.pipeline(transaction=False) as pipeline:
+            pipeline.set(keys.copied(lane), "")
+            pipeline.execute_command("WAIT", self._replica_acks, int(REPLICATED_WITHIN_S * 1000))
+            _, copies = await pipeline.execute()
+        if copies < self._replica_acks:
+            raise TransportUnavailable(
+                f"Of {self._replica_acks} replicas, {copies} have the newest orders: they are written when more have."
+            )
+
+    def _deliveries(self, read: Sequence[int], reply: Any) -> list[Delivery]:
+        lanes = {keys.orders(lane).encode(): lane for lane in read}
+        # RESP3 answers a map, RESP2 a list of pairs.
+        pairs = reply.items() if isinstance(reply, dict) else reply
+        return [parse(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
+
+    async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        taken: list[Delivery] = []
+        for lane in self._lanes if self._servers.together else await self._lanes_with_abandoned(idle_s):
+            if len(taken) < count:
+                taken += await self._take_over(lane, idle_s, count - len(taken))
+        return taken
+
+    async def _lanes_with_abandoned(self, idle_s: float) -> list[int]:
+        """Asked side by side, so that a silent server holds up no other server's lanes."""
+        lanes = [lane for lane in self._lanes if not self._rests((lane,))]
+        looks = await asyncio.gather(*(self._has_abandoned(lane, idle_s) for lane in lanes), return_exceptions=True)
+        for lane, look in zip(lanes, looks, strict=True):
+            if isinstance(look, TransportUnavailable):
+                self._rest((lane,), look)
+            elif isinstance(look, BaseException):
+                raise look
+        return [lane for lane, look in zip(lanes, looks, strict=True) if look is True]
+
+    async def _has_abandoned(self, lane: int, idle_s: float) -> bool:
+        async def look(client: Redis) -> bool:
+            try:
+                idle_ms = int(idle_s * 1000)
+                return bool(await client.xpending_range(keys.orders(lane), self._group, "-", "+", 1, idle=idle_ms))
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                await self._make_group(lane)
+                return False
+
+        return await self._on(keys.orders(lane), look)
+
+    async def _take_over(self, lane: int, idle_s: float, count: int) -> list[Delivery]:
+        async def claim(client: Redis) -> Any:
+            try:
+                idle_ms = int(idle_s * 1000)
+                _, entries, _deleted = await client.execute_command(  # type: ignore[no-untyped-call]
+                    b"XAUTOCLAIM", keys.orders(lane), self._group, self.consumer, idle_ms, "0-0", "COUNT", count
+                )
+            except exceptions.ResponseError as error:
+                if not _group_is_gone(error):
+                    raise
+                await self._make_group(lane)
+                return []
+            if entries:
+                await self._replicated(client, lane)
+            return entries
+
+        entries = await self._on(keys.orders(lane), claim, self._grace_s)
+        return [parse(lane, entry_id, fields) for entry_id, fields in entries]
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
+        by_lane: dict[int, list[str]] = {}
+        for delivery in deliveries:
+            by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
+        acknowledged = deleted = 0
+        failure: TransportUnavailable | None = None
+        for lane, ids in by_lane.items():
+            try:
+                counts = await self._settle(lane, ids)
+            except TransportUnavailable as error:
+                if self._servers.together:
+                    raise
+                failure = error  # the other lanes are settled all the same
+                continue
+            acknowledged += counts[0]
+            deleted += counts[1]
+        if failure is not None:
+            raise failure
+        return Settled(acknowledged, deleted)
+
+    async def _settle(self, lane: int, ids: Sequence[str]) -> list[int]:
+        async def settle(client: Redis) -> list[int]:
+            async with client.pipeline(transaction=True) as pipeline:
+                pipeline.xack(keys.orders(lane), self._group, *ids)
+                pipeline.xdel(keys.orders(lane), *ids)
+                return await pipeline.execute()
+
+        return await self._on(keys.orders(lane), settle)
+
+    async def backlog(self, lanes: Collection[int]) -> int:
+        with translated():
+            async with asyncio.timeout(GRACE_S):
+                return sum(await self._servers.read_all([(key, ("XLEN", key)) for key in map(keys.orders, lanes)]))
+
+    async def queues(self, lanes: Collection[int]) -> dict[int, Queue]:
+        found = {}
+        for lane in lanes:
+            key = keys.orders(lane)
+            try:
+                facts = await self._on(key, lambda client, key=key: client.xinfo_stream(key))  # type: ignore[misc]
+            except TransportUnavailable as error:
+                if not isinstance(error.__cause__, exceptions.ResponseError):  # it says that there is none
+                    raise
+                facts = {"entries-added": 0, "length": 0}
+            found[lane] = Queue(facts["entries-added"], facts["length"])
+        return found
+
+    async def entries(self, lanes: Collection[int]) -> AsyncIterator[Sequence[Delivery]]:
+        for lane in lanes:
+            key, after = keys.orders(lane), "-"
+            while found := await self._send(key, "XRANGE", key, after, "+", "COUNT", ENTRIES_PORTION):
+                yield [parse(lane, entry_id, _flat(fields)) for entry_id, fields in found]
+                after = f"({found[-1][0].decode()}"
+
+    async def retire_consumers(self, idle_s: float) -> int:
+        retired = 0
+        for lane in self._lanes:
+            key = keys.orders(lane)
+            retired += await self._send(key, "EVAL", _RETIRE, 1, key, self._group, int(idle_s * 1000), self.consumer)
+        return retired
+
+    async def publish_states(self, states: States) -> None:
+        await self._publish(keys.STATES_CHANNEL, states)
+
+    async def state_changes(self) -> AsyncIterator[States]:
+        async with aclosing(self._published(keys.STATES_CHANNEL, dict[str, list[int]])) as published:
+            async for states in published:
+                yield states
+
+    async def publish_version(self, round_id: int, version: int) -> None:
+        await self._publish(keys.VERSIONS_CHANNEL, (round_id, version))
+
+    async def version_changes(self) -> AsyncIterator[tuple[int, int]]:
+        async with aclosing(self._published(keys.VERSIONS_CHANNEL, tuple[int, int])) as published:
+            async for announced in published:
+                yield announced
+
+    async def _publish(self, channel: str, message: object) -> None:
+        # A cluster passes it on to all its nodes, wherever the listeners are.
+        await self._send(channel, "PUBLISH", channel, msgspec.json.encode(message))
+
+    async def _published(self, channel: str, type_: type[T]) -> AsyncGenerator[T]:
+        with translated():
+            server = await self._servers.of(channel)
+            try:
+                async with server.client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                    await pubsub.subscribe(channel)
+                    async for message in pubsub.listen():
+                        try:
+                            told = msgspec.json.decode(message["data"], type=type_)
+                        except (msgspec.MsgspecError, UnicodeDecodeError):
+                            continue  # from another version of this program; a node that misses it asks
+                        yield told
+            except (exceptions.RedisError, OSError) as error:
+                self._servers.heed(error)
+                raise
+
+    async def close(self) -> None:
+        for reading in self._readings.values():
+            reading.cancel()
+        await asyncio.gather(*self._readings.values(), return_exceptions=True)
+        await self._servers.close()
+
+
+@contextmanager
+def translated() -> Any:
+    try:
+        yield
+    except (exceptions.RedisError, TimeoutError, OSError) as error:
+        raise TransportUnavailable(f"The order streams cannot be reached ({type(error).__name__}: {error}).") from error
+
+
+def _group_is_gone(error: exceptions.ResponseError) -> bool:
+    return str(error).startswith(("NOGROUP", "UNBLOCKED"))

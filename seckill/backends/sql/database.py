@@ -1,0 +1,110 @@
+"""What every database must offer to the ledger: the little that cannot be said in the same SQL everywhere."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from sqlalchemy import ColumnElement, FromClause, Insert, Row, Select, Table
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.types import TypeEngine
+
+# Of any columns.
+AnyRow: TypeAlias = Row[*tuple[Any, ...]]
+AnySelect: TypeAlias = Select[*tuple[Any, ...]]
+
+
+class ErrorMeaning(StrEnum):
+    """What an error of the driver means to us."""
+
+    UNAVAILABLE = "unavailable"  # the same again may work later
+    COLLIDED = "collided"  # undone for the sake of another transaction: the same again may work at once
+    REFUSED = "refused"  # the database looked at the data and said no
+    UNSUITABLE = "unsuitable"  # wrong password, no such database: a person has to mend it
+
+
+class Rows(Protocol):
+    """Rows of values that a statement can select from. Its text is the same for any number of rows."""
+
+    @property
+    def table(self) -> FromClause: ...
+
+    def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
+        """The parameters to execute the statement with."""
+
+
+class Statement(Protocol):
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]: ...
+
+
+class NewOrders(NamedTuple):
+    """How many orders of a round and an epoch were not there before. All have one state: they are of one sale."""
+
+    round_id: int
+    epoch: int
+    state: str
+    orders: int
+    units: int
+
+
+class OrdersStatement(Protocol):
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]: ...
+
+
+# What the event of a new order is made of.
+WRITTEN = ("id", "state", "recorded_ms")
+
+
+# A condition, and an order.
+Backwards = tuple[ColumnElement[bool], Sequence[ColumnElement[Any]]]
+
+
+class Database(Protocol):
+    @property
+    def writers(self) -> AsyncEngine:
+        """`begin()` is one writing transaction, durable when it is left."""
+
+    @property
+    def readers(self) -> AsyncEngine:
+        """Each statement sees all that was committed before it."""
+
+    @property
+    def now_ms(self) -> ColumnElement[int]:
+        """The database's clock, the same throughout a statement."""
+
+    def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> Rows: ...
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        """True where the column is in the list of integers that the parameter `name` brings, however many."""
+
+    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
+        """Where the column has this value, the rows with the greatest keys first: phrased so that the planner takes an
+        index with the two of them at its end, and no other."""
+
+    def insert_missing(
+        self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
+    ) -> Statement:
+        """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
+        of the new ones. Any other constraint that stands against a row is an error."""
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> OrdersStatement:
+        """Inserts the orders that are selected, and passes over those whose number is there already. With each new one
+        comes its event, which `events_of` makes of a table with the columns `WRITTEN`."""
+
+    def update_returning(
+        self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+    ) -> Statement:
+        """Changes the rows where it holds, and returns these columns of them as they are then."""
+
+    def verdict(self, error: Exception) -> ErrorMeaning | None:
+        """None: unexpected, not to be explained away."""
+
+    def words(self, error: Exception) -> str:
+        """What the driver said, in a line, and without the data that it said it about: that is buyers' data."""
+
+    def is_new(self) -> bool:
+        """True if there is certainly nothing in it yet; asking does not create it."""
+
+    async def lock_for_migration(self, connection: AsyncConnection) -> None:
+        """From here to the end of the transaction no other process migrates."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,196 @@
+"""Entries that could not be written: kept, tried again, given up."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import BigInteger, Insert, String, bindparam, insert, literal, null, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import AnyRow, AnySelect, Database
+from seckill.backends.sql.end_orders import RELEASE
+from seckill.backends.sql.tables import dead_letters, order_events, orders, outbox, rounds, sales
+from seckill.domain.admission import Admission
+from seckill.domain.dead_letter import Letter, LetterState
+from seckill.domain.order import OrderState
+from seckill.domain.order_number import OrderNumber
+from seckill.ports.entry import salvage
+from seckill.ports.transport import Delivery
+
+_CAUSE = "given up"
+
+
+def to_letter(row: AnyRow) -> Letter:
+    return Letter(
+        id=row.id,
+        lane=row.lane,
+        entry_id=row.entry_id,
+        number=None if row.order_id is None else OrderNumber.from_int(row.order_id),
+        payload=row.payload,
+        reason=row.reason,
+        history=msgspec.json.decode(row.history, type=list[dict[str, Any]]),
+        state=LetterState(row.state),
+        attempts=row.attempts,
+        created_ms=row.created_ms,
+        next_ms=row.next_ms,
+    )
+
+
+async def now_of(connection: AsyncConnection, database: Database) -> int:
+    return int((await connection.execute(select(database.now_ms))).scalar_one())
+
+
+async def set_aside(
+    connection: AsyncConnection, database: Database, delivery: Delivery, reason: str, retry_after_s: float
+) -> None:
+    known = await connection.execute(
+        select(dead_letters.c.id).where(
+            dead_letters.c.lane == delivery.lane, dead_letters.c.entry_id == delivery.entry_id
+        )
+    )
+    if known.first() is not None:
+        return
+    now_ms = await now_of(connection, database)
+    admission = delivery.admission or salvage(delivery.lane, delivery.payload)
+    await connection.execute(
+        insert(dead_letters).values(
+            lane=delivery.lane,
+            entry_id=delivery.entry_id,
+            order_id=None if admission is None else int(admission.number),
+            round_id=None if admission is None else admission.round_id,
+            quantity=None if admission is None else admission.quantity,
+            user_id=None if admission is None or "\0" in admission.user else admission.user,
+            reason=reason,
+            history=_history([], now_ms, reason),
+            payload=delivery.payload.decode(errors="replace").replace("\0", "\ufffd"),  # PostgreSQL keeps no NUL
+            state=LetterState.RETRYING,
+            attempts=1,
+            next_ms=now_ms + int(retry_after_s * 1000),
+            created_ms=now_ms,
+        )
+    )
+
+
+def _history(earlier: Sequence[Mapping[str, object]], now_ms: int, reason: str) -> str:
+    return msgspec.json.encode([*earlier, {"at_ms": now_ms, "reason": reason}]).decode()
+
+
+def select_due(database: Database) -> AnySelect:
+    return (
+        select(dead_letters)
+        .where(dead_letters.c.next_ms <= database.now_ms)
+        .order_by(dead_letters.c.next_ms)
+        .limit(bindparam("count"))
+    )
+
+
+def select_of_buyer(user: str) -> AnySelect:
+    """Those that are tried again."""
+    return select(dead_letters).where(dead_letters.c.user_id == user, dead_letters.c.next_ms.is_not(None))
+
+
+async def change(
+    connection: AsyncConnection, database: Database, letter: Letter, *, reason: str | None, **values: Any
+) -> bool:
+    """Only if it is still the try that we know of: two keepers may have the same letter in hand."""
+    if reason is not None:
+        now_ms = await now_of(connection, database)
+        values |= {"reason": reason, "history": _history(letter.history, now_ms, reason)}
+        values["attempts"] = letter.attempts + 1
+    changed = await connection.execute(
+        update(dead_letters)
+        .where(
+            dead_letters.c.id == letter.id,
+            dead_letters.c.state == letter.state,
+            dead_letters.c.attempts == letter.attempts,
+        )
+        .values(**values)
+    )
+    return changed.rowcount == 1
+
+
+class Burial:
+    """The row that says `failed`, and what follows from it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._insert = database.insert_missing(
+            orders, ["id"], self._tombstone(), returning=("id", "round_id", "recorded_ms")
+        )
+
+    async def run(self, connection: AsyncConnection, admission: Admission) -> OrderState | None:
+        placed = await self._insert.run(
+            connection,
+            {
+                "number": int(admission.number),
+                "of_round": admission.round_id,
+                "of_user": admission.user,
+                "units": admission.quantity,
+                "in_slot": admission.slot,
+                "request": admission.request_id,
+                "of_epoch": admission.epoch,
+                "at_ms": admission.admitted_ms,
+            },
+        )
+        if not placed:
+            return await _state_of(connection, admission)
+        [row] = placed
+        await connection.execute(_event(), {"order": row.id, "at_ms": row.recorded_ms})
+        await connection.execute(_decided(), {"order": row.id, "of_round": row.round_id, "at_ms": row.recorded_ms})
+        return OrderState.FAILED
+
+    def _tombstone(self) -> AnySelect:
+        now_ms = self._database.now_ms
+        return (
+            select(
+                bindparam("number", type_=BigInteger).label("id"),
+                rounds.c.id.label("round_id"),
+                rounds.c.sale_id,
+                bindparam("of_user", type_=String).label("user_id"),
+                bindparam("units", type_=BigInteger).label("quantity"),
+                literal(OrderState.FAILED).label("state"),
+                null().label("active_slot"),
+                bindparam("in_slot", type_=BigInteger).label("slot"),
+                bindparam("request", type_=String).label("request_id"),
+                bindparam("of_epoch", type_=BigInteger).label("epoch"),
+                (sales.c.price_cents * bindparam("units", type_=BigInteger)).label("price_cents"),
+                sales.c.currency,
+                bindparam("at_ms", type_=BigInteger).label("created_ms"),
+                now_ms.label("recorded_ms"),
+                now_ms.label("closed_ms"),
+            )
+            .select_from(rounds)
+            .join(sales, sales.c.id == rounds.c.sale_id)
+            .where(rounds.c.id == bindparam("of_round", type_=BigInteger))
+        )
+
+
+async def _state_of(connection: AsyncConnection, admission: Admission) -> OrderState | None:
+    """The same order's state, if a process was quicker. None: the round is unknown, or it is another order."""
+    found = await connection.execute(select(orders).where(orders.c.id == int(admission.number)))
+    row = found.one_or_none()
+    if row is None or (row.round_id, row.user_id) != (admission.round_id, admission.user):
+        return None
+    return OrderState(row.state)
+
+
+def _event() -> Insert:
+    return insert(order_events).values(
+        order_id=bindparam("order", type_=BigInteger),
+        from_state=OrderState.QUEUED,
+        to_state=OrderState.FAILED,
+        at_ms=bindparam("at_ms", type_=BigInteger),
+        cause=_CAUSE,
+    )
+
+
+def _decided() -> Insert:
+    source = select(
+        literal(RELEASE).label("kind"),
+        bindparam("order", type_=BigInteger).label("order_id"),
+        rounds.c.id.label("round_id"),
+        rounds.c.epoch,
+        literal(OrderState.FAILED).label("payload"),
+        bindparam("at_ms", type_=BigInteger).label("created_ms"),
+    ).where(rounds.c.id == bindparam("of_round", type_=BigInteger))
+    return insert(outbox).from_select(source.selected_columns.keys(), source)

@@ -1,0 +1,62 @@
+"""Where drivers' errors become ours, and where waiting for a database ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import Database, ErrorMeaning
+from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, SeckillError
+
+WRITE_WITHIN_S = 15.0
+READ_WITHIN_S = 5.0
+
+
+class LedgerCollided(LedgerUnavailable):
+    """The database has undone the transaction, because it and another one waited for each other."""
+
+
+_MEANING: dict[ErrorMeaning, tuple[type[SeckillError], str]] = {
+    ErrorMeaning.UNAVAILABLE: (LedgerUnavailable, "The database is away or busy, try again: {}"),
+    ErrorMeaning.COLLIDED: (LedgerCollided, "Others were in the way in the database, try again: {}"),
+    ErrorMeaning.REFUSED: (LedgerRefused, "The database refuses the data: {}"),
+    ErrorMeaning.UNSUITABLE: (LedgerUnsuitable, "The database cannot be used, check its address and rights: {}"),
+}
+
+
+@asynccontextmanager
+async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
+    """A frozen database neither answers nor hangs up, so all use of one is bounded in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except TimeoutError as error:
+        raise LedgerUnavailable(f"The database did not answer within {within_s:g} s, try again.") from error
+    except SeckillError:
+        raise
+    except Exception as error:
+        verdict = ErrorMeaning.UNAVAILABLE if _is_lost(error) else database.verdict(error)
+        if verdict is None:
+            raise
+        kind, sentence = _MEANING[verdict]
+        raise kind(sentence.format(database.words(error))) from error
+
+
+@asynccontextmanager
+async def writing(database: Database) -> AsyncIterator[AsyncConnection]:
+    """One transaction, durable when it is left."""
+    async with edge(database, WRITE_WITHIN_S), database.writers.begin() as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
+    async with edge(database, READ_WITHIN_S), database.readers.connect() as connection:
+        yield connection
+
+
+def _is_lost(error: Exception) -> bool:
+    """A connection that could not be made, or that broke."""
+    return isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)

@@ -1,0 +1,57 @@
+"""Steps of migrations.
+
+MySQL commits every CREATE and ALTER separately, so a migration that was broken off there is half done. It then begins
+again from its first step, and each step finds out whether it has been done already.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.mysql import LONGTEXT
+
+from seckill.backends.sql.tables import OF_ALL
+
+# MySQL's TEXT ends after 64 kB.
+LongText = sa.Text().with_variant(LONGTEXT(), "mysql")
+
+
+def create_table(name: str, *parts: Any, **options: Any) -> None:
+    op.create_table(name, *parts, if_not_exists=_is_mysql(), **options)
+
+
+def create_index(
+    name: str, table: str, columns: list[str], *, where: str | None = None, instead: list[str] | None = None
+) -> None:
+    """`where`: only of those rows; `instead`: the columns where the database cannot do that."""
+    if not _is_mysql():
+        condition = None if where is None else sa.text(where)
+        op.create_index(name, table, columns, postgresql_where=condition, sqlite_where=condition)
+        return
+    if where is not None:
+        name, columns = f"{name}{OF_ALL}", instead or columns
+    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+        op.create_index(name, table, columns)
+
+
+def drop_index(name: str, table: str) -> None:
+    if not _is_mysql() or name in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+        op.drop_index(name, table)
+
+
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    present = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)} if _is_mysql() else set()
+    if column.name not in present:
+        op.add_column(table, column)
+
+
+def insert_row(table: str, **values: str) -> None:
+    """Strings only. A row that already exists is left alone."""
+    into = sa.table(table, *[sa.column(name, sa.String) for name in values])
+    same = sa.exists().where(*[into.c[name] == value for name, value in values.items()])
+    row = sa.select(*[sa.literal(value) for value in values.values()]).where(~same)
+    op.execute(sa.insert(into).from_select(list(values), row))
+
+
+def _is_mysql() -> bool:
+    return op.get_context().dialect.name == "mysql"

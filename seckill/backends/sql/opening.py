@@ -1,0 +1,45 @@
+"""From an address to a database."""
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from seckill.backends.sql.database import Database
+from seckill.backends.sql.ledger import SqlLedger
+from seckill.errors import StartError
+from seckill.extras import explained
+
+_EXAMPLES = "sqlite:///FOLDER/NAME.db, postgresql://USER@HOST/NAME or mysql://USER@HOST/NAME"
+
+
+def open_ledger(url: str) -> SqlLedger:
+    """Connects to nothing yet. Raises StartError for an address that cannot be meant."""
+    return SqlLedger(open_database(url))
+
+
+def open_database(url: str) -> Database:
+    # The address may hold a password, so no message repeats it.
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise StartError(f"The database address cannot be read: write {_EXAMPLES}.") from None
+    with explained():
+        return _chosen(parsed)
+
+
+def _chosen(url: URL) -> Database:
+    """Loads that one only: each brings a driver and a dialect along."""
+    match url.drivername:
+        case "sqlite" | "sqlite+aiosqlite":
+            from seckill.backends.sql.sqlite import SqliteDatabase
+
+            return SqliteDatabase(url)
+        case "postgres" | "postgresql" | "postgresql+asyncpg":
+            from seckill.backends.sql.postgres import PostgresDatabase
+
+            return PostgresDatabase(url)
+        case "mysql" | "mysql+aiomysql" | "mariadb" | "mariadb+aiomysql":
+            from seckill.backends.sql.mysql import MysqlDatabase
+
+            return MysqlDatabase(url)
+        case other:
+            raise StartError(f"There is no ledger for {other} databases: use {_EXAMPLES}.")

@@ -1,0 +1,224 @@
+"""What is particular to PostgreSQL."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import asyncpg
+import msgspec
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    URL,
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Insert,
+    String,
+    Table,
+    Text,
+    any_,
+    bindparam,
+    cast,
+    column,
+    event,
+    func,
+    literal_column,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.types import TypeEngine
+
+from seckill.backends.sql.database import WRITTEN, AnySelect, Backwards, ErrorMeaning, NewOrders
+from seckill.backends.sql.statements import Returning, first_line
+from seckill.backends.sql.tables import orders
+
+POOL_SIZE = 5
+CONNECT_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 1.0
+
+_SERVER_SETTINGS = {
+    "application_name": "seckill",
+    "jit": "off",  # compiling costs more than any of our statements
+    "statement_timeout": "30s",
+    "lock_timeout": "10s",
+    # A worker that was stopped in the middle of a transaction must not hold up the others for ever.
+    "idle_in_transaction_session_timeout": "10s",
+}
+
+# Any number that nothing else uses for an advisory lock in this database.
+_MIGRATION_LOCK = 0x5EC_1C11
+
+# Classes and codes of SQLSTATE, https://www.postgresql.org/docs/current/errcodes-appendix.html
+_UNAVAILABLE = (
+    "08",  # connection
+    "25006",  # read only: a standby, or a primary that became one
+    "25P03",  # idle in transaction for too long
+    "53",  # disk full, out of memory, too many connections
+    "55006",  # object in use
+    "55P03",  # lock not available in time
+    "57",  # statement timeout, shutting down, starting up
+    "58",  # input/output error
+)
+_COLLIDED = ("40",)  # deadlock, serialization failure
+_REFUSED = ("22", "23")
+_UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
+
+
+class _ArrayRows:
+    """An array for each column, as text: the driver checks each element of a list for being a list itself, which takes
+    longer than all the rest."""
+
+    def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
+        self._names = [f"{name}_{column}" for column in columns]
+        self._write = [_text_array if isinstance(type_, String) else _array for type_ in columns.values()]
+        arrays = [
+            cast(bindparam(array, type_=Text), ARRAY(type_))
+            for array, type_ in zip(self._names, columns.values(), strict=True)
+        ]
+        self.table = (
+            func.unnest(*arrays)
+            .table_valued(*[column(column_name, type_) for column_name, type_ in columns.items()])
+            .render_derived(name=name)
+        )
+
+    def bind(self, rows: Sequence[Sequence[object]]) -> dict[str, object]:
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._names)
+        return {name: write(values) for name, write, values in zip(self._names, self._write, columns, strict=True)}
+
+
+def _array(numbers: Sequence[Any]) -> str:
+    return f"{{{msgspec.json.encode(numbers)[1:-1].decode()}}}"
+
+
+def _text_array(texts: Sequence[Any]) -> str:
+    if not texts:
+        return "{}"
+    joined = '","'.join(texts)
+    if "\\" in joined or joined.count('"') > 2 * (len(texts) - 1):
+        joined = '","'.join([text.replace("\\", "\\\\").replace('"', '\\"') for text in texts])
+    return f'{{"{joined}"}}'
+
+
+class _InsertOrders:
+    """Orders and events in one statement: what the database has just written does not travel here and back."""
+
+    def __init__(self, new: CTE, events: Insert) -> None:
+        group = (new.c.round_id, new.c.epoch, new.c.state)
+        counted = select(*group, func.count(), func.sum(new.c.quantity)).group_by(*group)
+        self._statement = counted.add_cte(events.cte("events"))
+
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
+        return [NewOrders._make(row) for row in await connection.execute(self._statement, parameters)]
+
+
+class PostgresDatabase:
+    now_ms = literal_column("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)", BigInteger)
+
+    def __init__(self, url: URL) -> None:
+        # Given to asyncpg as it is, so that it understands every address that psql does.
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+        async def connect() -> Any:
+            return await _connect(address)
+
+        self.writers = create_async_engine(
+            "postgresql+asyncpg://",
+            async_creator=connect,
+            pool_size=POOL_SIZE,
+            max_overflow=0,
+            hide_parameters=True,
+        )
+        event.listen(self.writers.sync_engine, "checkout", _refuse_if_closed)
+        self.readers = self.writers.execution_options(isolation_level="AUTOCOMMIT")
+
+    def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _ArrayRows:
+        return _ArrayRows(name, columns)
+
+    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+
+    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
+        # A range that has one value in it. Told that it is one, the planner may as well take the index of the keys, and
+        # go through the newest rows of all buyers until enough of them fit.
+        return column.between(value, value), [column.desc(), key.desc()]
+
+    def insert_missing(
+        self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
+    ) -> Returning:
+        return Returning(_insert_missing(table, key, source, returning))
+
+    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> _InsertOrders:
+        new = _insert_missing(orders, ["id"], source, (*WRITTEN, "round_id", "epoch", "quantity")).cte("new")
+        return _InsertOrders(new, events_of(new))
+
+    def update_returning(
+        self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+    ) -> Returning:
+        changed = update(table).where(where).values(values)
+        return Returning(changed.returning(*[table.c[name] for name in returning]))
+
+    def verdict(self, error: Exception) -> ErrorMeaning | None:
+        told = error.orig if isinstance(error, DBAPIError) else error
+        if isinstance(told and told.__cause__, asyncpg.ClientConfigurationError):
+            return ErrorMeaning.UNSUITABLE
+        code = getattr(told, "sqlstate", None) or ""
+        if code.startswith(_UNAVAILABLE):
+            return ErrorMeaning.UNAVAILABLE
+        if code.startswith(_COLLIDED):
+            return ErrorMeaning.COLLIDED
+        if code.startswith(_REFUSED):
+            return ErrorMeaning.REFUSED
+        return ErrorMeaning.UNSUITABLE if code.startswith(_UNSUITABLE) else None
+
+    def words(self, error: Exception) -> str:
+        return first_line(error)
+
+    def is_new(self) -> bool:
+        return False
+
+    async def lock_for_migration(self, connection: AsyncConnection) -> None:
+        await connection.execute(text("SET LOCAL statement_timeout = 0"))
+        await connection.execute(text("SET LOCAL lock_timeout = '60s'"))
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+
+    async def close(self) -> None:
+        await self.writers.dispose()
+
+
+def _insert_missing(table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]) -> Any:
+    missing = insert(table).from_select(source.selected_columns.keys(), source)
+    missing = missing.on_conflict_do_nothing(index_elements=key)
+    return missing.returning(*[table.c[name] for name in returning])
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
+    async def close(self, *, timeout: float = CLOSE_WITHIN_S) -> None:
+        """In good order, or cut off: a frozen server does not even say goodbye."""
+        with contextlib.suppress(TimeoutError):
+            await super().close(timeout=timeout)
+
+
+async def _connect(address: str) -> Any:
+    connection = await asyncpg.connect(
+        address, timeout=CONNECT_WITHIN_S, server_settings=_SERVER_SETTINGS, connection_class=_Connection
+    )
+    try:
+        # Whatever the server's default is, a commit must be on the disk when it returns. Stricter ones stay.
+        await connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+def _refuse_if_closed(connection: Any, record: object, proxy: object) -> None:
+    """The server may have closed it while it was idle. We can tell without asking it; the pool then takes another."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError

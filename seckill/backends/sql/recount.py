@@ -1,0 +1,71 @@
+"""A round's counters, and what its rows add up to."""
+
+from sqlalchemy import bindparam, case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import AnyRow, AnySelect
+from seckill.backends.sql.end_orders import BURIED, RELEASE
+from seckill.backends.sql.tables import orders, outbox, rounds
+from seckill.domain.order import OrderState
+from seckill.domain.sale import Counted
+
+_LIVE = (OrderState.UNPAID, OrderState.PAID)
+
+
+def select_counted() -> AnySelect:
+    """Admitted: also those of this epoch that were given up. A gate that went back in time makes up for what it has
+    forgotten by admitting others, which the ledger has no room for: without counting them, the loss would soon no
+    longer show.
+
+    Released: what was written and is not sold any more, except what is not known to be relayed."""
+    buried = (
+        select(func.coalesce(func.sum(orders.c.quantity), 0))
+        .where(orders.c.round_id == rounds.c.id, orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)))
+        .where(BURIED)
+    )
+    given_up = buried.where(orders.c.epoch == rounds.c.epoch).scalar_subquery()
+    on_the_way = (
+        select(func.coalesce(func.sum(orders.c.quantity), 0))
+        .select_from(outbox.join(orders, orders.c.id == outbox.c.order_id))
+        .where(outbox.c.round_id == rounds.c.id, outbox.c.kind == RELEASE, outbox.c.done_ms.is_(None), ~BURIED)
+        .scalar_subquery()
+    )
+    return select(
+        rounds.c.id,
+        rounds.c.written,
+        rounds.c.revision,
+        rounds.c.synced_revision,
+        rounds.c.epoch,
+        (rounds.c.written + given_up).label("admitted"),
+        (rounds.c.written - rounds.c.sold - on_the_way).label("released"),
+        (rounds.c.written - rounds.c.sold + buried.scalar_subquery()).label("decided"),
+    ).where(rounds.c.id.in_(bindparam("rounds", expanding=True)))
+
+
+def to_counted(row: AnyRow) -> Counted:
+    return Counted(
+        written=row.written,
+        admitted=int(row.admitted),
+        released=int(row.released),
+        decided=int(row.decided),
+        revision=row.revision,
+        synced_revision=row.synced_revision,
+        epoch=row.epoch,
+    )
+
+
+async def recount(connection: AsyncConnection, round_id: int) -> bool:
+    # Every transaction that changes orders changes this row last. With the row locked before the orders are read, all
+    # that is read is in the counters, and later transactions add theirs.
+    locked = select(rounds.c.sold, rounds.c.written).where(rounds.c.id == round_id).with_for_update()
+    counted = (await connection.execute(locked)).one()
+    units = func.coalesce(func.sum(case((orders.c.state.in_(_LIVE), orders.c.quantity))), 0)
+    written = func.coalesce(func.sum(case((~BURIED, orders.c.quantity))), 0)
+    found = (await connection.execute(select(units, written).where(orders.c.round_id == round_id))).one()
+    sold_units, written_units = (int(value) for value in found)
+    if (sold_units, written_units) == tuple(counted):
+        return False
+    await connection.execute(
+        update(rounds).where(rounds.c.id == round_id).values(sold=sold_units, written=written_units)
+    )
+    return True

@@ -1,0 +1,57 @@
+"""What several of the databases have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from sqlalchemy import Executable, FromClause, Insert, Text, TypeDecorator
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import WRITTEN, AnyRow, AnySelect, Database, NewOrders
+from seckill.backends.sql.tables import orders
+
+
+class Returning:
+    """Implements `seckill.backends.sql.database.Statement` for one that has RETURNING."""
+
+    def __init__(self, statement: Executable) -> None:
+        self._statement = statement
+
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]:
+        return (await connection.execute(self._statement, parameters)).all()
+
+
+class InsertOrders:
+    """Implements `seckill.backends.sql.database.OrdersStatement` where one statement inserts into one table."""
+
+    def __init__(self, database: Database, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> None:
+        self._written = database.rows("written", {name: orders.c[name].type for name in WRITTEN})
+        counted = ("round_id", "epoch", "quantity")
+        self._insert = database.insert_missing(orders, ["id"], source, returning=(*WRITTEN, *counted))
+        self._insert_events = events_of(self._written.table)
+
+    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
+        new = await self._insert.run(connection, parameters)
+        if not new:
+            return []
+        await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))
+        units: dict[tuple[int, int, str], list[int]] = {}
+        for _, state, _, round_id, epoch, quantity in new:
+            units.setdefault((round_id, epoch, state), []).append(quantity)
+        return [NewOrders(*group, len(each), sum(each)) for group, each in units.items()]
+
+
+def first_line(error: Exception) -> str:
+    # SQLAlchemy's own text goes on with the statement and its parameters.
+    told = error.orig if isinstance(error, DBAPIError) else error
+    return (str(told) or type(told).__name__).splitlines()[0]
+
+
+class JsonList(TypeDecorator[object]):
+    """Lists travel as JSON to a database that has no arrays."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: object) -> str:
+        return msgspec.json.encode(value).decode()

@@ -1,0 +1,57 @@
+"""Carrying on after the caller was cancelled."""
+
+import asyncio
+import functools
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from seckill.backends.sql.errors import LedgerCollided
+
+_PAUSES_S = (0.01, 0.05, 0.2)
+
+
+class Busy(Protocol):
+    """A class with such methods keeps their tasks here: the event loop forgets tasks that nothing refers to."""
+
+    tasks: set[asyncio.Task[Any]]
+
+
+Self_ = TypeVar("Self_", bound=Busy)
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Method = Callable[Concatenate[Self_, Arguments], Coroutine[Any, Any, Result]]
+
+
+def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Arguments, Result]:
+    """A caller that is cancelled goes at once, but what it began is carried to its end, which is bounded in time.
+
+    To break off in the middle of a statement costs the connection, and a new one takes longer than most
+    statements. While many requests are being cancelled, no connection would live long enough to be of use.
+    """
+
+    @functools.wraps(method)
+    async def carried(self: Self_, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        task = asyncio.create_task(_until_not_collided(lambda: method(self, *args, **kwargs)))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(_notice)
+        return await asyncio.shield(task)
+
+    return carried
+
+
+async def _until_not_collided(attempt: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Each method is one transaction, and one that the database has undone has done nothing: so the same again."""
+    for pause_s in _PAUSES_S:
+        try:
+            return await attempt()
+        except LedgerCollided:
+            await asyncio.sleep(pause_s * random.random())  # noqa: S311 (so that the two do not meet again)
+    return await attempt()
+
+
+def _notice(task: asyncio.Task[Any]) -> None:
+    """No caller waits for the error any more; without this, asyncio would report it as never retrieved."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,136 @@
+"""Chooses the adapters. Only this and `broker.py` import them."""
+
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from seckill.backends.memory.board import MemoryBoard
+from seckill.backends.memory.gate import MemoryGate
+from seckill.backends.memory.store import MemoryStore
+from seckill.backends.memory.transport import MemoryTransport
+from seckill.backends.payment.providers import open_provider
+from seckill.backends.redis.board import RedisBoard
+from seckill.backends.redis.gate import RedisGate
+from seckill.backends.redis.streams import StreamTransport
+from seckill.backends.sql import open_ledger
+from seckill.backends.sql.history import SqlHistory
+from seckill.backends.sql.schema import Schema, schema_of
+from seckill.bootstrap.boundaries import watched
+from seckill.domain.public_id import PublicIds
+from seckill.engine.rounds.shared_gate import SharedGate
+from seckill.errors import StartError
+from seckill.extras import explained
+from seckill.ports.board import Board
+from seckill.ports.broker import Broker
+from seckill.ports.gate import Gate
+from seckill.ports.history import History
+from seckill.ports.ledger import Ledger
+from seckill.ports.payment import PaymentProvider
+from seckill.ports.share_gate import ShareGate
+from seckill.ports.transport import Transport
+from seckill.settings import Settings
+
+if TYPE_CHECKING:
+    from seckill.audit import Auditor
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    gate: Gate
+    transport: Transport
+    ledger: Ledger
+    provider: PaymentProvider
+    broker: Broker | None
+    auditor: "Auditor | None"  # None: not asked for, or memory://, which cannot be read from outside of its process
+    sale_ids: PublicIds
+    order_ids: PublicIds
+    board: Board
+    history: History
+
+
+def new_memory() -> MemoryStore:
+    """What `memory://` stands for: all roles that are to see the same rounds must be given the same one."""
+    return MemoryStore(lambda: time.time_ns() // 1_000_000)
+
+
+def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate:
+    if store is not None:
+        return MemoryGate(store, backlog_max=settings.backlog_max)
+    return RedisGate(
+        settings.redis_url,
+        timeout_s=settings.gate_timeout_s,
+        backlog_max=settings.backlog_max,
+        replica_acks=settings.replicas_to_wait_for,
+    )
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None, audits: bool = True
+) -> AsyncIterator[Engine]:
+    """Connects, and refuses at once what could not keep the promises. `role` is the role that will use it; it names the
+    failpoints."""
+    provider = open_provider(settings)
+    async with AsyncExitStack() as stack:
+        store = (memory or new_memory()) if settings.in_memory else None
+        gate = SharedGate(open_gate(settings, store))
+        stack.push_async_callback(gate.close)
+        ledger = open_ledger(settings.database_url)
+        stack.push_async_callback(ledger.close)
+        board: Board = RedisBoard(settings.redis_url) if store is None else MemoryBoard(store)
+        stack.push_async_callback(board.close)
+        history = SqlHistory(ledger.database)
+        stack.push_async_callback(history.close)
+        for advice in await gate.check(settings.durability):
+            log.warning("the gate could be safer", advice=advice)
+        if await schema_of(settings.database_url) is Schema.BEHIND:
+            raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
+        key = await ledger.id_key()
+        await gate.bind(fingerprint(key))
+        transport, broker = await _open_transport(settings, store, fingerprint(key), role, stack)
+        auditor = await _open_auditor(settings, stack) if audits and store is None else None
+        yield Engine(
+            gate=watched(gate, role, "gate"),
+            transport=watched(transport, role, "transport"),
+            ledger=watched(ledger, role, "ledger"),
+            provider=watched(provider, role, "provider"),
+            broker=broker,
+            auditor=auditor,
+            sale_ids=PublicIds(key, "sale"),
+            order_ids=PublicIds(key, "order"),
+            board=watched(board, role, "board"),
+            history=watched(history, role, "history"),
+        )
+
+
+async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":
+    from seckill.audit import open_auditor  # noqa: PLC0415 (half of the roles do without)
+
+    return await stack.enter_async_context(open_auditor(settings))
+
+
+async def _open_transport(
+    settings: Settings, store: MemoryStore | None, ledger: str, role: str | None, stack: AsyncExitStack
+) -> tuple[Transport, Broker | None]:
+    if store is not None:
+        return MemoryTransport(store), None
+    if not settings.broker_url:
+        streams = StreamTransport(settings.redis_url, replica_acks=settings.replicas_to_wait_for)
+        stack.push_async_callback(streams.close)
+        return streams, None
+    with explained():
+        from seckill.bootstrap.broker import open_transport  # noqa: PLC0415 (most do without a broker)
+
+    return await open_transport(settings, ledger, role, stack)
+
+
+def fingerprint(key: bytes) -> str:
+    """Tells one ledger from another."""
+    return hashlib.blake2b(key, digest_size=16).hexdigest()

@@ -1,0 +1,168 @@
+"""The use cases of a process, each put together here and nowhere else."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+
+from seckill.bootstrap.engine import Engine
+from seckill.domain.admission import Answer
+from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
+from seckill.engine.claims.live_figures import LiveFigures
+from seckill.engine.keeper import Keeper
+from seckill.engine.money.payments import Payments
+from seckill.engine.money.refunds import RefundDesk
+from seckill.engine.orders.broker_relay import Relay
+from seckill.engine.orders.buyer_actions import BuyerActions
+from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
+from seckill.engine.orders.order_search import OrderSearch
+from seckill.engine.orders.releases import ReleaseDesk
+from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.orders.worker import Worker
+from seckill.engine.readiness import Readiness
+from seckill.engine.rounds.failover import LaneFailover
+from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.rebuild import Rebuilder, Tell
+from seckill.engine.rounds.repeating import RoundRepeater
+from seckill.engine.rounds.retirement import Retirement
+from seckill.engine.rounds.round_records import RoundRecords
+from seckill.engine.sale_cache import SaleCache
+from seckill.loops import Stop
+from seckill.ports.alarm import Alarm
+from seckill.ports.broker import Broker, Delays
+from seckill.settings import Settings
+
+
+class UseCases:
+    """What has its own memory, such as the catalogue, is made when it is first asked for, and all callers share it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        *,
+        alarm: Alarm | None = None,
+        before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.alarm = alarm or Alarm(settings.alarm_url)
+        self._before_answers = before_answers
+        self._monotonic = monotonic
+
+    @cached_property
+    def sale_cache(self) -> SaleCache:
+        return SaleCache(self.engine.ledger, self.engine.gate, self.engine.sale_ids, self._monotonic)
+
+    @cached_property
+    def admission(self) -> AdmissionDesk:
+        return AdmissionDesk(self.engine.gate, self.sale_cache, self._before_answers)
+
+    @cached_property
+    def operator_desk(self) -> OperatorDesk:
+        return OperatorDesk(self.engine.ledger, self.engine.gate)
+
+    @cached_property
+    def orders(self) -> BuyerOrders:
+        return BuyerOrders(self.engine.ledger, self.engine.gate, self.sale_cache)
+
+    @cached_property
+    def buyer_actions(self) -> BuyerActions:
+        return BuyerActions(self.engine.ledger, self.engine.provider, self.engine.order_ids)
+
+    @cached_property
+    def order_search(self) -> OrderSearch:
+        return OrderSearch(self.engine.ledger, self.engine.history, self.orders)
+
+    @cached_property
+    def round_records(self) -> RoundRecords:
+        return RoundRecords(self.engine.ledger, self.engine.gate, self.engine.history)
+
+    @cached_property
+    def live_figures(self) -> LiveFigures:
+        return LiveFigures(self.engine.board, self.engine.ledger, self.sale_cache)
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        return Readiness(self.engine.gate, self.engine.ledger)
+
+    @cached_property
+    def payments(self) -> Payments:
+        return Payments(self.engine.ledger.payments, self.engine.gate)
+
+    @cached_property
+    def refunds(self) -> RefundDesk:
+        return RefundDesk(self.engine.ledger.payments, self.engine.provider, self.engine.order_ids)
+
+    @cached_property
+    def failures(self) -> DeadLetterDesk:
+        return DeadLetterDesk(self.engine.ledger, self.alarm, self.settings.retry_delays_s, self.delays)
+
+    @cached_property
+    def release_desk(self) -> ReleaseDesk:
+        return ReleaseDesk(self.engine.gate, self.engine.transport, self.engine.ledger)
+
+    @cached_property
+    def lapses(self) -> Lapses:
+        share, orders = self.settings.lapse_alarm_share, self.settings.lapse_alarm_orders
+        return Lapses(self.engine.ledger, self.sale_cache, self.alarm, share=share, orders=orders)
+
+    @cached_property
+    def unwritten(self) -> Unwritten:
+        return Unwritten(self.engine.gate, self.engine.transport, self.engine.ledger)
+
+    @cached_property
+    def moving(self) -> LaneFailover:
+        return LaneFailover(self.engine.gate, self.engine.ledger, self.sale_cache, self._monotonic)
+
+    @cached_property
+    def retirement(self) -> Retirement:
+        return Retirement(self.engine.gate, self.engine.transport, self.engine.ledger)
+
+    @cached_property
+    def keeper(self) -> Keeper:
+        return Keeper(
+            self.engine.gate,
+            self.engine.transport,
+            self.engine.ledger,
+            self.sale_cache,
+            self.alarm,
+            repetition=RoundRepeater(self.engine.ledger, self.sale_cache, self.settings.lanes),
+            moving=self.moving,
+            rebuilder=self.rebuilder(partial(raise_alarm, self.alarm)),
+            unwritten=self.unwritten,
+            retirement=self.retirement,
+        )
+
+    @property
+    def delays(self) -> Delays | None:
+        return self.engine.broker.delays if self.engine.broker else None
+
+    def rebuilder(self, tell: Tell = note) -> Rebuilder:
+        """A new one for each occasion: it remembers since when it has waited for the workers."""
+        engine = self.engine
+        return Rebuilder(engine.gate, engine.transport, engine.ledger, self.unwritten, self._monotonic, tell)
+
+    def worker(self, stop: Stop, lanes: Sequence[int] | None = None) -> Worker:
+        """For all lanes that new rounds are spread over, unless `lanes` names some."""
+        return Worker(
+            self.engine.transport,
+            self.engine.ledger,
+            stop,
+            lanes=range(self.settings.lanes) if lanes is None else lanes,
+            claim_idle_s=self.settings.claim_idle_s,
+            retry_delay_s=self.settings.retry_delays_s[0],
+            delays=self.delays,
+        )
+
+    def relay(self, broker: Broker) -> Relay:
+        return Relay(
+            broker.outbox,
+            broker.courier,
+            self.engine.ledger,
+            self.alarm,
+            lanes=range(self.settings.lanes),
+            claim_idle_s=self.settings.claim_idle_s,
+        )

@@ -1,1 +1,0 @@
-"""Real processes under load, faults on a schedule, an audit all along, and a report that says what held."""

@@ -1,0 +1,32 @@
+"""How results are printed: tables for operators, one JSON document for programs."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+# Without a terminal there is no width to fit into, and nothing may be cut off.
+_WIDTH_ELSEWHERE = 240
+
+
+def console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
+
+
+def table(*columns: str) -> Table:
+    made = Table(box=None, header_style="bold", show_header=bool(columns))
+    for position, column in enumerate(columns):
+        made.add_column(column, no_wrap=position == 0)  # what comes first is copied into the next command
+    return made
+
+
+def instant(rfc3339: str) -> str:
+    """To the second, and easy to read: 2026-11-15 20:41:05Z."""
+    return f"{datetime.fromisoformat(rfc3339).astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")

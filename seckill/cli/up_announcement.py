@@ -1,0 +1,108 @@
+"""What `seckill up` says once it answers: where it is, and lines to copy."""
+
+import secrets
+import shlex
+import socket
+import sys
+import time
+
+from rich.console import Console
+
+from seckill.backends.payment.providers import Sandbox
+from seckill.cli.client import ADDRESS_FILE, shown_host
+from seckill.client import AsyncClient, ClientError
+from seckill.errors import StartError
+from seckill.loops import Stop
+from seckill.settings import Settings
+from seckill.web.auth import mint_buyer_token
+
+READY_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 2.0
+POLL_S = 0.1
+KEEPS_NOTHING = "none, it keeps nothing: everything is gone when it stops"
+
+
+async def announce(settings: Settings, listener: socket.socket, stop: Stop, sale_id: str | None, *, demo: bool) -> None:
+    """Says where it is as soon as it answers, until told to stop."""
+    address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
+    noted = settings.data_dir / ADDRESS_FILE
+    noted.unlink(missing_ok=True)  # of a run that was killed
+    await _until_ready(address, stop)
+    try:
+        noted.write_text(address + "\n")
+        if not stop.is_set():
+            greet(settings, address, sale_id, demo=demo)
+        await stop.wait()
+    finally:
+        if stop.is_set():
+            Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
+        noted.unlink(missing_ok=True)
+
+
+async def _until_ready(address: str, stop: Stop) -> None:
+    give_up_at = time.monotonic() + READY_WITHIN_S
+    async with AsyncClient(address, within_s=ANSWER_WITHIN_S, repeat_for_s=0) as client:
+        while not stop.is_set() and not await _is_ready(client):
+            if time.monotonic() > give_up_at:
+                raise StartError(f"The API was not ready within {READY_WITHIN_S:.0f} s: the log above says why.")
+            await stop.wait(POLL_S)
+
+
+async def _is_ready(client: AsyncClient) -> bool:
+    try:
+        await client.call("GET", "/readyz")
+    except ClientError:
+        return False
+    return True
+
+
+def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) -> None:
+    """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
+    write = sys.stdout.write
+    write(f"\nseckill is running at {address}\n\n")
+    write(f"  buy        {address}/\n")
+    write(f"  console    {address}/console\n")
+    write(f"  API docs   {address}/docs\n")
+    if settings.payment_provider == Sandbox.name:
+        write("  payment    a sandbox for trying things out: no money moves\n")
+    write(f"  data       {KEEPS_NOTHING if settings.in_memory else settings.data_dir}\n")
+    assert settings.admin_key is not None
+    # Anything but a terminal may be a log that others read.
+    shown = settings.admin_key.reveal() if sys.stdout.isatty() else f"`{_token_command(settings)}` shows it"
+    write(f"  admin key  {shown}\n")
+    if settings.jwt_secret is not None:
+        token = mint_buyer_token(
+            settings.jwt_secret,
+            f"demo-{secrets.token_hex(3)}",
+            lifetime_s=24 * 3600,
+            issuer=settings.jwt_issuer,
+            audience=settings.jwt_audience,
+            now=time.time(),
+        )
+        write(f"  buyer      {token}\n")
+        if sale_id is not None:
+            _show_how_to_buy(address, token, sale_id, sandbox=settings.payment_provider == Sandbox.name)
+    if demo and sale_id is None:
+        write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
+    write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
+    sys.stdout.flush()
+
+
+def _token_command(settings: Settings) -> str:
+    """As it works in the folder that we were started in."""
+    command = "seckill token admin"
+    if settings.data_dir == Settings().data_dir.absolute():
+        return command
+    return f"SECKILL_DATA_DIR={shlex.quote(str(settings.data_dir))} {command}"
+
+
+def _show_how_to_buy(address: str, token: str, sale_id: str, *, sandbox: bool) -> None:
+    write = sys.stdout.write
+    bearer = '-H "Authorization: Bearer $TOKEN"'
+    write("\nBuy one, then look at the order:\n\n")
+    write(f"  TOKEN={token}\n")
+    write(f"  curl -i -w '\\n' -X POST {address}/v1/sales/{sale_id}/orders {bearer}\n")
+    write(f"  curl -w '\\n' {address}/v1/orders {bearer}\n")
+    if sandbox:
+        write("\nPay for it, with the order_id that you got in place of ORDER (a sandbox: no money moves):\n\n")
+        write(f"    curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")

@@ -1,0 +1,113 @@
+"""The client for programs without asyncio: the same methods, which wait for their result."""
+
+import asyncio
+import copy
+import functools
+import ssl
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from seckill.client.asynchronous import ANSWER_WITHIN_S, REPEAT_FOR_S, AsyncClient
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Background:
+    """An event loop in a thread of its own, from the first use on: so a server may fork before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._running())
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C as well: nothing waits for it any more
+            future.cancel()
+            raise
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="seckill client", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def stop(self) -> None:
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+
+def _waits(
+    method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["Client", P], T]:
+    @functools.wraps(method)
+    def wait(client: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return client._background.result(method(client._client, *args, **kwargs))
+
+    return wait
+
+
+class Client:
+    """As `AsyncClient`; any number of threads may use one."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        within_s: float = ANSWER_WITHIN_S,
+        repeat_for_s: float = REPEAT_FOR_S,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._client = AsyncClient(url, token, within_s=within_s, repeat_for_s=repeat_for_s, tls=tls)
+        self._background = _Background()
+
+    def signed_in(self, token: str | None) -> "Client":
+        """The same API for another user over the same connections, which the first client closes."""
+        other = copy.copy(self)
+        other._client = self._client.signed_in(token)
+        return other
+
+    def close(self) -> None:
+        self._background.result(self._client.close())
+        self._background.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    create_sale = _waits(AsyncClient.create_sale)
+    sales = _waits(AsyncClient.sales)
+    sale = _waits(AsyncClient.sale)
+    pause_sale = _waits(AsyncClient.pause_sale)
+    resume_sale = _waits(AsyncClient.resume_sale)
+    close_sale = _waits(AsyncClient.close_sale)
+    add_units = _waits(AsyncClient.add_units)
+    rounds = _waits(AsyncClient.rounds)
+    custody = _waits(AsyncClient.custody)
+    claim = _waits(AsyncClient.claim)
+    order = _waits(AsyncClient.order)
+    wait_for_order = _waits(AsyncClient.wait_for_order)
+    orders = _waits(AsyncClient.orders)
+    pay = _waits(AsyncClient.pay)
+    cancel = _waits(AsyncClient.cancel)
+    audit = _waits(AsyncClient.audit)
+    dead_letters = _waits(AsyncClient.dead_letters)
+    dead_letter = _waits(AsyncClient.dead_letter)
+    replay_dead_letter = _waits(AsyncClient.replay_dead_letter)
+    discard_dead_letter = _waits(AsyncClient.discard_dead_letter)
+    call = _waits(AsyncClient.call)
+    document = _waits(AsyncClient.document)

@@ -1,0 +1,177 @@
+"""HTTP/1.1 over asyncio's streams, as much of it as the API and the proxies before it speak."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import httptools
+
+from seckill.client.errors import ClientError, NoAnswer
+
+# The API closes a connection that was idle for 15 s. One that is closed while we write leaves a request in doubt.
+IDLE_S_MAX = 10.0
+IDLE_MAX = 100
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    repeatable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+
+class MessageCarrier(Protocol):
+    """Carries messages to one API. Any number of tasks may send at the same time."""
+
+    @property
+    def url(self) -> str: ...
+
+    async def send(self, message: Message, within_s: float) -> Reply:
+        """Raises NoAnswer."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Connection:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    used_s: float = 0.0
+
+    def is_fresh(self) -> bool:
+        unused = time.monotonic() - self.used_s < IDLE_S_MAX
+        return unused and not self.reader.at_eof() and not self.writer.is_closing()
+
+
+class HttpTransport:
+    """Past any proxy of the environment: tokens are none of its business, and it may not know the host."""
+
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
+        self.url = url.rstrip("/")
+        address = urlsplit(self.url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise ClientError(f"{self.url} is not an address of the API: use http://… or https://….")
+        secure = address.scheme == "https"
+        self._host = address.hostname
+        self._port = address.port or (443 if secure else 80)
+        self._tls = (tls or ssl.create_default_context()) if secure else None
+        self._host_header = address.netloc.rpartition("@")[2]
+        self._prefix = address.path
+        self._idle: list[_Connection] = []
+
+    async def send(self, message: Message, within_s: float) -> Reply:
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._exchange(message)
+        except TimeoutError:
+            raise NoAnswer(self.url, f"nothing came within {within_s:g} s") from None
+        except (OSError, httptools.HttpParserError) as error:
+            raise NoAnswer(self.url, _reason(error)) from error
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await _closed(connection)
+
+    async def _exchange(self, message: Message) -> Reply:
+        # What must not be done twice goes over a connection that the API cannot be about to close.
+        connection = (self._used() if message.repeatable else None) or await self._connect()
+        try:
+            connection.writer.write(self._written(message))
+            await connection.writer.drain()
+            reading = _Reading()
+            while not reading.is_done:
+                reading.feed(await connection.reader.read(_AT_ONCE))
+        except BaseException:
+            connection.writer.transport.abort()
+            raise
+        connection.used_s = time.monotonic()
+        if reading.keeps_alive and len(self._idle) < IDLE_MAX:
+            self._idle.append(connection)
+        else:
+            await _closed(connection)
+        return Reply(status=reading.status, headers=reading.headers, body=bytes(reading.body))
+
+    def _used(self) -> _Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_fresh():
+                return connection
+            connection.writer.transport.abort()
+        return None
+
+    async def _connect(self) -> _Connection:
+        return _Connection(*await asyncio.open_connection(self._host, self._port, ssl=self._tls))
+
+    def _written(self, message: Message) -> bytes:
+        headers = {"Host": self._host_header, "Content-Length": str(len(message.body)), **message.headers}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        return f"{message.method} {self._prefix}{message.path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + message.body
+
+
+class _Reading:
+    """One answer, as the parser tells of it."""
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._in_body = False
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = bytearray()
+        self.is_done = False
+        self.keeps_alive = False
+
+    def feed(self, data: bytes) -> None:
+        if data:
+            self._parser.feed_data(data)
+        elif self._in_body and not {"content-length", "transfer-encoding"} & set(self.headers):
+            self.is_done = True  # it lasts until the connection is closed
+        else:
+            raise ConnectionResetError("the connection was closed")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        self.keeps_alive = self._parser.should_keep_alive()
+        self._in_body = True
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        if self.status >= 200:
+            self.is_done = True
+        else:  # only that there will be an answer
+            self.headers.clear()
+            self._in_body = False
+
+
+async def _closed(connection: _Connection) -> None:
+    connection.writer.close()
+    with contextlib.suppress(OSError):
+        await connection.writer.wait_closed()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror | ssl.SSLError) and error.errno:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

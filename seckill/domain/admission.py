@@ -1,0 +1,195 @@
+"""Who is admitted: the one rule that every gate follows. Pure: data and `now` come in, a decision goes out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec import structs
+
+from seckill.domain.order_number import COUNTER_MAX, OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import COOL_DOWN_S_MAX, QUANTITY_MAX, Round, RoundStatus
+
+# More would pass that wait whatever it begins with.
+DOUBLINGS_MAX = 12
+# What the request id of a claim for money that came late begins with. It is paid for, so it need not wait.
+LATE = "late-"
+
+
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """A buyer presses "buy". An empty request id means that the buyer sent none: nothing to recognise a repeat by."""
+
+    user: str
+    quantity: int
+    request_id: str = ""
+
+
+class Holding(msgspec.Struct, frozen=True, gc=False):
+    """One order of a buyer as the gate remembers it. It stays for as long as the round, also when the order is over.
+
+    `lapsed_ms`: of an order that the buyer has cancelled or not paid in time, when that was. The ledger says so; a gate
+    keeps of it what a `Record` has.
+    """
+
+    number: OrderNumber
+    quantity: int
+    slot: int
+    request_id: str
+    live: bool
+    lapsed_ms: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """What a gate reads of a buyer at each claim: the live orders, and a note of those that are over. These are kept
+    apart, and asked for by their request ids only: a record stays short however often its buyer buys and cancels."""
+
+    live: tuple[Holding, ...] = ()
+    units_over: int = 0  # of all orders that are over
+    lapses: int = 0  # orders that the buyer has cancelled or not paid in time
+    lapsed_ms: int = 0  # when the last of them ended
+
+    def cools_until_ms(self, cool_down_s: int) -> int:
+        """When its buyer may buy again; 0: always."""
+        if not (cool_down_s and self.lapses):
+            return 0
+        return self.lapsed_ms + 1000 * min(cool_down_s << min(self.lapses - 1, DOUBLINGS_MAX), COOL_DOWN_S_MAX)
+
+    def without(self, ended: Holding, now_ms: int, *, lapsed: bool) -> "Record":
+        return Record(
+            live=tuple(holding for holding in self.live if holding != ended),
+            units_over=self.units_over + ended.quantity,
+            lapses=self.lapses + lapsed,
+            lapsed_ms=now_ms if lapsed else self.lapsed_ms,
+        )
+
+    @classmethod
+    def of(cls, holdings: Sequence[Holding], now_ms: int) -> "Record":
+        """Made from all that the ledger has. A clock that is ahead of the gate's makes no buyer wait longer."""
+        lapsed_ms = [holding.lapsed_ms for holding in holdings if holding.lapsed_ms]
+        return cls(
+            live=tuple(holding for holding in holdings if holding.live),
+            units_over=sum(holding.quantity for holding in holdings if not holding.live),
+            lapses=len(lapsed_ms),
+            lapsed_ms=min(max(lapsed_ms, default=0), now_ms),
+        )
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """`holdings`: the order of an admitted or repeated claim; the live orders of a buyer who is at the limit.
+    `again_ms`: when a buyer who is cooling down may buy again."""
+
+    outcome: Outcome
+    holdings: tuple[Holding, ...] = ()
+    again_ms: int = 0
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One admitted claim on its way from the gate to the ledger: what a stream entry carries."""
+
+    number: OrderNumber
+    round_id: int
+    epoch: int
+    user: str
+    quantity: int
+    slot: int
+    request_id: str
+    admitted_ms: int
+
+
+def admission_of(round_: Round, user: str, held: Holding) -> Admission:
+    """As the gate remembers it, for the epoch that the round is in now."""
+    return Admission(
+        number=held.number,
+        round_id=round_.id,
+        epoch=round_.epoch,
+        user=user,
+        quantity=held.quantity,
+        slot=held.slot,
+        request_id=held.request_id,
+        admitted_ms=held.number.minted_ms,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundState:
+    """A round as the gate holds it."""
+
+    lane: int
+    total: int
+    available: int
+    admitted: int  # units ever admitted: only grows
+    released: int  # units ever given back: only grows
+    limit_per_buyer: int
+    begins_ms: int
+    ends_ms: int
+    status: RoundStatus
+    cool_down_s: int = 0
+    backlog: int = 0
+    counter: int = 0  # orders of this lane today
+    buyers: Mapping[str, Record] = field(default_factory=dict)
+    past: Mapping[tuple[str, str], tuple[Holding, ...]] = field(default_factory=dict)  # by user and request id
+
+
+def admit(state: RoundState | None, claim: Claim, now_ms: int, backlog_max: int) -> tuple[RoundState | None, Answer]:
+    """The admission rule. `admit.lua` is the same rule inside the gate; random histories are run through both."""
+    if not 1 <= claim.quantity <= QUANTITY_MAX:
+        return state, Answer(Outcome.INVALID)
+    if state is None:
+        return state, Answer(Outcome.NOT_READY)
+    mine = state.buyers.get(claim.user, Record())
+    known = _known(state, mine, claim)
+    if known is not None:
+        same = known.quantity == claim.quantity
+        return state, Answer(Outcome.REPEATED if same else Outcome.KEY_REUSED, (known,))
+    again_ms = 0 if claim.request_id.startswith(LATE) else mine.cools_until_ms(state.cool_down_s)
+    if now_ms < again_ms:
+        return state, Answer(Outcome.COOLING_DOWN, again_ms=again_ms)
+    refusal = _refusal(state, claim.quantity, mine.live, now_ms, backlog_max)
+    if refusal is not None:
+        return state, Answer(refusal, mine.live if refusal is Outcome.LIMIT_REACHED else ())
+    holding = Holding(
+        number=OrderNumber.mint(now_ms, state.lane, state.counter + 1),
+        quantity=claim.quantity,
+        slot=_lowest_free_slot(mine.live),
+        request_id=claim.request_id,
+        live=True,
+    )
+    after = replace(
+        state,
+        available=state.available - claim.quantity,
+        admitted=state.admitted + claim.quantity,
+        backlog=state.backlog + 1,
+        counter=state.counter + 1,
+        buyers={**state.buyers, claim.user: structs.replace(mine, live=(*mine.live, holding))},
+    )
+    return after, Answer(Outcome.ADMITTED, (holding,))
+
+
+def _known(state: RoundState, mine: Record, claim: Claim) -> Holding | None:
+    if not claim.request_id:
+        return None
+    over = state.past.get((claim.user, claim.request_id), ()) if mine.units_over else ()
+    return next((holding for holding in (*mine.live, *over) if holding.request_id == claim.request_id), None)
+
+
+def _refusal(
+    state: RoundState, quantity: int, live: tuple[Holding, ...], now_ms: int, backlog_max: int
+) -> Outcome | None:
+    if sum(holding.quantity for holding in live) + quantity > state.limit_per_buyer:
+        return Outcome.LIMIT_REACHED
+    if now_ms < state.begins_ms:
+        return Outcome.NOT_STARTED
+    if now_ms >= state.ends_ms or state.status is RoundStatus.CLOSED:
+        return Outcome.ENDED
+    if state.status is RoundStatus.PAUSED:
+        return Outcome.PAUSED
+    if state.backlog >= backlog_max or state.counter >= COUNTER_MAX:
+        return Outcome.OVERLOADED
+    if state.available < quantity:
+        return Outcome.SOLD_OUT
+    return None
+
+
+def _lowest_free_slot(live: tuple[Holding, ...]) -> int:
+    taken = {holding.slot for holding in live}
+    return next(slot for slot in range(1, len(taken) + 2) if slot not in taken)

@@ -1,0 +1,75 @@
+"""What an order is, and what may become of it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TypeAlias
+
+from seckill.domain.order_number import OrderNumber
+
+
+class OrderState(StrEnum):
+    QUEUED = "queued"  # admitted, waiting in the stream; not a success yet
+    UNPAID = "unpaid"  # committed in the ledger
+    PAID = "paid"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    FAILED = "failed"
+    REFUNDED = "refunded"  # paid for after it was over
+
+
+TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
+    # A free order has nothing to pay, so it goes from `queued` straight to `paid`.
+    OrderState.QUEUED: frozenset({OrderState.UNPAID, OrderState.PAID, OrderState.FAILED}),
+    OrderState.UNPAID: frozenset({OrderState.PAID, OrderState.CANCELLED, OrderState.EXPIRED}),
+    OrderState.PAID: frozenset(),
+    OrderState.CANCELLED: frozenset({OrderState.REFUNDED}),
+    OrderState.EXPIRED: frozenset({OrderState.REFUNDED}),
+    OrderState.FAILED: frozenset({OrderState.REFUNDED}),
+    OrderState.REFUNDED: frozenset(),
+}
+# Over without having been paid: what may still come is money that has to go back.
+OVER = frozenset({OrderState.CANCELLED, OrderState.EXPIRED, OrderState.FAILED})
+# Over because the buyer let it lapse; a failure is the engine's doing.
+LAPSED = frozenset({OrderState.CANCELLED, OrderState.EXPIRED})
+
+
+def states_before(state: OrderState) -> frozenset[OrderState]:
+    """The states from which an order may become this in one step."""
+    return frozenset(each for each in OrderState if state in TRANSITIONS[each])
+
+
+@cache
+def states_after(state: OrderState) -> frozenset[OrderState]:
+    """Everything that an order may still become, over one step or several."""
+    found: set[OrderState] = set()
+    left = {state}
+    while left:
+        left = set().union(*(TRANSITIONS[each] for each in left)) - found
+        found |= left
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """An order as the ledger has it."""
+
+    number: OrderNumber
+    sale_id: int
+    round_id: int
+    user: str
+    quantity: int
+    state: OrderState
+    price_cents: int  # for the whole order
+    currency: str
+    created_ms: int
+    expires_ms: int | None
+    paid_ms: int | None
+    closed_ms: int | None
+    replaced_by: OrderNumber | None = None  # paid for when it was over: the order that the money pays instead
+
+
+# State → the numbers of orders that have it. Plain integers: every node hears of thousands a second and hardly any is
+# waited for, so no objects are made of the others.
+States: TypeAlias = Mapping[str, Sequence[int]]

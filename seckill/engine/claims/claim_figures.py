@@ -1,0 +1,75 @@
+"""How an API process answers claims: how many it refused and why, and how long its answers took lately.
+
+Kept in memory and in a fixed space, so that counting costs a claim nothing that could be noticed.
+"""
+
+import time
+from bisect import bisect_left
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+
+from seckill.domain.outcome import Outcome
+
+WINDOW_S = 10
+# Rounds that are remembered; the one that was asked for longest ago goes first.
+ROUNDS_MAX = 200
+# Upper ends in seconds: 0.5 ms to above 10 s, each 1.3 times the one before, so a percentile is off by that at most.
+BOUNDS_S = tuple(0.0005 * 1.3**step for step in range(39))
+
+_ACCEPTED = (Outcome.ADMITTED, Outcome.REPEATED)
+
+
+class ClaimFigures:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self.claims = 0
+        self._refused: OrderedDict[int, Counter[str]] = OrderedDict()
+        self._slots: OrderedDict[int, list[int]] = OrderedDict()  # second → answers by bucket
+
+    def note(self, round_id: int, outcome: Outcome, took_s: float) -> None:
+        self.claims += 1
+        if outcome not in _ACCEPTED:
+            self._refusals(round_id)[outcome] += 1
+        second = int(self._monotonic())
+        slot = self._slots.get(second)
+        if slot is None:
+            slot = self._slots[second] = [0] * (len(BOUNDS_S) + 1)
+            while len(self._slots) > WINDOW_S:
+                self._slots.popitem(last=False)
+        slot[bisect_left(BOUNDS_S, took_s)] += 1
+
+    def _refusals(self, round_id: int) -> Counter[str]:
+        counted = self._refused.get(round_id)
+        if counted is None:
+            counted = self._refused[round_id] = Counter()
+            if len(self._refused) > ROUNDS_MAX:
+                self._refused.popitem(last=False)
+        self._refused.move_to_end(round_id)
+        return counted
+
+    def refused(self) -> dict[str, dict[str, int]]:
+        return {str(round_id): dict(counted) for round_id, counted in self._refused.items()}
+
+    def answers(self) -> list[int]:
+        """Those of the last WINDOW_S seconds, by bucket. Empty if there were none."""
+        since = int(self._monotonic()) - WINDOW_S
+        return added(slot for second, slot in self._slots.items() if second > since)
+
+
+def added(counts: Iterable[Sequence[int]]) -> list[int]:
+    """Adds up buckets, of seconds or of processes. Counts with another number of buckets are from another version."""
+    total: list[int] = []
+    for slot in counts:
+        if len(slot) == len(BOUNDS_S) + 1:
+            total = [a + b for a, b in zip(total or [0] * len(slot), slot, strict=True)]
+    return total
+
+
+def percentile_ms(counts: Sequence[int], share: float) -> float | None:
+    """The time within which this share of the answers came, at most; None if there were none."""
+    if not sum(counts):
+        return None
+    wanted = share * sum(counts)
+    index = next(i for i, reached in enumerate(accumulate(counts)) if reached >= wanted)
+    return round(BOUNDS_S[min(index, len(BOUNDS_S) - 1)] * 1000, 1)

@@ -1,0 +1,39 @@
+"""Telling of states that last, and not of every flicker.
+
+Units that come back and are bought again make a sale sold out and not, many times a second. A reader of the log wants
+to know its state once it stays that way.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+LASTS_S = 5.0
+
+
+class LastingStates:
+    def __init__(self, tell: Callable[[int, bool], None]) -> None:
+        self._tell = tell
+        self._told: set[int] = set()  # whose state was told to be on
+        self._now: dict[int, bool] = {}  # of those that have changed since
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+
+    def change(self, subject: int, *, on: bool) -> None:
+        self._now[subject] = on
+        if (timer := self._timers.pop(subject, None)) is not None:
+            timer.cancel()
+        self._timers[subject] = asyncio.get_running_loop().call_later(LASTS_S, self._lasted, subject)
+
+    def _lasted(self, subject: int) -> None:
+        del self._timers[subject]
+        on = self._now.pop(subject)
+        if on == (subject in self._told):
+            return
+        (self._told.add if on else self._told.discard)(subject)
+        self._tell(subject, on)
+
+    def keep(self, subjects: Collection[int]) -> None:
+        """The others are over, and there is nothing more to tell of them."""
+        self._told.intersection_update(subjects)
+        for subject in self._timers.keys() - subjects:
+            self._timers.pop(subject).cancel()
+            del self._now[subject]

@@ -1,0 +1,67 @@
+"""Money that has to go back. The keeper asks the provider until it is done, and the provider recognises a repeat by the
+refund's id. What no provider can give back, people give back by hand."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from seckill.domain.public_id import PublicIds
+from seckill.errors import ProviderUnavailable
+from seckill.failpoints import reached
+from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
+from seckill.telemetry import REFUNDS
+
+log = structlog.get_logger()
+
+BATCH_MAX = 100
+# How long a refund is left to the keeper that has taken it, before another may take it.
+LEASE_S = 30.0
+# A refund that did not work is tried again after this, doubled up to the maximum.
+RETRY_S_MIN = 2.0
+RETRY_S_MAX = 600.0
+
+
+class RefundDesk:
+    def __init__(self, ledger: RefundLedger, provider: PaymentProvider, order_ids: PublicIds) -> None:
+        self._ledger = ledger
+        self._provider = provider
+        self._order_ids = order_ids
+
+    async def make_due(self) -> int:
+        """Asks the provider to make the refunds that are due. Returns how many there were."""
+        done = 0
+        # One at a time: a provider may be slow, and a keeper that dies leaves no others waiting.
+        while done < BATCH_MAX and (due := await self._ledger.take_refunds(1, LEASE_S)):
+            for refund in due:
+                await self._make(refund)
+            done += 1
+        return done
+
+    async def _make(self, refund: Refund) -> None:
+        result = "by_hand"  # also if another provider took the money: this one cannot give it back
+        try:
+            if refund.capture.provider == self._provider.name:
+                made = await self._provider.refund(refund, self._order_ids.encode(int(refund.number)))
+                result = "done" if made else "by_hand"
+        except ProviderUnavailable as error:
+            result = "failed"
+            log.warning("a refund did not work", refund=refund.id, attempts=refund.attempts, reason=str(error))
+        except Exception:  # a shop's own provider may raise anything, and the next refund is not to suffer
+            result = "failed"
+            log.exception("a refund failed", refund=refund.id, attempts=refund.attempts)
+        reached("payments.refund.after")
+        REFUNDS.labels(result).inc()
+        if result == "done":
+            await self._ledger.refund_done(refund.id)
+        else:
+            after_s = min(RETRY_S_MIN * 2 ** min(refund.attempts - 1, 20), RETRY_S_MAX)
+            await self._ledger.put_off_refund(refund.id, after_s)
+
+    async def newest(self, count: int) -> Sequence[Refund]:
+        """First those that are still to be made."""
+        return await self._ledger.refunds(count)
+
+    async def made_by_hand(self, refund_id: int) -> Refund | None:
+        """A person has given the money back. None if there is no such refund. Harmless to repeat."""
+        await self._ledger.refund_done(refund_id)
+        return await self._ledger.refund(refund_id)

@@ -1,0 +1,61 @@
+"""Could this process sell now?"""
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seckill.errors import GateError, LedgerError
+from seckill.ports.gate import ServerGate
+from seckill.ports.ledger import PingLedger
+
+WITHIN_S = 2.0
+
+
+class StoreHealth(StrEnum):
+    OK = "ok"
+    AWAY = "away"
+    # Servers that answer but cannot keep the promises: they admit no one. The log says why; this is public.
+    UNFIT = "unfit"
+    PARTLY_UNFIT = "partly_unfit"
+
+
+@dataclass(slots=True)
+class Parts:
+    gate: StoreHealth = StoreHealth.AWAY
+    ledger: StoreHealth = StoreHealth.AWAY
+
+    @property
+    def ready(self) -> bool:
+        """The gate is enough: without the ledger, orders queue up to the backlog cap."""
+        return self.gate in (StoreHealth.OK, StoreHealth.PARTLY_UNFIT)
+
+
+class Readiness:
+    def __init__(self, gate: ServerGate, ledger: PingLedger) -> None:
+        self._gate = gate
+        self._ledger = ledger
+
+    async def look(self) -> Parts:
+        """What has not answered in time is away."""
+        parts = Parts()
+
+        async def gate() -> None:
+            await self._gate.ping()
+            faults = (await self._gate.watch_servers()).values()
+            parts.gate = (
+                StoreHealth.OK if not any(faults) else StoreHealth.UNFIT if all(faults) else StoreHealth.PARTLY_UNFIT
+            )
+
+        async def ledger() -> None:
+            await self._ledger.ping()
+            parts.ledger = StoreHealth.OK
+
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                results = await asyncio.gather(gate(), ledger(), return_exceptions=True)
+        except TimeoutError:
+            return parts
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, GateError | LedgerError):
+                raise result
+        return parts

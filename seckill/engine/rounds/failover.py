@@ -1,0 +1,119 @@
+"""When a lane is on another server than before: compared with the ledger before any buyer is admitted there.
+
+A replica that takes over may lack the newest orders. The gate closes such a lane on its own, and the keeper opens it:
+
+1. Every order that the ledger has of the lane's rounds must be there, and the lane must still know what it sent to
+   others. If something is missing, the round is fenced, to be rebuilt. Orders that no worker had written are lost
+   without a trace; that can happen with `fast` only.
+2. Orders that are over in the ledger and live in the gate are released once more. Their release was lost.
+3. The round gets its newest rules again.
+4. The server is vouched for, and the lane admits again.
+5. A while later all is compared once more, and the server is vouched for for good: a worker may have had orders in hand
+   that it had read from the old server. In between, it is unknown whether the ledger is ahead of the gate.
+
+A slot that was moved to another primary goes through the same steps; then nothing is missing.
+"""
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from seckill.domain.sale import Round
+from seckill.engine.rounds.opening import FIRST_EPOCH
+from seckill.engine.sale_cache import SaleCache
+from seckill.ports.gate import FailoverGate, Release, Update
+from seckill.ports.ledger import FailoverLedger
+
+log = structlog.get_logger()
+
+PORTION = 1000
+# Longer than a worker takes to write what it has in hand.
+AGAIN_AFTER_S = 10.0
+
+
+class LaneFailover:
+    def __init__(
+        self,
+        gate: FailoverGate,
+        ledger: FailoverLedger,
+        sale_cache: SaleCache,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._gate = gate
+        self._ledger = ledger
+        self._sale_cache = sale_cache
+        self._monotonic = monotonic
+        self._again_s: dict[int, float] = {}  # lane → when to compare it once more
+        self._lost: dict[int, Round] = {}  # as they were when it was found
+
+    async def step(self) -> int:
+        """Returns how many lanes were opened again."""
+        moved = await self._gate.moved_lanes(self._sale_cache.lanes())
+        self._again_s = {lane: at_s for lane, at_s in self._again_s.items() if lane in moved}
+        opened = 0
+        for lane, found in moved.items():
+            if not found.compared:
+                log.warning(
+                    "a lane is on another server: nobody is admitted until it is compared",
+                    lane=lane,
+                    server=found.server,
+                )
+                await self._compare(lane)
+                await self._gate.vouch(lane, found.server, for_good=False)
+                self._again_s[lane] = self._monotonic() + AGAIN_AFTER_S
+                opened += 1
+            # Also where another keeper has compared it the first time, and may be gone.
+            elif self._monotonic() >= self._again_s.setdefault(lane, self._monotonic() + AGAIN_AFTER_S):
+                await self._compare(lane)
+                await self._gate.vouch(lane, found.server, for_good=True)
+        return opened
+
+    async def lost(self) -> list[Round]:
+        """Rounds that were found incomplete and are not rebuilt yet."""
+        found = []
+        for lost in list(self._lost.values()):
+            newest = await self._newest(lost)
+            if newest is None or (newest.epoch > lost.epoch and newest.opened_ms is not None):
+                del self._lost[lost.id]
+            else:
+                found.append(newest)
+        return found
+
+    async def _compare(self, lane: int) -> None:
+        for known in self._sale_cache.rounds_in(lane):
+            round_ = await self._newest(known)
+            if round_ is None or round_.opened_ms is None:
+                continue  # not opened yet, retired, or to be rebuilt anyway
+            if not await self._is_complete(round_):
+                log.error("orders of a round are gone from the gate: it refuses until it is rebuilt", round=round_.id)
+                await self._gate.fence(round_)
+                self._lost[round_.id] = round_
+
+    async def _newest(self, known: Round) -> Round | None:
+        sale = await self._ledger.sale(known.sale_id, known.id)
+        return None if sale is None or sale.round.retired_ms is not None else sale.round
+
+    async def _is_complete(self, round_: Round) -> bool:
+        """The ledger is read before the gate: what it has then, the gate must have by now."""
+        after = ""
+        while portion := await self._ledger.holdings(round_.id, after, PORTION):
+            remembered = await self._gate.remembered(round_.ref, portion)
+            forgotten: list[Release] = []
+            for user, held in portion.items():
+                for holding in held:
+                    there = remembered[user].get(holding.number)
+                    if there is None:
+                        return False
+                    if there.live and not holding.live:
+                        lapsed = holding.lapsed_ms > 0
+                        forgotten.append(Release(holding.number, user, FIRST_EPOCH, holding.request_id, lapsed))
+            if forgotten:
+                log.warning("releases were lost and are made again", round=round_.id, orders=len(forgotten))
+                await self._gate.release(round_.ref, forgotten)
+            *_, after = portion
+        if await self._gate.update_round(round_) not in (Update.APPLIED, Update.CURRENT):
+            return False
+        # None as well if the lane has forgotten units that it sent to another.
+        _, (pulse,) = await self._gate.pulses([round_.ref])
+        return pulse is not None

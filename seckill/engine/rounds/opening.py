@@ -1,0 +1,75 @@
+"""Bringing a round from the ledger into the gate, once, and keeping its rules up to date there.
+
+A gate that has lost a round must never be given the full stock a second time. So it goes in three steps, each of which
+may be repeated after a crash:
+
+1. the gate creates the round, not yet open to buyers, and says when that was (harmless if it exists);
+2. the ledger notes this opening, unless it has noted another;
+3. the gate gets the newest rules, and with the first of them opens, if it is the opening that was noted.
+
+Before step 2 no buyer can have been admitted, so creating it again is right. After step 2 no other opening counts: a
+gate without the round, or with one that a slow process created again, is a gate that lost its data. It refuses until it
+has been rebuilt from the ledger.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+
+import structlog
+
+from seckill.domain.sale import Round
+from seckill.ports.gate import Found, GateStatus, OpeningGate, Update
+from seckill.ports.ledger import OpeningLedger
+
+log = structlog.get_logger()
+
+
+FIRST_EPOCH = 1
+
+
+class Sync(StrEnum):
+    DONE = "done"
+    LOST = "lost"
+
+
+async def bring_to_gate(round_: Round, gate: OpeningGate, ledger: OpeningLedger) -> Sync:
+    if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:
+        return _lost(round_, Update.MISSING)  # to be rebuilt, never to be filled
+    if round_.opened_ms is None:
+        opening = await gate.open_round(round_)
+        if opening.found is Found.ROUND and await _is_of_another(round_, gate, ledger):
+            await gate.forget(round_.ref)
+            return _lost(round_, opening.found)
+        if opening.found in (Found.OTHER_EPOCH, Found.REMNANT):
+            return _lost(round_, opening.found)
+        noted_ms = await ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
+        if noted_ms is None:
+            return _lost(round_, Found.OTHER_EPOCH)
+        round_ = replace(round_, opened_ms=noted_ms)
+    update = await gate.update_round(round_)
+    if update in (Update.MISSING, Update.OTHER_EPOCH, Update.OTHER_OPENING):
+        return _lost(round_, update)
+    await ledger.mark_synced(round_.id, round_.epoch, round_.revision)
+    if update is Update.APPLIED:
+        log.info("round updated", round=round_.id, revision=round_.revision, status=round_.status, units=round_.total)
+    return Sync.DONE
+
+
+async def _is_of_another(round_: Round, gate: OpeningGate, ledger: OpeningLedger) -> bool:
+    """The gate has it open, which it cannot be before the ledger has noted it: so it belongs to a later state of the
+    ledger than this one, in which the id was given to another sale. It is no longer known whose orders these are."""
+    view = await gate.inspect(round_.ref)
+    if view is None or view.status is GateStatus.PREPARING:
+        return False
+    sale = await ledger.sale(round_.sale_id, round_.id)
+    return sale is not None and sale.round.opened_ms is None and sale.round.epoch == round_.epoch
+
+
+def _lost(round_: Round, found: Found | Update) -> Sync:
+    log.error(
+        "the gate has lost a round: it refuses with not_ready",
+        round=round_.id,
+        epoch=round_.epoch,
+        found=found,
+    )
+    return Sync.LOST

@@ -1,0 +1,27 @@
+"""What operators look up about the rounds of a sale, long after a node has forgotten them."""
+
+from collections.abc import Sequence
+
+from seckill.domain.sale import Round, Sale
+from seckill.engine.rounds.units import UnitCustody, take_custody
+from seckill.ports.gate import CustodyGate
+from seckill.ports.history import History
+from seckill.ports.ledger import RoundRecordsLedger
+
+
+class RoundRecords:
+    def __init__(self, ledger: RoundRecordsLedger, gate: CustodyGate, history: History) -> None:
+        self._ledger = ledger
+        self._gate = gate
+        self._history = history
+
+    async def find(self, sale_id: int, round_id: int) -> Sale | None:
+        """The sale with that round, as the ledger has it. None if the round is another sale's."""
+        return await self._ledger.sale(sale_id, round_id)
+
+    async def newest(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
+        """The sale with each of its rounds that were made before that one, the newest first."""
+        return await self._history.rounds(sale_id, before, count)
+
+    async def custody(self, round_: Round) -> UnitCustody | None:
+        return await take_custody(round_, self._gate, self._ledger)

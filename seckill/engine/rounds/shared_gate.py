@@ -1,0 +1,340 @@
+"""Rounds with several lanes, made of the shares that a gate has in each of them.
+
+A round of one lane goes straight through. Any other has a share in each of its lanes, which the gate below sees as a
+round with a part of the units and of the buyers. Claims are decided by the buyer's share alone, so lanes do not wait
+for each other. What is asked of a whole round is asked of all shares and added up.
+
+A share that has too few units for a claim gets them from the others, before the claim is refused: `give` there, `take`
+here. Nothing has to be finished after a crash between the two. The units are on their way then, every count of what is
+left includes them, and a claim that would otherwise be refused brings them to where they were sent.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.lane_shares import deal, even_out, on_the_way, units_left, went_back
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Round, RoundRef
+from seckill.errors import GateError, GateUnavailable
+from seckill.failpoints import reached
+from seckill.ports.gate import (
+    Found,
+    GateReply,
+    GateStatus,
+    GateView,
+    MovedLane,
+    Opening,
+    Pulse,
+    Release,
+    Released,
+    ReleaseReply,
+    Update,
+)
+from seckill.ports.share_gate import Carried, ShareGate
+from seckill.telemetry import UNITS_MOVED
+
+# How often a share tries to get what a claim needs, while there is enough of it somewhere. Units can only escape a try
+# by being sold or by going to another share that tries, so mostly one is enough.
+TRIES_MAX = 10
+
+Shares = dict[int, GateView]  # by lane
+
+
+class SharedGate:
+    """Implements `seckill.ports.gate.Gate`."""
+
+    def __init__(self, gate: ShareGate) -> None:
+        self._gate = gate
+        # Round → the token of the rebuild that is under way, and what has been filled in, by lane.
+        self._filled: dict[int, tuple[str, dict[int, Counter[str]]]] = {}
+
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        if ref.lanes == 1:
+            return await self._gate.admit(ref, claims)
+        lane = ref.lane_of(claims[0].user)
+        if any(ref.lane_of(claim.user) != lane for claim in claims):
+            raise ValueError("these claims are of buyers of several lanes")
+        reply = await self._gate.admit(_share(ref, lane), claims)
+        if all(answer.outcome is not Outcome.SOLD_OUT for answer in reply.answers):
+            return reply
+        return await self._try_again(ref, lane, claims, reply)
+
+    async def _try_again(self, ref: RoundRef, lane: int, claims: Sequence[Claim], reply: GateReply) -> GateReply:
+        """For claims that the share alone had to refuse. A buyer who was admitted stays so, whatever happens here."""
+        answers = list(reply.answers)
+        refused = [i for i, answer in enumerate(answers) if answer.outcome is Outcome.SOLD_OUT]
+        outcome = Outcome.OVERLOADED  # if they move faster than we do
+        for _ in range(TRIES_MAX):
+            try:
+                standing = await self._gate.standing(ref.every_lane)
+                shares = await self._open_shares(ref)
+                left = units_left(shares)
+                wanted = sum(claims[i].quantity for i in refused if claims[i].quantity <= left)
+                if not wanted:
+                    version = sum(share.version for share in shares.values())
+                    return replace(reply, version=version, available=left, answers=answers)
+                await self._fetch(ref, lane, shares, min(wanted, left), standing)
+            except GateError:  # of another lane, perhaps: it is unknown whether anything is left
+                outcome = Outcome.NOT_READY
+                break
+            try:
+                again = await self._gate.admit(_share(ref, lane), [claims[i] for i in refused])
+            except GateError as error:
+                outcome = Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN
+                break
+            for i, answer in zip(refused, again.answers, strict=True):
+                answers[i] = answer
+            refused = [i for i in refused if answers[i].outcome is Outcome.SOLD_OUT]
+            if not refused:
+                return replace(again, answers=answers)
+        for i in refused:
+            answers[i] = Answer(outcome)
+        return replace(reply, answers=answers)
+
+    async def _fetch(self, ref: RoundRef, lane: int, shares: Shares, wanted: int, standing: Mapping[int, str]) -> None:
+        """Brings the wanted units to a lane, as far as they are still where they were."""
+        epoch = shares[lane].epoch
+        missing = wanted - shares[lane].available
+        for origin, to, sent in on_the_way(shares):
+            await self._gate.assure([origin], standing)  # or a server that takes over there has them again
+            came = await self._take(ref, to, epoch, origin, sent)
+            missing -= came if to == lane else 0
+        others = sorted((other for other in shares if other != lane), key=lambda other: -shares[other].available)
+        for other in others:
+            donor = shares[other]
+            if missing <= 0 or donor.available <= 0:
+                return
+            # Half of what it has, so that the next claims need no other call.
+            units = min(donor.available, max(missing, donor.available // 2))
+            sent_now = await self._gate.give(_share(ref, other), epoch, lane, donor.sent.get(lane, 0), units)
+            reached("lanes.give.after")
+            if sent_now:
+                missing -= await self._take(ref, lane, epoch, other, sent_now)
+                reached("lanes.take.after")
+
+    async def _take(self, ref: RoundRef, lane: int, epoch: int, origin: int, sent: int) -> int:
+        came = await self._gate.take(_share(ref, lane), epoch, origin, sent) or 0
+        UNITS_MOVED.inc(came)
+        return came
+
+    async def _open_shares(self, ref: RoundRef) -> Shares:
+        shares = await self._read(ref)
+        if shares is None or not _sells(_whole(shares)) or len({s.epoch for s in shares.values()}) > 1:
+            raise GateUnavailable(f"Not all lanes of round {ref.id} are open.")
+        return shares
+
+    async def _read(self, ref: RoundRef) -> Shares | None:
+        """None if one is missing."""
+        views = await asyncio.gather(*[self._gate.inspect(_share(ref, lane)) for lane in ref.every_lane])
+        found = {lane: view for lane, view in zip(ref.every_lane, views, strict=True) if view is not None}
+        return found if len(found) == ref.lanes else None
+
+    async def open_round(self, round_: Round) -> Opening:
+        first, *others = _shares(round_)
+        opening = await self._gate.open_round(first)
+        found = [opening.found]
+        found += [(await self._gate.open_round(share, opening.opened_ms)).found for share in others]
+        for worst in (Found.OTHER_EPOCH, Found.REMNANT, Found.ROUND):
+            if worst in found:
+                return Opening(worst, opening.opened_ms)
+        return opening
+
+    async def update_round(self, round_: Round) -> Update:
+        updates = [await self._gate.update_round(share) for share in _shares(round_)]
+        for worst in (Update.MISSING, Update.OTHER_EPOCH, Update.OTHER_OPENING, Update.APPLIED):
+            if worst in updates:
+                return worst
+        return Update.CURRENT
+
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
+        if ref.lanes == 1:
+            return await self._gate.release(ref, releases)
+        results = [Released.UNKNOWN] * len(releases)
+        for lane in ref.every_lane:
+            of_lane = [i for i, release in enumerate(releases) if release.number.lane == lane]
+            for i, result in zip(of_lane, await self._release(ref, lane, [releases[i] for i in of_lane]), strict=True):
+                results[i] = result
+        try:
+            shares = await self._read(ref) or {}
+        except GateError:  # the version is for an announcement, which nothing relies on
+            shares = {}
+        return ReleaseReply(sum(share.version for share in shares.values()), results)
+
+    async def _release(self, ref: RoundRef, lane: int, releases: Sequence[Release]) -> Sequence[Released]:
+        if not releases:
+            return []
+        try:
+            return (await self._gate.release(_share(ref, lane), releases)).results
+        except GateError:  # one lane holds up no other
+            return [Released.NOT_YET] * len(releases)
+
+    async def fence(self, round_: Round) -> None:
+        for share in _shares(round_):
+            await self._gate.fence(share)
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        if round_.lanes > 1:
+            self._filled[round_.id] = token, {lane: Counter() for lane in round_.every_lane}
+        return all([await self._gate.begin_rebuild(share, token) for share in _shares(round_)])
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        if ref.lanes == 1:
+            return await self._gate.fill(ref, token, holdings)
+        for lane, part in _by_lane(ref, holdings).items():
+            if not await self._gate.fill(_share(ref, lane), token, part):
+                return False
+            current, units = self._filled[ref.id]
+            if current != token:
+                return False
+            for holding in (holding for held in part.values() for holding in held):
+                units[lane]["admitted"] += holding.quantity
+                units[lane]["released"] += 0 if holding.live else holding.quantity
+        return True
+
+    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+        if ref.lanes == 1:
+            return await self._gate.finish_rebuild(ref, token, admitted, released)
+        current, filled = self._filled.get(ref.id, ("", {}))
+        shares = await self._read(ref)
+        if current != token or shares is None:
+            return None
+        units = sum(share.dealt for share in shares.values())
+        live = [filled[lane]["admitted"] - filled[lane]["released"] for lane in ref.every_lane]
+        moves = even_out(units, live)
+        opened_ms = 0
+        for place, lane in enumerate(ref.every_lane):
+            carried = Carried(
+                sent={ref.lane + move.to: move.units for move in moves if move.origin == place},
+                got={ref.lane + move.origin: move.units for move in moves if move.to == place},
+            )
+            counts = filled[lane]["admitted"], filled[lane]["released"]
+            finished_ms = await self._gate.finish_rebuild(_share(ref, lane), token, *counts, opened_ms, carried)
+            if finished_ms is None:
+                return None
+            opened_ms = finished_ms
+        if self._filled.get(ref.id, ("", {}))[0] == token:  # another may have begun it again
+            del self._filled[ref.id]
+        return opened_ms
+
+    async def forget(self, ref: RoundRef) -> None:
+        for lane in ref.every_lane:
+            await self._gate.forget(_share(ref, lane))
+
+    async def inspect(self, ref: RoundRef) -> GateView | None:
+        if ref.lanes == 1:
+            return await self._gate.inspect(ref)
+        shares = await self._read(ref)
+        return None if shares is None else _whole(shares)
+
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        now_ms, pulses = await self._gate.pulses([ref for ref in refs if ref.lanes == 1])
+        of_one_lane = iter(pulses)
+        return now_ms, [next(of_one_lane) if ref.lanes == 1 else await self._pulse(ref) for ref in refs]
+
+    async def _pulse(self, ref: RoundRef) -> Pulse | None:
+        """None as well if a lane has gone back in time and forgotten what it sent: those units are there twice."""
+        shares = await self._read(ref)
+        if shares is None:
+            return None
+        view = _whole(shares)
+        if not _sells(view):
+            return None
+        if went_back(shares, shares):  # as far as one reading can tell
+            later = await self._read(ref)
+            if later is None or went_back(shares, later):
+                return None
+        return Pulse(view.version, view.available, view.admitted, view.epoch, view.revision)
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        return await self._gate.holdings([_share(ref, ref.lane_of(user)) for ref in refs], user)
+
+    async def remembered(
+        self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
+    ) -> dict[str, dict[OrderNumber, Holding]]:
+        found: dict[str, dict[OrderNumber, Holding]] = {}
+        for lane, part in _by_lane(ref, holdings).items():
+            found |= await self._gate.remembered(_share(ref, lane), part)
+        return found
+
+    async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        for lane in ref.every_lane:
+            async for portion in self._gate.buyers(_share(ref, lane)):
+                yield portion
+
+    async def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
+        for lane in ref.every_lane:
+            async for portion in self._gate.orders(_share(ref, lane)):
+                yield portion
+
+    async def bind(self, ledger: str) -> None:
+        await self._gate.bind(ledger)
+
+    async def check(self, durability: str) -> list[str]:
+        return await self._gate.check(durability)
+
+    async def watch_servers(self) -> Mapping[str, str]:
+        return await self._gate.watch_servers()
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
+        return await self._gate.moved_lanes(lanes)
+
+    async def standing(self, lanes: Collection[int]) -> Mapping[int, str]:
+        return await self._gate.standing(lanes)
+
+    async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
+        await self._gate.assure(lanes, standing)
+
+    async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
+        await self._gate.vouch(lane, server, for_good=for_good)
+
+    async def ping(self) -> None:
+        await self._gate.ping()
+
+    async def close(self) -> None:
+        await self._gate.close()
+
+
+def _share(ref: RoundRef, lane: int) -> RoundRef:
+    return RoundRef(id=ref.id, lane=lane)
+
+
+def _by_lane(ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]) -> dict[int, dict[str, Sequence[Holding]]]:
+    by_lane: dict[int, dict[str, Sequence[Holding]]] = {}
+    for user, held in holdings.items():
+        by_lane.setdefault(ref.lane_of(user), {})[user] = held
+    return by_lane
+
+
+def _shares(round_: Round) -> list[Round]:
+    dealt = zip(round_.every_lane, deal(round_.total, round_.lanes), strict=True)
+    return [replace(round_, lane=lane, lanes=1, total=units) for lane, units in dealt]
+
+
+def _sells(view: GateView) -> bool:
+    return view.whole and view.status is not GateStatus.PREPARING
+
+
+def _whole(shares: Shares) -> GateView:
+    views = list(shares.values())
+    # The one that is behind speaks for all: what it does not have yet is not in force.
+    last = min(views, key=lambda view: (view.epoch, view.revision))
+    closed = any(view.status is GateStatus.PREPARING for view in views)
+    return replace(
+        last,
+        total=sum(view.dealt for view in views),
+        dealt=sum(view.dealt for view in views),
+        available=units_left(shares),
+        admitted=sum(view.admitted for view in views),
+        released=sum(view.released for view in views),
+        version=sum(view.version for view in views),
+        buyers=sum(view.buyers for view in views),
+        backlog=sum(view.backlog for view in views),
+        status=GateStatus.PREPARING if closed else last.status,
+        whole=all(view.whole for view in views),
+        sent={},
+        got={},
+    )

@@ -1,0 +1,229 @@
+"""What an API node knows by heart: the sales, the gate's clock, and each open round's pulse.
+
+It lets the node answer without asking any server: an unknown sale, a sale that begins in ten minutes, a round that is
+sold out. Everything here may be a moment old, so it is used only for refusals that the delay cannot make wrong.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from seckill.domain.public_id import PublicIds
+from seckill.domain.sale import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
+from seckill.ports.gate import Pulse, PulseGate
+from seckill.ports.ledger import CatalogueLedger
+
+# Sales are numbered from 1. Anything above cannot have been issued, so no random id ever leads to a query.
+SALE_NUMBER_MAX = 1 << 31
+# Knowledge older than this decides nothing any more.
+FRESH_S = 1.0
+SALES_FRESH_S = 2.0
+# How long before its window a round is watched, so that one which the gate has lost is there again in time, and how
+# long after.
+WATCH_BEFORE_MS = 30_000
+WATCH_AFTER_MS = 5_000
+# How long after its end a round may still have orders that no worker has written.
+RECENT_MS = 24 * 3600 * 1000
+# How many of a sale's rounds are known by heart, the newest: those to come, the one that is on, and those before it
+# that may still have orders on the way. A sale that repeats for years needs no more memory than this.
+ROUNDS_KEPT = 16
+
+
+class SaleCache:
+    def __init__(
+        self,
+        ledger: CatalogueLedger,
+        gate: PulseGate,
+        sale_ids: PublicIds,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._gate = gate
+        self._sale_ids = sale_ids
+        self._monotonic = monotonic
+        self._sales: dict[int, tuple[Sale, ...]] = {}  # each as often as it has rounds, in their order
+        self._sale_of_round: dict[int, Sale] = {}
+        self._public_ids: dict[int, str] = {}
+        self._sales_read_s: float | None = None
+        self._by_public_id: dict[str, int] = {}  # as we spell it: no claim has to be deciphered
+        self._version = 0
+        self._pulses: dict[int, Pulse] = {}
+        self._without_pulse: Sequence[Round] = ()
+        self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
+
+    async def refresh_sales(self) -> int:
+        """Returns how many are new or changed."""
+        began_s = self._monotonic()
+        sales = await self._ledger.sales(changed_after=self._version, rounds_max=ROUNDS_KEPT)
+        for sale in sales:
+            self.put(sale)
+            self._version = max(self._version, sale.changed)
+        self._sales_read_s = began_s
+        return len(sales)
+
+    def put(self, sale: Sale) -> None:
+        known = self._sale_of_round.get(sale.round.id)
+        if known is not None and known.changed > sale.changed:
+            return
+        others = [other for other in self._sales.get(sale.id, ()) if other.round.id != sale.round.id]
+        if others and others[0].changed > sale.changed:
+            sale = replace(others[0], round=sale.round)
+        # What is true of the sale is true of it in all its rounds.
+        rounds = [sale, *(replace(sale, round=other.round) for other in others)]
+        rounds.sort(key=lambda each: each.round.ordinal)
+        for forgotten in rounds[:-ROUNDS_KEPT]:
+            self._sale_of_round.pop(forgotten.round.id, None)
+        self._sales[sale.id] = tuple(rounds[-ROUNDS_KEPT:])
+        self._sale_of_round |= {each.round.id: each for each in self._sales[sale.id]}
+        public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
+        self._by_public_id[public_id] = sale.id
+
+    async def refresh_pulses(self) -> dict[int, Pulse]:
+        """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
+        if self._gate_ms is None:
+            await self._read_pulses([])  # the gate's clock decides which rounds are on
+        return await self._read_pulses(self.watched())
+
+    async def _read_pulses(self, rounds: Sequence[Round]) -> dict[int, Pulse]:
+        before_s = self._monotonic()
+        now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
+        self._gate_ms = (now_ms, before_s)
+        self._pulses = {round_.id: pulse for round_, pulse in zip(rounds, pulses, strict=True) if pulse is not None}
+        self._without_pulse = [round_ for round_ in rounds if round_.id not in self._pulses]
+        return self._pulses
+
+    def without_pulse(self) -> Sequence[Round]:
+        """Rounds that should be in the gate and were not, when we last looked."""
+        return self._without_pulse
+
+    def watched(self) -> list[Round]:
+        if self._gate_ms is None:
+            return []
+        now_ms = self.now_ms()
+        return [
+            round_
+            for round_ in self._rounds()
+            if round_.status is not RoundStatus.CLOSED
+            and round_.retired_ms is None
+            and round_.begins_ms - WATCH_BEFORE_MS <= now_ms < round_.ends_ms + WATCH_AFTER_MS
+        ]
+
+    def over(self) -> list[Round]:
+        """Rounds that are no longer watched and not retired yet: some of their orders may still end."""
+        if self._gate_ms is None:
+            return []
+        now_ms = self.now_ms()
+        return [
+            round_
+            for round_ in self._rounds()
+            if round_.retired_ms is None
+            and (round_.status is RoundStatus.CLOSED or round_.ends_ms + WATCH_AFTER_MS <= now_ms)
+        ]
+
+    def _rounds(self) -> Iterator[Round]:
+        return (sale.round for rounds in self._sales.values() for sale in rounds)
+
+    def now_ms(self) -> int:
+        """The gate's time, carried on by a clock that cannot be set. Before the first reading: our own time."""
+        if self._gate_ms is None:
+            return int(time.time() * 1000)
+        then_ms, at_s = self._gate_ms
+        return then_ms + int((self._monotonic() - at_s) * 1000)
+
+    def is_fresh(self) -> bool:
+        return self._gate_ms is not None and self._monotonic() - self._gate_ms[1] < FRESH_S
+
+    def knows_sales(self) -> bool:
+        """As they are in the ledger, but for a moment: a window may have been moved."""
+        return self._sales_read_s is not None and self._monotonic() - self._sales_read_s < SALES_FRESH_S
+
+    def public_id(self, sale: Sale) -> str:
+        return self._public_ids[sale.id]
+
+    def pulse(self, round_id: int) -> Pulse | None:
+        return self._pulses.get(round_id)
+
+    def sold_out(self, sale: Sale) -> bool:
+        pulse = self._pulses.get(sale.round.id)
+        return pulse is not None and pulse.available == 0
+
+    def sales(self) -> list[Sale]:
+        """Each with its current round, in the order of their windows."""
+        now_ms = self.now_ms()
+        found = [current(rounds, now_ms) for rounds in self._sales.values()]
+        return sorted(found, key=lambda sale: (sale.round.begins_ms, sale.id))
+
+    def newest(self) -> list[Sale]:
+        """Each with the last round that has been made."""
+        return [rounds[-1] for rounds in self._sales.values()]
+
+    def known(self, public_id: str) -> Sale | None:
+        """A sale that was found before, under the id as we spell it, with its current round."""
+        number = self._by_public_id.get(public_id)
+        if number is None:
+            return None
+        rounds = self._sales[number]
+        return rounds[0] if len(rounds) == 1 else current(rounds, self.now_ms())
+
+    async def find(self, public_id: str) -> Sale | None:
+        """The sale with its current round, even if another node created it a moment ago. An id that was never issued
+        costs no query: it cannot be made up without the key."""
+        if (known := self.known(public_id)) is not None:
+            return known
+        number = self._sale_ids.decode(public_id)
+        if number is None or not 0 < number < SALE_NUMBER_MAX:
+            return None
+        if number not in self._sales:
+            await self.refresh_sales()
+        rounds = self._sales.get(number)
+        return None if rounds is None else current(rounds, self.now_ms())
+
+    def before(self, sale: Sale) -> Sale | None:
+        """The same sale with the round before, if that has ended so lately that a claim may still mean it."""
+        if len(self._sales.get(sale.id, ())) <= 1:
+            return None
+        earlier = self._beside(sale, -1)
+        return earlier if earlier and self.now_ms() < earlier.round.ends_ms + AFTERGLOW_MS else None
+
+    def following(self, sale: Sale) -> Sale | None:
+        return self._beside(sale, +1)
+
+    def _beside(self, sale: Sale, step: int) -> Sale | None:
+        rounds = self._sales.get(sale.id, ())
+        ordinal = sale.round.ordinal + step
+        return next((each for each in rounds if each.round.ordinal == ordinal), None)
+
+    def sale_of_round(self, round_id: int) -> Sale | None:
+        return self._sale_of_round.get(round_id)
+
+    def recent(self) -> list[Round]:
+        """Rounds whose orders may not all be in the ledger yet."""
+        now_ms = self.now_ms()
+        return [
+            round_
+            for round_ in self._rounds()
+            if round_.retired_ms is None and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
+        ]
+
+    def recent_rounds(self, lane: int | None = None) -> Sequence[RoundRef]:
+        """Rounds, of one lane or all, whose orders may not all be in the ledger yet."""
+        now_ms = self.now_ms()
+        return [
+            round_.ref
+            for round_ in self._rounds()
+            if (lane is None or lane in round_.every_lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
+        ]
+
+    def rounds_in(self, lane: int) -> list[Round]:
+        return [round_ for round_ in self._rounds() if lane in round_.every_lane]
+
+    def lanes(self) -> set[int]:
+        return {lane for round_ in self._rounds() for lane in round_.every_lane}
+
+    def quietest_lane(self, lanes: int, width: int = 1) -> int:
+        """Where `width` adjacent lanes have the fewest rounds that are on or to come, so that load spreads."""
+        now_ms = self.now_ms()
+        rounds = Counter(lane for round_ in self._rounds() if now_ms < round_.ends_ms for lane in round_.every_lane)
+        first_lanes = range(max(lanes - width, 0) + 1)
+        return min(first_lanes, key=lambda first: (sum(rounds[lane] for lane in range(first, first + width)), first))

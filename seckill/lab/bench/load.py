@@ -1,0 +1,77 @@
+"""Presses the button as often as the server answers. With wrk where there is one, otherwise with our own generator,
+which is in Python and may itself be what limits the figures."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from seckill.errors import StartError
+
+# Enough for claims to meet: a client waiting for an answer sends nothing else, so no batch is larger than this.
+CONNECTIONS = 500
+_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the generator saw."""
+
+    answers: int
+    refusals: int  # of these, the ones that were not 2xx
+    took_s: float
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def per_s(self) -> float:
+        return self.answers / self.took_s
+
+
+def generator() -> str:
+    return "wrk" if shutil.which("wrk") else "our own generator (wrk was not found)"
+
+
+async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False) -> Load:
+    """Sends the claims of the file `lines` over many connections for this many seconds."""
+    environ = {**os.environ, "LINES": str(lines)} | ({"CYCLE": "1"} if cycle else {})
+    if shutil.which("wrk"):
+        script = str(files("seckill.lab.bench") / "load.lua")
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:.0f}s", "--timeout", "30s", "--latency", "-s", script]
+        return _of_wrk(await _output([*command, address], environ))
+    command = [sys.executable, "-m", "seckill.lab.bench.generator", address, str(seconds)]
+    return msgspec.json.decode(await _output(command, environ), type=Load)
+
+
+async def _output(command: list[str], environ: Mapping[str, str]) -> bytes:
+    process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    if process.returncode != 0:
+        raise StartError(f"{command[0]} ended with {process.returncode}: run it by hand to see why.")
+    return output
+
+
+def _of_wrk(output: bytes) -> Load:
+    text = output.decode()
+    done = re.search(r"(\d+) requests in ([\d.]+)(\w+),", text)
+    assert done is not None, text
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    return Load(
+        answers=int(done[1]),
+        refusals=int(refused[1]) if refused else 0,
+        took_s=float(done[2]) * _MS[done[3]] / 1000,
+        p50_ms=_share(text, "50%"),
+        p99_ms=_share(text, "99%"),
+    )
+
+
+def _share(text: str, share: str) -> float:
+    found = re.search(rf"^ +{share} +([\d.]+)(us|ms|s|m) *$", text, re.MULTILINE)
+    return round(float(found[1]) * _MS[found[2]], 2) if found else 0.0

@@ -1,0 +1,262 @@
+"""The measurements, each on fresh servers. All rates are per second."""
+
+import asyncio
+import itertools
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import redis.asyncio
+
+from seckill.backends.redis.gate import RedisGate
+from seckill.backends.sql import SqlLedger
+from seckill.backends.sql.opening import open_database
+from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.admission import Claim, Holding
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import Sale
+from seckill.engine.rounds.rebuild import PORTION
+from seckill.lab.bench.load import Load, load
+from seckill.lab.bench.place import BenchPlace, Running, engine_on, place, service
+from seckill.lab.bench.tokens import Tokens
+from seckill.lab.compare.child import ChildOrders
+from seckill.lab.compare.moments import Moments
+from seckill.lab.compare.processes import ComparedProcess
+from seckill.lab.compare.scripts import COUNTER
+from seckill.lab.compare.strategies.async_stream import AsyncStream
+from seckill.lab.compare.strategy import CompareServers
+
+UNITS = 100_000_000
+GATE_BATCH = 100
+GATE_CALLS_AT_ONCE = 4
+# More claims than any of our processes answers in a second, so that no generator runs out of buyers.
+CLAIMS_PER_S_MAX = 20_000
+MILLION = 1_000_000
+DRAIN_S_MAX = 300.0
+FILL_WITHIN_S = 60.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """One load of distinct buyers with their own tokens, with worker and ledger running."""
+
+    accept: float
+    persist: float
+    drain_s: float
+    p50_ms: float
+    p99_ms: float
+    mean_batch: float
+    api_bytes_before: int  # memory of the API process
+    api_bytes: int
+
+
+async def http_ceiling(seconds: float) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        lines = write_lines(Path(folder) / "lines", "/v1/sales/0000000000000/orders", ["x" * 150])
+        async with service("ceiling") as address:
+            return (await load(address, lines, seconds=seconds, cycle=True)).per_s
+
+
+async def gate_ceiling(seconds: float, ledger_url: str) -> float:
+    """The admission script alone, with claims enough for whole batches at any time."""
+    async with place(ledger_url) as here, engine_on(here, []) as running:
+        sale = await running.new_sale(UNITS)
+        gate = RedisGate(here.settings.redis_url, timeout_s=10, backlog_max=UNITS)
+        numbers = itertools.count()
+        admitted = 0
+        until_s = time.perf_counter() + seconds
+
+        async def call() -> None:
+            nonlocal admitted
+            while time.perf_counter() < until_s:
+                claims = [Claim(f"buyer-{next(numbers)}", 1) for _ in range(GATE_BATCH)]
+                admitted += len((await gate.admit(sale.round.ref, claims)).answers)
+
+        try:
+            began_s = time.perf_counter()
+            await asyncio.gather(*(call() for _ in range(GATE_CALLS_AT_ONCE)))
+            return admitted / (time.perf_counter() - began_s)
+        finally:
+            await gate.close()
+
+
+async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
+    """Accepted and written by the last step of the tutorials."""
+    async with place(ledger_url) as here:
+        urls = here.settings.redis_url, here.settings.database_url
+        servers = CompareServers(redis_url=urls[0], gate_url="", database_url=urls[1], ledger_url="", pause_ms=0)
+        strategy = AsyncStream(servers, Moments())
+        consumer = ComparedProcess(
+            ChildOrders(
+                strategy=AsyncStream.name, role="consumer", servers=servers, socket=str(here.folder / "consumer")
+            )
+        )
+        try:
+            await strategy.prepare(UNITS)
+            await consumer.start()
+            async with service("plain", servers, here.settings.jwt_secret) as address:
+                tokens = make_tokens(here, seconds + 1)
+                early = write_lines(here.folder / "early", "/orders", tokens[:CLAIMS_PER_S_MAX])
+                lines = write_lines(here.folder / "lines", "/orders", tokens[CLAIMS_PER_S_MAX:])
+                await load(address, early, seconds=1)  # connects to everything
+                before = await _plain_counts(strategy)
+                seen = await load(address, lines, seconds=seconds)
+                after = await _plain_counts(strategy)
+            return (after[0] - before[0]) / seen.took_s, (after[1] - before[1]) / seen.took_s
+        finally:
+            await consumer.kill()
+            await strategy.close()
+
+
+async def _plain_counts(strategy: AsyncStream) -> tuple[int, int]:
+    return int(await strategy.redis.get(COUNTER) or 0), await strategy.written()
+
+
+async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, float]:
+    async with place(ledger_url) as here, engine_on(here) as running:
+        await _warm_up(running)
+        tokens = make_tokens(here, seconds)
+        accepted = await _accept(running, await running.new_sale(UNITS), tokens, seconds)
+        few = await running.new_sale(1)
+        lines = write_lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
+        await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
+        seen = await load(running.address, lines, seconds=seconds, cycle=True)
+        return accepted, seen.refusals / seen.took_s
+
+
+async def sustained(seconds: float, ledger_url: str) -> Accepted:
+    async with place(ledger_url) as here, engine_on(here) as running:
+        sale = await running.new_sale(UNITS)
+        return await _accept(running, sale, make_tokens(here, seconds), seconds)
+
+
+async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[list[tuple[float, float]], float]:
+    """Accepted in a new round and in one with a million buyers, in turns, and what each of these costs Valkey in
+    bytes."""
+    # Without a keeper, which would mend the round while we fill it.
+    async with place(ledger_url) as here, engine_on(here, ["worker", "api"]) as running:
+        await _warm_up(running)
+        large = await running.new_sale(UNITS)
+        began = await _memory(running)
+        await _fill(running, large)
+        per_buyer = (await _memory(running) - began) / MILLION
+        found = []
+        tokens = make_tokens(here, rounds * seconds)
+        portion = len(tokens) // rounds
+        for number in range(rounds):
+            buyers = tokens[number * portion :][:portion]
+            new = await running.new_sale(UNITS)
+            in_turn = (new, large) if number % 2 == 0 else (large, new)  # neither is always the first
+            accept = {sale.id: (await _accept(running, sale, buyers, seconds)).accept for sale in in_turn}
+            found.append((accept[new.id], accept[large.id]))
+        return found, per_buyer
+
+
+async def _warm_up(running: Running) -> None:
+    """A second of claims connects everything to everything, as with the plain service before it is measured."""
+    await _accept(running, await running.new_sale(UNITS), make_tokens(running.place, 1), 1)
+
+
+async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:
+    gate, ledger = running.engine.gate, running.engine.ledger
+    lines = write_lines(running.place.folder / "accept", running.path(sale), tokens)
+    before = await _figures(running)
+    api_bytes = _resident(running.pids["api"])
+    already = await gate.inspect(sale.round.ref)
+    seen: Load = await load(running.address, lines, seconds=seconds)
+    written = await ledger.tally(sale.round.id)
+    view = await gate.inspect(sale.round.ref)
+    assert view is not None
+    assert already is not None
+    assert written is not None
+    ended_s = time.monotonic()
+    while await running.engine.transport.backlog([sale.round.lane]) and time.monotonic() - ended_s < DRAIN_S_MAX:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+    drained_s = time.monotonic() - ended_s
+    after = await _figures(running)
+    calls, claims = (after[name] - before[name] for name in _BATCH)
+    return Accepted(
+        accept=(view.admitted - already.admitted) / seen.took_s,
+        persist=(written.unpaid + written.paid) / seen.took_s,
+        drain_s=round(drained_s, 2),
+        p50_ms=seen.p50_ms,
+        p99_ms=seen.p99_ms,
+        mean_batch=round(claims / calls, 1) if calls else 0.0,
+        api_bytes_before=api_bytes,
+        api_bytes=_resident(running.pids["api"]),
+    )
+
+
+_BATCH = ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
+
+
+async def _figures(running: Running) -> Mapping[str, float]:
+    lines = (await running.metrics()).splitlines()
+    return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
+
+
+def make_tokens(here: BenchPlace, seconds: float) -> list[str]:
+    assert here.settings.jwt_secret is not None
+    tokens = Tokens(here.settings.jwt_secret)
+    return [tokens.of(f"buyer-{number}") for number in range(int(seconds * CLAIMS_PER_S_MAX))]
+
+
+def write_lines(file: Path, path: str, tokens: Sequence[str]) -> Path:
+    file.write_text("".join(f"{path} {token}\n" for token in tokens))
+    return file
+
+
+class _Million(SqlLedger):
+    """A ledger that a million buyers bought from before, as far as a rebuild asks."""
+
+    async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
+        begin = int(after.removeprefix("early-")) + 1 if after else 0
+        return {
+            f"early-{number:07}": [Holding(OrderNumber(1, 0, number), 1, 0, "", live=True)]
+            for number in range(begin, min(begin + PORTION, MILLION))
+        }
+
+
+async def _newest(ledger: SqlLedger, sale: Sale) -> Sale:
+    found = await ledger.sale(sale.id)
+    assert found is not None
+    return found
+
+
+async def _fill(running: Running, sale: Sale) -> None:
+    """By the engine's own way to fill a round, which writes no orders."""
+    ledger = _Million(open_database(running.place.settings.database_url))
+    try:
+        rebuilder = UseCases(replace(running.engine, ledger=ledger), running.place.settings).rebuilder()
+        give_up_at_s = time.monotonic() + FILL_WITHIN_S
+        # Claims of the last load may still be under way. Each attempt has an epoch of its own.
+        while not await rebuilder.step((await _newest(ledger, sale)).round):
+            assert time.monotonic() < give_up_at_s, "the round could not be filled"
+            await asyncio.sleep(POLL_S)
+    finally:
+        await ledger.close()
+    # This much at once makes Valkey rewrite its file, which it does in peace when a sale grows to this gradually.
+    while await _rewriting(running):  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+
+
+async def _rewriting(running: Running) -> bool:
+    async with redis.asyncio.Redis.from_url(running.place.settings.redis_url) as client:
+        found = await client.info("persistence")
+        return bool(found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"])
+
+
+async def _memory(running: Running) -> int:
+    async with redis.asyncio.Redis.from_url(running.place.settings.redis_url) as client:
+        return int((await client.info("memory"))["used_memory"])
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that the process has now; 0 where that cannot be asked."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except OSError:
+        return 0

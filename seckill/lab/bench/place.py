@@ -1,0 +1,187 @@
+"""Fresh servers for one measurement, and the engine's roles on them as `seckill up` runs them."""
+
+import asyncio
+import os
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
+
+import msgspec
+
+from seckill.backends.sql.migration import migrate
+from seckill.bootstrap.engine import Engine, open_engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.sale import Sale, SaleDraft
+from seckill.errors import StartError
+from seckill.lab.bench.services import SECRET, SERVERS
+from seckill.lab.compare.scratch_database import scratch_database
+from seckill.lab.compare.strategy import CompareServers
+from seckill.local.supervisor import Process
+from seckill.local.tether import tethered
+from seckill.local.valkey import EmbeddedValkey
+from seckill.settings import Role, Secret, Settings
+from seckill.web.listening_socket import bind
+
+READY_WITHIN_S = 60.0
+HOUR_MS = 3_600_000
+_DIRECT = build_opener(ProxyHandler({}))  # the server is on this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchPlace:
+    settings: Settings
+    folder: Path
+    valkey_pid: int
+
+
+@asynccontextmanager
+async def place(ledger_url: str) -> AsyncIterator[BenchPlace]:
+    """A Valkey as `strict` as the embedded one and an empty ledger; on that PostgreSQL server, or in a file."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
+        valkey = EmbeddedValkey(folder, durability="strict")
+        stack.push_async_callback(valkey.stop)
+        await valkey.start()
+        await valkey.ready()
+        database_url = await scratch_database(stack, ledger_url, folder / "ledger.db")
+        yield BenchPlace(
+            settings=Settings(
+                redis_url=valkey.url,
+                database_url=database_url,
+                data_dir=folder,
+                jwt_secret=Secret(secrets.token_urlsafe(32)),
+                admin_key=Secret(secrets.token_urlsafe(32)),
+            ),
+            folder=folder,
+            valkey_pid=valkey.pid,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The engine with one API process."""
+
+    place: BenchPlace
+    engine: Engine
+    address: str
+    pids: Mapping[str, int]  # of the roles, and of Valkey
+
+    def cpu_s(self) -> dict[str, float]:
+        """User and system time of each process so far."""
+        ticks = {name: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1] for name, pid in self.pids.items()}
+        tick_s = 1 / os.sysconf("SC_CLK_TCK")
+        return {name: sum(map(int, text.split()[11:13])) * tick_s for name, text in ticks.items()}
+
+    async def new_sale(self, units: int) -> Sale:
+        now_ms = int(time.time() * 1000)
+        draft = SaleDraft(
+            title="Bench",
+            units=units,
+            limit_per_buyer=1,
+            price_cents=100,
+            currency="CNY",
+            begins_ms=now_ms - HOUR_MS,
+            ends_ms=now_ms + 24 * HOUR_MS,
+            pay_within_s=6 * 3600,
+        )
+        return await UseCases(self.engine, self.place.settings).operator_desk.announce(draft, 0)
+
+    def path(self, sale: Sale) -> str:
+        return f"/v1/sales/{self.engine.sale_ids.encode(sale.id)}/orders"
+
+    async def metrics(self) -> str:
+        key = self.place.settings.admin_key
+        assert key is not None
+        headers = {"Authorization": f"Bearer {key.reveal()}"}
+        return await asyncio.to_thread(_get, Request(f"{self.address}/metrics", headers=headers))  # noqa: S310
+
+
+@asynccontextmanager
+async def engine_on(
+    place_: BenchPlace, roles: Sequence[Role] = ("worker", "keeper", "api"), **environ_: str
+) -> AsyncIterator[Running]:
+    settings = place_.settings
+    await migrate(settings.database_url)
+    environ = {**_environ(settings), **environ_}
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(settings))
+        listener = stack.enter_context(closing(bind("127.0.0.1", 0)))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        fd = listener.fileno()
+        pids = {"valkey": place_.valkey_pid}
+        for role in roles:
+            process = Process(role, [role], environ, listener=fd if role == "api" else None)
+            await process.start()
+            stack.push_async_callback(process.stop)
+            pids[role] = process.pid
+        if "api" in roles:
+            await until_answering(f"{address}/readyz")
+        yield Running(place=place_, engine=engine, address=address, pids=pids)
+
+
+@asynccontextmanager
+async def service(what: str, servers: CompareServers | None = None, secret: Secret | None = None) -> AsyncIterator[str]:
+    """One of `services.py` as a process; its address."""
+    environ = dict(os.environ)
+    if servers is not None:
+        environ[SERVERS] = msgspec.json.encode(servers).decode()
+    if secret is not None:
+        environ[SECRET] = secret.reveal()
+    with closing(bind("127.0.0.1", 0)) as listener:
+        fd = listener.fileno()
+        command = tethered([sys.executable, "-m", "seckill.lab.bench.services", what, str(fd)])
+        process = await asyncio.create_subprocess_exec(*command, env=environ, pass_fds=[fd], start_new_session=True)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            await until_answering(address)
+            yield address
+        finally:
+            process.terminate()
+            await process.wait()
+
+
+async def until_answering(address: str) -> None:
+    give_up_at_s = time.monotonic() + READY_WITHIN_S
+    while not await asyncio.to_thread(_answers, address):
+        if time.monotonic() > give_up_at_s:
+            raise StartError("A server of the benchmark did not start in time: try again on a quieter machine.")
+        await asyncio.sleep(0.05)
+
+
+def _answers(address: str) -> bool:
+    """With anything but "not ready"."""
+    try:
+        with _DIRECT.open(address, timeout=2):
+            return True
+    except OSError as error:
+        return getattr(error, "code", 503) != 503
+
+
+def _get(request: Request) -> str:
+    with _DIRECT.open(request, timeout=10) as response:
+        text: str = response.read().decode()
+        return text
+
+
+def _environ(settings: Settings) -> Mapping[str, str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
+    assert settings.jwt_secret is not None
+    assert settings.admin_key is not None
+    metrics = settings.data_dir / "metrics"
+    metrics.mkdir(exist_ok=True)
+    return environ | {
+        "SECKILL_REDIS_URL": settings.redis_url,
+        "SECKILL_DATABASE_URL": settings.database_url,
+        "SECKILL_DATA_DIR": str(settings.data_dir),
+        "SECKILL_JWT_SECRET": settings.jwt_secret.reveal(),
+        "SECKILL_ADMIN_KEY": settings.admin_key.reveal(),
+        "SECKILL_REHEARSAL": "on",
+        "SECKILL_LOG_LEVEL": "error",
+        "PROMETHEUS_MULTIPROC_DIR": str(metrics),
+    }

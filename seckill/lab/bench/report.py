@@ -1,0 +1,85 @@
+"""The report of a benchmark as one HTML file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from seckill.lab.bench.runner import judged
+from seckill.lab.reports.charts import Bar, Part, Row, chart
+from seckill.lab.reports.page import Tone, cell, page, table
+
+RATES = {
+    "http_ceiling": ("the HTTP server alone", "available"),
+    "gate_ceiling": ("the script alone", "available"),
+    "refuse": ("refused (sold out)", "returning"),
+    "accept": ("accepted", "queued"),
+    "accept_at_1m": ("accepted, 1 M buyers before", "queued"),
+    "persist": ("persisted", "unpaid"),
+    "plain_port": ("plain service, accepted", "paid"),
+    "plain_persist": ("plain service, persisted", "paid"),
+}
+LOOKS = {"available": "limits", "returning": "refused", "queued": "accepted", "unpaid": "persisted", "paid": "plain"}
+
+
+def verdict(found: Mapping[str, Any]) -> str:
+    goals = [reached for *_, reached in judged(found)]
+    return (
+        f"{found['accept']:,.0f} orders a second accepted, {found['persist']:,.0f} persisted; "
+        f"{sum(goals)} of {len(goals)} goals reached."
+    )
+
+
+def report(found: Mapping[str, Any]) -> str:
+    rates = [
+        Row(label, [Bar([Part(LOOKS[look], look, found[name])], f"{found[name]:,.0f}")])
+        for name, (label, look) in RATES.items()
+    ]
+    compared = [
+        [
+            cell(name),
+            cell(f"{value:g}", look="" if reached else "bad"),
+            cell(goal),
+            cell("reached" if reached else "missed"),
+        ]
+        for name, value, goal, reached in judged(found)
+    ]
+    run = found["run"]
+    names = list(run["rounds"][0])
+    rounds = [
+        [cell(number), *(cell(f"{round_[name]:,.1f}") for name in names)]
+        for number, round_ in enumerate(run["rounds"], 1)
+    ]
+    return page(
+        title="seckill bench",
+        verdict=verdict(found),
+        about=f"Ledger: {run['ledger']}. Answers: half within {found['p50_ms']:g} ms, 99 % within "
+        f"{found['p99_ms']:g} ms. {found['mean_batch']:g} claims in one call to the gate.",
+        sections=[
+            chart("A second", rates),
+            "<h2>Goals</h2>",
+            table(["goal", "measured", "asked for", ""], compared),
+            "<h2>Rounds</h2>",
+            table(["round", *names], rounds),
+        ],
+        method=method(run),
+        command=run["command"],
+        tone=Tone.GOOD if all(reached for *_, reached in judged(found)) else Tone.NEUTRAL,
+    )
+
+
+def method(run: Mapping[str, Any]) -> list[str]:
+    machine = run["machine"]
+    return [
+        f"Everything on one machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}. "
+        "Servers, processes and the load generator compete for them, so ratios say more than rates.",
+        f"{len(run['rounds'])} rounds; in each, one after the other for {run['seconds']} s: the HTTP server with a "
+        "handler that only answers, the admission script in batches of 100 without HTTP, the tutorials' last step, the "
+        "engine, the engine sold out. Each on fresh servers. Medians.",
+        f"Load: {run['generator']}, {run['connections']} connections, distinct buyers, each with a signed token of "
+        "its own. The engine: one API process, worker and keeper, Valkey that syncs before every answer.",
+        f"The tutorials' last step: {run['plain_framework']}, tokens decoded with PyJWT, one script call a request, "
+        "XADD in it, a consumer that "
+        "takes one entry a time and writes one transaction an order. The same Valkey and database.",
+        f"persist and drain_s: from a load of {run['sustained']['seconds']} s (accepted meanwhile: "
+        f"{run['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
+        "accept_at_1m: a round that has a million buyers already, in turns with new ones.",
+    ]

@@ -1,0 +1,151 @@
+"""What a run has seen. This holds everything that is judged at the end, and nothing else."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """An order that was answered with 202."""
+
+    order_id: str
+    sale: str
+    round_id: int
+    user: str
+    key: str  # empty: without
+    quantity: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One key, two orders."""
+
+    first: str
+    second: str
+    user: str
+
+
+@dataclass(slots=True)
+class Told:
+    """What buyers were told."""
+
+    acks: dict[str, Ack] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    paid: set[str] = field(default_factory=set)
+    cancelled: set[str] = field(default_factory=set)
+    codes: Counter[str] = field(default_factory=Counter)
+    accepted_s: list[float] = field(default_factory=list)
+    _by_key: dict[tuple[str, int, str, str], str] = field(default_factory=dict, repr=False)
+
+    def acknowledge(self, ack: Ack) -> None:
+        if ack.order_id not in self.acks:
+            self.accepted_s.append(ack.at_s)
+        self.acks.setdefault(ack.order_id, ack)
+        if ack.key:
+            first = self._by_key.setdefault((ack.sale, ack.round_id, ack.user, ack.key), ack.order_id)
+            if first != ack.order_id:
+                self.changes.append(Change(first=first, second=ack.order_id, user=ack.user))
+                self._by_key[ack.sale, ack.round_id, ack.user, ack.key] = ack.order_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A fault that was injected. `bit`: what shows that it did something; empty if nothing does."""
+
+    at_s: float
+    ended_s: float
+    kind: str
+    target: str
+    bit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amnesia:
+    """The gate lost everything at that moment, with the entries of these orders in its streams."""
+
+    at_s: float
+    queued: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """How long a recovery took. Judged if nothing else was going on (`calm`)."""
+
+    what: str  # `takeover` or `comeback`
+    at_s: float
+    took_s: float
+    within_s: float
+    calm: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One audit under way. `broken`: invariant → what was found."""
+
+    at_s: float
+    verdict: str
+    broken: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderRow:
+    """An order in the ledger."""
+
+    number: int
+    order_id: str
+    round_id: int
+    user: str
+    quantity: int
+    state: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundEnd:
+    """A round when everything had settled. `available` is the gate's; None if it no longer has the round.
+    `wanted`: buyers were there for every unit of it to the end."""
+
+    round_id: int
+    title: str
+    total: int
+    sold: int
+    live: int  # units of the live orders
+    available: int | None
+    limit: int
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Money:
+    taken: int
+    earned: int  # price of all paid orders
+    refunds: int
+    undecided: int
+
+
+@dataclass(slots=True)
+class Books:
+    """The ledger and the gate at the end."""
+
+    rows: dict[int, OrderRow] = field(default_factory=dict)
+    rounds: list[RoundEnd] = field(default_factory=list)
+    money: Money = field(default_factory=lambda: Money(taken=0, earned=0, refunds=0, undecided=0))
+
+
+@dataclass(slots=True)
+class Evidence:
+    told: Told = field(default_factory=Told)
+    done: list[Done] = field(default_factory=list)
+    amnesias: list[Amnesia] = field(default_factory=list)
+    recoveries: list[Recovery] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    final: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # invariant → verdict, what was found or why
+    books: Books = field(default_factory=Books)
+    numbers: dict[str, int] = field(default_factory=dict)  # order id → number, of every acknowledged order
+    healing: tuple[float, float] | None = None  # the faults were taken back and every process killed, from when to when
+    rested_s: float | None = None  # from the end of the faults until everything had settled; None: it never did
+    fired: Counter[str] = field(default_factory=Counter)  # failpoints
+    required: list[str] = field(default_factory=list)
+    backlog: list[tuple[float, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was not possible here

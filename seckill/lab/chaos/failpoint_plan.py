@@ -1,0 +1,110 @@
+"""Which failpoints a process is armed with in each of its lives. The same seed arms the same ones.
+
+Each life has one place at which the process is killed, another one in the next life, and all those that only make a
+call fail, hang or lose its answer.
+"""
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class FaultWindow:
+    """`needs`: what a run must have for the place to be reached at all: `broker`, or `empty` (a gate that comes back
+    empty)."""
+
+    role: str  # of the process
+    point: str
+    action: str
+    chance: float
+    needs: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the process announces it."""
+        return f"{self.point}: {self.action.partition('@')[0]}"
+
+    @property
+    def kills(self) -> bool:
+        return self.action == "kill"
+
+    def likelier(self, times: float) -> "FaultWindow":
+        return replace(self, chance=min(1.0, self.chance * times))
+
+    def __str__(self) -> str:
+        return f"{self.point}={self.action}:{self.chance:g}"
+
+
+# Chances are for some fifty claims a second: a place is hit within seconds, and not at once.
+WINDOWS = (
+    FaultWindow("api", "api.gate.admit.before", "kill", 0.005),
+    FaultWindow("api", "api.gate.admit.after", "kill", 0.005),
+    FaultWindow("api", "ledger.end.inside", "kill", 0.03),
+    FaultWindow("api", "api.ledger.pay.after", "kill", 0.03),
+    FaultWindow("api", "api.gate.admit.before", "stall@0.5", 0.01),
+    FaultWindow("api", "api.gate.admit.after", "drop", 0.02),
+    FaultWindow("api", "api.ledger.pay.after", "drop", 0.05),
+    FaultWindow("api", "api.ledger.cancel.after", "drop", 0.1),
+    FaultWindow("worker", "worker.transport.read.after", "kill", 0.02),
+    FaultWindow("worker", "ledger.record.inside", "kill", 0.02),
+    FaultWindow("worker", "worker.ledger.record.after", "kill", 0.02),
+    FaultWindow("worker", "worker.transport.settle.after", "kill", 0.02),
+    FaultWindow("worker", "relay.outbox.read.after", "kill", 0.05, "broker"),
+    FaultWindow("worker", "relay.courier.post.after", "kill", 0.05, "broker"),
+    FaultWindow("worker", "worker.ledger.record.after", "drop", 0.03),
+    FaultWindow("worker", "worker.ledger.record.before", "raise", 0.03),
+    FaultWindow("worker", "worker.transport.settle.before", "raise", 0.03),
+    FaultWindow("worker", "worker.transport.settle.after", "drop", 0.03),
+    FaultWindow("worker", "relay.courier.post.after", "drop", 0.05, "broker"),
+    FaultWindow("keeper", "keeper.ledger.outbox.after", "kill", 0.05),
+    FaultWindow("keeper", "keeper.gate.release.after", "kill", 0.05),
+    FaultWindow("keeper", "keeper.ledger.expire_due.after", "kill", 0.1),
+    FaultWindow("keeper", "keeper.epoch.after", "kill", 0.2, "empty"),
+    FaultWindow("keeper", "keeper.fill.before", "kill", 0.2, "empty"),
+    FaultWindow("keeper", "keeper.gate.release.after", "drop", 0.05),
+    FaultWindow("keeper", "keeper.ledger.expire_due.after", "drop", 0.1),
+    FaultWindow("keeper", "keeper.ledger.outbox_done.before", "raise", 0.05),
+)
+# How long it takes two processes of a role to get through one window: to be started, and to come to the place.
+WINDOW_S = 15.0
+
+
+class Spec(str):
+    """What SECKILL_FAILPOINTS is set to."""
+
+    __slots__ = ()
+
+
+def possible(has: Collection[str]) -> tuple[FaultWindow, ...]:
+    return tuple(window for window in WINDOWS if not window.needs or window.needs in has)
+
+
+def deck(windows: Sequence[FaultWindow], seed: int, role: str) -> list[FaultWindow]:
+    """The role's deadly windows, in the order of its lives."""
+    found = [window for window in windows if window.role == role and window.kills]
+    random.Random(f"{seed} {role}").shuffle(found)  # noqa: S311 (chance, not a secret)
+    return found
+
+
+def armed(windows: Sequence[FaultWindow], seed: int, role: str, number: int, life: int) -> Spec:
+    """Members take turns, so that the deck is gone through as fast as they die."""
+    deadly = deck(windows, seed, role)
+    soft = [window for window in windows if window.role == role and not window.kills]
+    this = deadly[(life * 2 + number) % len(deadly)] if deadly else None
+    # A place has one action at a time: where it kills, it does nothing else.
+    chosen = [this, *(window for window in soft if window.point != this.point)] if this else soft
+    return Spec(",".join(map(str, filter(None, chosen))))
+
+
+def required(windows: Sequence[FaultWindow], seed: int, storm_s: float) -> list[str]:
+    """What a storm of that length must have hit: all of it, if it is long enough; else what comes first. What needs a
+    gate that comes back empty is reached only then and for a moment, so it is counted but not required."""
+    found: list[str] = []
+    asked = [window for window in windows if window.needs != "empty"]
+    for role in dict.fromkeys(window.role for window in asked):
+        reached = int(storm_s / WINDOW_S)
+        found += [window.name for window in deck(windows, seed, role) if window.needs != "empty"][:reached]
+        soft = [window for window in asked if window.role == role and not window.kills]
+        found += [window.name for window in sorted(soft, key=lambda window: -window.chance)][:reached]
+    return found

@@ -1,0 +1,47 @@
+"""The ledger as a file: no process to kill and no connection to cut, but a disk that can be full."""
+
+from pathlib import Path
+
+from seckill.lab.chaos.proxy import Address
+from seckill.lab.chaos.servers.server import Can
+
+
+class SqliteFile:
+    can = frozenset({Can.FILL})
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Path | None = folder
+        self._path = folder / "ledger.db"
+
+    @property
+    def name(self) -> str:
+        return "SQLite"
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self._path}"
+
+    @property
+    def address(self) -> Address:
+        return self._path
+
+    def url_through(self, port: int) -> str:
+        return self.url
+
+    def pids(self) -> list[int]:
+        return []
+
+    async def start(self) -> None:
+        """The roles open it themselves."""
+
+    async def stop(self) -> None:
+        """They have closed it by now."""
+
+    async def kill(self) -> None:
+        """It dies with the process that writes it."""
+
+    def pause(self) -> None:
+        """It waits with the process that writes it."""
+
+    def resume(self) -> None:
+        """See `pause`."""

@@ -1,0 +1,229 @@
+"""Makes our roles as copies of one process that has loaded everything (Linux).
+
+Loading takes a second of CPU, a copy milliseconds, and copies share the memory of what was loaded until they write to
+it. The server is forked while there is no thread and no event loop yet, because neither survives a fork, and only waits
+for requests. Each role is handed over to the process that requested it, as its own child: that process waits for the
+role as for any other, and the role dies with it. If the server fails in any way it ends, and roles are spawned instead.
+"""
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import structlog
+
+from seckill.local.tether import kill_me_with_my_parent
+
+log = structlog.get_logger()
+
+LOADED = b"loaded"
+ORDER_BYTES_MAX = 4096
+# Between the end of the process in the middle and a new parent lies a moment.
+PARENT_POLL_S = 0.001
+# A healthy server needs a hundredth of that on a busy machine.
+FORK_WITHIN_S = 10.0
+LOAD_WITHIN_S = 60.0
+
+Run = Callable[[Sequence[str]], object]
+
+
+class Copy:
+    """A role that the server made, with the part of `subprocess.Popen` that a supervisor needs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code; negative: the signal that killed it."""
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:  # until it has been waited for, no other process gets its number
+            os.kill(self.pid, number)
+
+
+class ForkServer:
+    def __init__(self, pid: int, orders: socket.socket) -> None:
+        self._pid = pid
+        self._orders: socket.socket | None = orders
+
+    async def ready(self) -> None:
+        """Until everything is loaded."""
+        if self._orders is not None:
+            self._orders.setblocking(False)
+            try:
+                async with asyncio.timeout(LOAD_WITHIN_S):
+                    said = await asyncio.get_running_loop().sock_recv(self._orders, len(LOADED))
+            except OSError:  # TimeoutError is one
+                said = b""
+            if said != LOADED:
+                self._give_up()
+
+    def fork(self, arguments: Sequence[str], listener: int | None = None) -> Copy | None:
+        """None: the server is gone. Blocks for the moment that it takes, so that no copy is made and then forgotten
+        because its starter was cancelled."""
+        if self._orders is None:
+            return None
+        _adopt_orphans(True)
+        try:
+            self._orders.settimeout(FORK_WITHIN_S)
+            fds = [] if listener is None else [listener]
+            socket.send_fds(self._orders, [json.dumps(arguments).encode()], fds)
+            said = self._orders.recv(32)
+            if not said:
+                raise ConnectionResetError
+        except OSError:
+            self._give_up()
+            return None
+        finally:
+            _adopt_orphans(False)
+        return Copy(int(said))
+
+    def _give_up(self) -> None:
+        log.warning("no copies of a loaded process can be made any more, starting roles takes longer")
+        self.close()
+
+    def close(self) -> None:
+        """Roles that it made live on."""
+        if self._orders is not None:
+            os.kill(self._pid, signal.SIGKILL)  # it has nothing to finish, and would complain that no one listens
+            os.waitpid(self._pid, 0)
+            self._orders.close()
+            self._orders = None
+
+
+@contextlib.contextmanager
+def fork_server(load: Callable[[], object], run: Run, environ: Mapping[str, str]) -> Iterator[ForkServer | None]:
+    """None where the kernel cannot do it. `load` is called once, in the server; `run` in each copy, with the arguments
+    of its order and, at their end, the number of its listening socket if there is one. To be called from the main
+    thread, while there is no other and no event loop."""
+    if not _can_adopt_orphans():
+        yield None
+        return
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent_pid = os.getpid()
+    gc.freeze()  # or the next collection would write to, and so copy, every page that has an object on it
+    sys.stdout.flush()  # or the copies would write it once more
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _leave(lambda: _serve(its, parent_pid, load, run, environ))
+    its.close()
+    server = ForkServer(pid, ours)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def _serve(
+    orders: socket.socket, parent_pid: int, load: Callable[[], object], run: Run, environ: Mapping[str, str]
+) -> None:
+    _become_a_child_of(parent_pid)
+    rename_process("seckill", "fork-server")
+    os.environ.clear()
+    os.environ.update(environ)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    load()
+    gc.freeze()
+    orders.send(LOADED)
+    while True:
+        order, fds, _flags, _address = socket.recv_fds(orders, ORDER_BYTES_MAX, maxfds=1)
+        if not order:
+            return
+        # Twice: the role's parent ends at once, so that the role becomes a child of the process that requested it.
+        middle = os.fork()
+        if middle == 0:
+            middle = os.getpid()
+            if os.fork() == 0:
+                _wait_until_gone(middle)
+                _live(orders, parent_pid, [*json.loads(order), *map(str, fds)], run)
+            return
+        for fd in fds:
+            os.close(fd)
+        _pid, status = os.waitpid(middle, 0)
+        if status:
+            return
+
+
+def _wait_until_gone(parent_pid: int) -> None:
+    while os.getppid() == parent_pid:
+        time.sleep(PARENT_POLL_S)
+
+
+def _live(orders: socket.socket, parent_pid: int, arguments: Sequence[str], run: Run) -> None:
+    _become_a_child_of(parent_pid)
+    rename_process("seckill", arguments[0])
+    orders.send(str(os.getpid()).encode())
+    orders.close()
+    run(arguments)
+
+
+def _become_a_child_of(parent_pid: int) -> None:
+    """In its own session, because the parent handles Ctrl-C, and dead when the parent is."""
+    os.setsid()
+    if not kill_me_with_my_parent() or os.getppid() != parent_pid:  # asked only afterwards, as in `tether.py`
+        sys.exit(1)
+
+
+def _leave(live: Callable[[], object]) -> NoReturn:
+    """The copy does nothing that the copied process was about to do: no `finally`, no `with` of its stack."""
+    code = 1
+    try:
+        live()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def rename_process(*words: str) -> None:
+    """What `ps` shows. A copy has the command line of the process that it was copied from."""
+    import ctypes  # noqa: PLC0415 (not every Python is built with it)
+
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, see proc(5)
+    room = end - begin
+    ctypes.memmove(begin, b"\0".join(word.encode() for word in words)[: room - 1].ljust(room, b"\0"), room)
+
+
+def _can_adopt_orphans() -> bool:
+    if sys.platform != "linux":
+        return False
+    try:
+        return _adopt_orphans(True)
+    except ImportError:
+        return False
+    finally:
+        with contextlib.suppress(ImportError):
+            _adopt_orphans(False)  # only while roles are made: init takes care of the orphans of other children
+
+
+def _adopt_orphans(yes: bool) -> bool:
+    import ctypes  # noqa: PLC0415 (not every Python is built with it)
+
+    pr_set_child_subreaper = 36
+    return bool(ctypes.CDLL(None).prctl(pr_set_child_subreaper, int(yes), 0, 0, 0) == 0)

@@ -1,0 +1,46 @@
+"""Every process publishes a report of itself each second, so that operators see all of them from any."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from seckill import __version__
+from seckill.errors import SeckillError
+from seckill.loops import Stop, repeat
+from seckill.ports.board import Board, NodeReport, own_name
+
+EVERY_S = 1.0
+
+
+def identify(role: str) -> NodeReport:
+    return NodeReport(
+        node=own_name(),
+        role=role,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=__version__,
+        started_ms=int(time.time() * 1000),
+    )
+
+
+@contextlib.asynccontextmanager
+async def present(board: Board, role: str, figures: Callable[[], dict[str, object]] = dict) -> AsyncIterator[None]:
+    """Reports until it is left, then removes the report: a process that stops in good order is not missed."""
+    me = identify(role)
+
+    async def post() -> None:
+        await board.post(msgspec.structs.replace(me, **figures()))
+
+    posting = asyncio.create_task(repeat("presence", post, Stop(), EVERY_S))
+    try:
+        yield
+    finally:
+        posting.cancel()
+        await asyncio.gather(posting, return_exceptions=True)
+        with contextlib.suppress(SeckillError):
+            await board.remove(me.node)

@@ -1,0 +1,36 @@
+"""What no real shop may run with by mistake: a till that takes no money, a sign-in that accepts any name, places at
+which processes break on purpose. A role on its own refuses them, unless SECKILL_REHEARSAL says that it is a test; then
+every page says so, too."""
+
+from dataclasses import replace
+
+from seckill import failpoints
+from seckill.errors import SettingsError
+from seckill.ports.payment import PaymentProvider
+from seckill.settings import Settings
+
+
+def make_believe(settings: Settings, provider: PaymentProvider) -> list[str]:
+    """What of this is not as in a real shop, and what to set: a sentence each, without its full stop."""
+    found = []
+    if provider.sandbox:
+        found.append(
+            "The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to `callback` or "
+            "to a factory of yours"
+        )
+    if settings.demo_sign_in == "on":
+        found.append("Anybody may sign in under any name: set SECKILL_DEMO_SIGN_IN=off")
+    if failpoints.armed():
+        found.append("Failpoints make processes break on purpose: set SECKILL_FAILPOINTS to nothing")
+    return found
+
+
+def refuse_make_believe(settings: Settings, provider: PaymentProvider) -> None:
+    found = make_believe(settings, provider)
+    if found and settings.rehearsal == "off":
+        raise SettingsError([f"{sentence}, or SECKILL_REHEARSAL=on if this is a test." for sentence in found])
+
+
+def as_a_test(settings: Settings, provider: PaymentProvider) -> Settings:
+    """For `seckill up`, which is for trying things out and need not be told that it is a test."""
+    return replace(settings, rehearsal="on") if make_believe(settings, provider) else settings

@@ -1,0 +1,31 @@
+"""Alerting operators that a server of the gate is not configured as it must be, so that no buyer is admitted there."""
+
+from collections.abc import Mapping
+
+from seckill.ports.alarm import Alarm
+from seckill.ports.gate import ServerGate
+from seckill.telemetry import SERVERS_UNFIT
+
+
+class ServerAlarm:
+    def __init__(self, gate: ServerGate, alarm: Alarm) -> None:
+        self._gate = gate
+        self._alarm = alarm
+        self._before: Mapping[str, str] = {}
+        self._told: Mapping[str, str] = {}
+
+    async def step(self) -> int:
+        """Returns how many servers are unfit. Operators are told of each once, and not of what is over at the next
+        look, such as a replica that reconnects."""
+        faults = {server: fault for server, fault in (await self._gate.watch_servers()).items() if fault}
+        SERVERS_UNFIT.set(len(faults))
+        lasting = {server: fault for server, fault in faults.items() if self._before.get(server) == fault}
+        new = {server: fault for server, fault in lasting.items() if self._told.get(server) != fault}
+        self._before = faults
+        self._told = {server: fault for server, fault in faults.items() if server in lasting}
+        for server, fault in new.items():
+            await self._alarm.raise_(
+                "a server of the gate cannot keep the promises: nobody is admitted there",
+                {"server": server, "reason": fault},
+            )
+        return len(faults)

@@ -1,0 +1,300 @@
+"""The gate: who gets a unit, decided in one place."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import Round, RoundRef, RoundStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReply:
+    """Answers in the order of the claims, and what the gate saw at that instant.
+
+    `version` changes whenever units may have come back or the rules changed, so "sold out at version 7" can be
+    withdrawn by anyone who knows of version 8. `available` is None when the gate does not have the round.
+    """
+
+    now_ms: int
+    version: int
+    available: int | None
+    answers: Sequence[Answer]
+
+
+class GateStatus(StrEnum):
+    """What the operator wants, as far as the gate knows, or that the gate admits no one yet: the ledger has not noted
+    the opening, or the round is being rebuilt."""
+
+    PREPARING = "preparing"
+    OPEN = RoundStatus.OPEN
+    PAUSED = RoundStatus.PAUSED
+    CLOSED = RoundStatus.CLOSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """One consistent reading of a round in the gate, or of one of its shares.
+
+    Of a round: `total` is what the ledger has dealt, and `available` includes what is on its way between lanes. Of a
+    share: `total` = `dealt` − all it has sent + all it has got.
+    """
+
+    now_ms: int
+    total: int
+    available: int
+    admitted: int
+    released: int
+    limit_per_buyer: int
+    begins_ms: int
+    ends_ms: int
+    status: GateStatus
+    epoch: int
+    version: int
+    revision: int
+    buyers: int
+    backlog: int
+    dealt: int
+    whole: bool = True  # False: buyers' records are gone, and no one is admitted until it has been rebuilt
+    sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
+    got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The little that an API node asks the gate for several times a second."""
+
+    version: int
+    available: int
+    admitted: int
+    epoch: int
+    revision: int
+
+
+class Found(StrEnum):
+    """What `open_round` found in the gate."""
+
+    NOTHING = "nothing"  # so it was created
+    ROUND = "round"
+    OTHER_EPOCH = "other_epoch"
+    REMNANT = "remnant"  # buyers without their round: part of the gate's data is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """`opened_ms` is when the round that the gate now has was created there. It tells one opening from another."""
+
+    found: Found
+    opened_ms: int
+
+
+class Update(StrEnum):
+    APPLIED = "applied"
+    CURRENT = "current"  # the gate has this revision or a newer one
+    MISSING = "missing"
+    OTHER_EPOCH = "other_epoch"
+    OTHER_OPENING = "other_opening"  # created again after the one that the ledger knows was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An order that the ledger has ended. `epoch` is the round's at that moment; `lapsed`: the buyer has cancelled it
+    or not paid in time."""
+
+    number: OrderNumber
+    user: str
+    epoch: int
+    request_id: str = ""
+    lapsed: bool = False
+
+
+class Released(StrEnum):
+    RELEASED = "released"
+    ALREADY = "already"
+    UNKNOWN = "unknown"  # the gate has no such order: nothing to give back
+    NOT_YET = "not_yet"  # the gate does not have the round now: try again later
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReply:
+    """Results in the order of the releases, and the round's version after them; 0 if the gate does not have it."""
+
+    version: int
+    results: Sequence[Released]
+
+
+@dataclass(frozen=True, slots=True)
+class MovedLane:
+    """`compared`: once, so it admits. A worker may still write what it had read from the server before."""
+
+    server: str  # what to vouch for
+    compared: bool
+
+
+class ViewGate(Protocol):
+    async def inspect(self, ref: RoundRef) -> GateView | None: ...
+
+
+class PulseGate(Protocol):
+    async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
+        """The gate's time in ms and the pulse of each round; None where the gate does not have it, or not all of it."""
+
+
+class AdmittingGate(Protocol):
+    async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
+        """Decides all claims, which must be of buyers of one lane, in order, in one atomic step. Deduction, buyer's
+        record and queue entry come together or not at all. Raises GateUnavailable if nothing was changed, GateUnclear
+        if that is not known. Never repeats the call on its own."""
+
+
+class ClaimGate(AdmittingGate, ViewGate, Protocol):
+    """For claims, and for knowing who has won when all is sold."""
+
+    def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
+        """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
+
+
+class ReleaseGate(Protocol):
+    async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
+        """Puts the units of these orders on sale again, once for each order, however often it is called."""
+
+
+class LatePaymentGate(AdmittingGate, ReleaseGate, Protocol):
+    """For an order in the place of one that was paid too late."""
+
+
+class RulesGate(Protocol):
+    async def update_round(self, round_: Round) -> Update:
+        """Brings status, window, limit and total to the given revision; an older revision changes nothing."""
+
+
+class ForgettingGate(ViewGate, Protocol):
+    """For rounds that leave the gate."""
+
+    async def forget(self, ref: RoundRef) -> None:
+        """For a round that is retired: nothing of it stays."""
+
+
+class RememberingGate(Protocol):
+    async def remembered(
+        self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
+    ) -> dict[str, dict[OrderNumber, Holding]]:
+        """Those of these orders, by buyer, that the gate has, live or over; their numbers and request ids count."""
+
+
+class CustodyGate(ViewGate, RememberingGate, Protocol):
+    """For telling where every unit is."""
+
+
+class RetirementGate(ForgettingGate, CustodyGate, Protocol):
+    """For letting old rounds leave, once all their units are where they should be."""
+
+
+class OpeningGate(RulesGate, ForgettingGate, Protocol):
+    """For bringing a round to the gate."""
+
+    async def open_round(self, round_: Round) -> Opening:
+        """Creates the round with its full stock if it was never created. It admits no one before `update_round`."""
+
+
+class KeeperGate(OpeningGate, PulseGate, Protocol):
+    """For opening rounds, and for telling which are lost."""
+
+
+class FencingGate(Protocol):
+    async def fence(self, round_: Round) -> None:
+        """Stops admission, in this epoch or an earlier one, until the round has been rebuilt under another: a server
+        that takes over may have the round as it was before its last rebuild."""
+
+
+class RebuildGate(FencingGate, RulesGate, ViewGate, Protocol):
+    """For rebuilding a round from the ledger."""
+
+    async def begin_rebuild(self, round_: Round, token: str) -> bool:
+        """Empties the round for its new epoch; the gate admits no one. Makes every rebuild with another token void.
+        False if the gate has the round in this epoch already."""
+
+    async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
+        """Adds all orders of these buyers, live or over. False if the rebuild is void."""
+
+    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+        """When the round was created anew, for `mark_opened`. None if the rebuild is void."""
+
+
+class FailoverGate(FencingGate, RulesGate, ReleaseGate, PulseGate, RememberingGate, Protocol):
+    """For comparing a lane that is on another server than before."""
+
+    async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
+        """Lanes that are on another server than the one that was vouched for, or on one that was started again or
+        replaced in between. The gate admits no one there until the keeper has compared it once: it may have taken over
+        without the newest orders. Lanes that cannot be reached are left out."""
+
+    async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
+        """What this server has of the lane has been compared with the ledger: for the first time, or `for_good`."""
+
+
+class LastingGate(Protocol):
+    async def standing(self, lanes: Collection[int]) -> Mapping[int, str]:
+        """Which servers have these lanes: call it before reading what `assure` is to answer for."""
+
+    async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
+        """Returns when no server that takes over can lack what these lanes have told since then, as durably as an order
+        is admitted. Raises GateUnclear if that cannot be achieved, or if another server has taken over meanwhile. For
+        callers that pass on what they have only read."""
+
+
+class TrackingGate(LastingGate, Protocol):
+    """For showing buyers orders that are not written yet."""
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+        """The buyer's live orders in each of these rounds. What is over is in the ledger."""
+
+
+class UnwrittenGate(LastingGate, ViewGate, Protocol):
+    """For orders that the gate remembers and no worker has written."""
+
+    def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
+        """All orders of the round, live and over, by buyer, in portions; a buyer may come in several. Complete for all
+        that were there at the start. What cannot be read is left out."""
+
+
+class ServerGate(Protocol):
+    """For telling whether its servers are fit to admit."""
+
+    async def watch_servers(self) -> Mapping[str, str]:
+        """Looks whether the servers, and those that may take their places, can still keep the promises that `check` has
+        found them to keep. By the name of each server: what is wrong, in a sentence, or nothing. Every process that
+        admits must call it at least once a second."""
+
+    async def ping(self) -> None: ...
+
+
+class RepairGate(TrackingGate, FencingGate, ReleaseGate, ViewGate, Protocol):
+    """For mending what the audit has found."""
+
+
+class Gate(
+    ClaimGate,
+    LatePaymentGate,
+    KeeperGate,
+    RebuildGate,
+    FailoverGate,
+    RepairGate,
+    UnwrittenGate,
+    ServerGate,
+    Protocol,
+):
+    """Atomic admission: what a backend implements. A use case asks for the part that it needs. Time is the gate's
+    own."""
+
+    async def bind(self, ledger: str) -> None:
+        """This gate serves that ledger from now on. Raises StartError if it serves another: round 1 of one would be
+        taken for round 1 of the other."""
+
+    async def check(self, durability: str) -> list[str]:
+        """Raises StartError with one sentence if the server cannot keep the promises. Returns advice. From then on
+        every server is checked in the same way before claims go to it, and one that fails admits no one."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,55 @@
+"""What operators look at beyond the record itself: the history of orders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from seckill.domain.dead_letter import Letter
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import Sale
+from seckill.ports.payment import Capture, Refund
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A change of an order's state, and why."""
+
+    number: OrderNumber
+    from_state: str | None
+    to_state: str
+    at_ms: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """Money that was taken for an order, and what became of it."""
+
+    number: OrderNumber  # the order that it was meant for
+    capture: Capture
+    at_ms: int
+    settles: OrderNumber | None  # the order that is paid with it: another one, if it came late
+    waits: bool  # it came late, and what it pays for is not decided yet
+    refund: Refund | None
+
+
+class History(Protocol):
+    """Reads the record, changes nothing."""
+
+    async def latest(self, round_id: int, count: int) -> list[OrderNumber]:
+        """The newest orders of a round that are written, however many others there are."""
+
+    async def ordinals(self, round_ids: Sequence[int]) -> Mapping[int, int]:
+        """Each round's place among the rounds of its sale, for sales that repeat."""
+
+    async def events(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Event]]:
+        """Every event of these orders, in their order."""
+
+    async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
+        """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
+
+    async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
+        """What could not be written at first, or at all."""
+
+    async def payments(self, numbers: Sequence[OrderNumber]) -> Sequence[Payment]:
+        """Money that was meant for these orders or has paid them, in the order in which it came."""

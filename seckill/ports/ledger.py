@@ -1,0 +1,320 @@
+"""The ledger: the record. Whatever is there is true."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from seckill.domain.admission import Admission, Holding
+from seckill.domain.dead_letter import Letter, LetterState
+from seckill.domain.order import Order, OrderState, States
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
+from seckill.ports.gate import Release
+from seckill.ports.payment import Capture, PaymentLedger
+from seckill.ports.transport import Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a wish to change an order: the order as it is now, and whether this wish changed it."""
+
+    order: Order
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxItem:
+    """Something that the ledger has decided and the rest of the world does not know yet."""
+
+    id: int
+    release: Release | None  # None: nothing comes back, the nodes only have to be told
+    number: OrderNumber
+    ref: RoundRef
+    state: OrderState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The units of a round by where the ledger has them, in one reading."""
+
+    total: int
+    sold: int
+    recorded: int  # units of all orders there ever were
+    unpaid: int
+    paid: int
+    ended: int  # units whose release was decided
+    dead: int  # units of dead letters that have no row: admitted, and never given back
+    voided: int  # of those that ended, units that were admitted before the round's epoch and never written
+    next_expiry_ms: int | None
+    orders: int  # that there ever were; orders, not units
+    lapsed: int  # of these, cancelled or not paid in time
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """`states`: every order of the batch with its state, new and repeated alike."""
+
+    new: int
+    repeated: int
+    states: States
+
+
+class SaleLookup(Protocol):
+    async def sale(self, sale_id: int, round_id: int | None = None) -> Sale | None:
+        """The sale with that round, or with its newest. None if there is no such sale, or if the round is another's."""
+
+
+class OrderLookup(Protocol):
+    async def order(self, number: OrderNumber) -> Order | None: ...
+
+
+class OrdersLookup(Protocol):
+    async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]: ...
+
+
+class CatalogueLedger(Protocol):
+    """What a node needs to know the sales by heart."""
+
+    async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
+        """All sales that changed after this version of the catalogue, each as often as it has rounds, the newest ones
+        up to `rounds_max`, in their order. No committed change is ever passed over."""
+
+
+class OpeningNotes(Protocol):
+    """What the gate is known to have of a round."""
+
+    async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
+        """Notes the opening unless one is noted already. Returns the one that counts; None for another epoch."""
+
+    async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
+
+
+class OpeningLedger(SaleLookup, OpeningNotes, Protocol):
+    """For bringing a round to the gate."""
+
+
+class SyncLedger(OpeningLedger, Protocol):
+    async def rounds_to_sync(self) -> list[Round]:
+        """Rounds that are not open yet, or whose newest revision the gate is not known to have, unless retired."""
+
+
+class OperatorLedger(SyncLedger, Protocol):
+    """For what operators do to sales."""
+
+    async def create_sale(self, draft: SaleDraft, lane: int) -> Sale: ...
+
+    async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
+        """Changes that round, or the newest. Raises NotPossible if the sale's state does not allow it."""
+
+
+class RepetitionLedger(Protocol):
+    async def add_round(self, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
+        """The next round of a repeating sale, with the stock and limit that the sale was announced with. None if there
+        is one after `after` already, if the sale is closed, or if `after` ends later: then nothing is added."""
+
+
+class TallyLedger(Protocol):
+    async def tally(self, round_id: int) -> Tally | None: ...
+
+
+class CustodyLedger(TallyLedger, Protocol):
+    """For telling where every unit is."""
+
+    async def voided(self, round_id: int) -> dict[str, list[Holding]]:
+        """Orders that were admitted before the round's epoch and given up without ever having been written. A rebuild
+        has told the gate of those that were given up before it, and of no others."""
+
+
+class RoundRecordsLedger(SaleLookup, CustodyLedger, Protocol):
+    """For looking up rounds."""
+
+
+class CountLedger(Protocol):
+    async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]: ...
+
+
+class RetirementLedger(CustodyLedger, Protocol):
+    """For letting old rounds leave the gate."""
+
+    async def rounds_over(self, before_ms: int, count: int) -> list[Round]:
+        """Rounds that ended before and are not retired, oldest first, except those with an order that is unpaid, an
+        entry that is tried again, or something in the outbox."""
+
+    async def retire(self, round_id: int, now_ms: int) -> bool:
+        """Nothing is written to the round any more. False if something is still to come, or it is retired already."""
+
+    async def rounds_to_forget(self, retired_before_ms: int, count: int) -> list[Round]: ...
+
+    async def mark_forgotten(self, round_id: int) -> None:
+        """The gate does not have it any more, as it should be."""
+
+
+class LaneLedger(Protocol):
+    async def lanes_in_use(self) -> set[int]:
+        """Where there are rounds that are not retired."""
+
+
+class KeeperLedger(SyncLedger, LaneLedger, CountLedger, Protocol):
+    """For opening rounds, and for telling what the gate or the ledger has lost."""
+
+    async def rounds_waiting(self, count: int) -> list[Round]:
+        """Rounds that the oldest `count` items of the outbox are for, except retired ones."""
+
+
+class HoldingsLedger(Protocol):
+    async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
+        """All orders of the next buyers after this one, in the database's order of names: about `count` orders."""
+
+
+class FailoverLedger(SaleLookup, HoldingsLedger, Protocol):
+    """For comparing a lane that is on another server with what is written."""
+
+
+class RebuildLedger(HoldingsLedger, OpeningNotes, Protocol):
+    """For rebuilding a round of the gate."""
+
+    async def next_epoch(self, known: Round, gate_epoch: int = 0) -> Round | None:
+        """Makes entries of the round's epoch, and of the gate's, void and the round ready to be rebuilt. None if
+        another process was quicker: the round has another epoch, or has been opened in this one."""
+
+
+class RecordLedger(Protocol):
+    async def record(self, admissions: Sequence[Admission]) -> Recorded:
+        """Writes all of them in one transaction or none. An order that is already there with the same content is
+        success. Raises LedgerRefused if a constraint, an epoch or a different content stands against it."""
+
+
+class WritingLedger(RecordLedger, Protocol):
+    async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
+        """Keeps an entry that was refused, to be tried again. The stream can forget it then. Harmless to repeat."""
+
+
+class ExpiryHintLedger(SaleLookup, OrderLookup, Protocol):
+    """For telling how long buyers have to pay."""
+
+
+class WorkerLedger(WritingLedger, ExpiryHintLedger, LaneLedger, Protocol):
+    """For writing what workers read."""
+
+
+class UnwrittenLedger(WritingLedger, Protocol):
+    """For writing what was accepted, and what no worker has written."""
+
+    async def holdings_of(self, round_id: int, users: Sequence[str]) -> dict[str, list[Holding]]:
+        """All orders of these buyers, those without any left out."""
+
+    async def letters_in(self, round_id: int) -> list[Letter]:
+        """About orders of a round, as long as they are tried again."""
+
+    async def end_forgotten(self, numbers: Sequence[OrderNumber]) -> int:
+        """`unpaid` → `cancelled`, for orders that the gate has given back, and of which this ledger, an older copy, has
+        forgotten how they ended."""
+
+    async def bury_forgotten(self, admissions: Sequence[Admission]) -> int:
+        """`failed`, for orders that the gate has given back and of which this ledger has no row."""
+
+
+class TrackingLedger(OrderLookup, OrdersLookup, Protocol):
+    """For showing buyers their orders."""
+
+    async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]: ...
+
+    async def letters_about(self, number: OrderNumber) -> list[Letter]:
+        """About one order, whatever has become of them."""
+
+    async def letters_of(self, user: str) -> list[Letter]:
+        """About a buyer's orders, as long as they are tried again."""
+
+
+class BuyerActionLedger(Protocol):
+    """For what buyers do to their orders."""
+
+    async def pay(self, number: OrderNumber, user: str, capture: Capture) -> Changed | None:
+        """`unpaid` → `paid`, with the capture; otherwise no money moves. None if the buyer has no such order."""
+
+    async def cancel(self, number: OrderNumber, user: str) -> Changed | None:
+        """`unpaid` → `cancelled`, with the release in the outbox. None if the buyer has no such order."""
+
+
+class ReleaseLedger(Protocol):
+    """For ending orders that were not paid for, and for passing on what has ended."""
+
+    async def expire_due(self, count: int) -> list[OrderNumber]:
+        """Ends up to `count` orders whose time to pay is over by the database's clock, oldest first. Several callers
+        share the work."""
+
+    async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
+        """What is to be relayed, oldest first."""
+
+    async def outbox_done(self, ids: Sequence[int]) -> None: ...
+
+
+class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
+    """For what could not be written: tried again, given up, and shown to people."""
+
+    async def letters_due(self, count: int) -> list[Letter]: ...
+
+    async def letters(self, state: LetterState, count: int) -> list[Letter]:
+        """Newest first."""
+
+    async def letter(self, letter_id: int) -> Letter | None: ...
+
+    async def put_off(self, letter: Letter, reason: str, retry_after_s: float) -> bool:
+        """One more try has failed. False if the letter has been dealt with meanwhile."""
+
+    async def close_letter(self, letter: Letter, state: LetterState) -> bool: ...
+
+    async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
+        """Gives up. If the order is not in the ledger, it gets a row that says `failed`, which wins against any later
+        commit, and its release is decided; all in one transaction. Returns the state of the order, None if there can
+        be none."""
+
+
+class WatchdogLedger(SaleLookup, Protocol):
+    """For pauses that the audit has made."""
+
+    async def rounds_of_audit(self) -> list[Round]:
+        """Rounds that concern the audit, see there, unless retired."""
+
+
+class RepairLedger(WritingLedger, SaleLookup, OrderLookup, Protocol):
+    """For mending what the audit has found."""
+
+    async def recount(self, round_id: int) -> bool:
+        """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused
+        if more is sold than there is."""
+
+
+class PingLedger(Protocol):
+    async def ping(self) -> None: ...
+
+
+class Ledger(
+    CatalogueLedger,
+    OperatorLedger,
+    RepetitionLedger,
+    RetirementLedger,
+    KeeperLedger,
+    FailoverLedger,
+    RebuildLedger,
+    WorkerLedger,
+    UnwrittenLedger,
+    TrackingLedger,
+    BuyerActionLedger,
+    ReleaseLedger,
+    DeadLetterLedger,
+    WatchdogLedger,
+    RepairLedger,
+    PingLedger,
+    Protocol,
+):
+    """The record: what a backend implements. A use case asks for the part that it needs. Every method is one
+    transaction. Raises LedgerUnavailable when it makes sense to try again."""
+
+    @property
+    def payments(self) -> PaymentLedger: ...
+
+    async def id_key(self) -> bytes:
+        """The key of the public ids: made once, the same for every node that shares this ledger."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,153 @@
+"""What payments need from the outside: a provider that takes money, and the part of the ledger that counts it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from seckill.domain.order import Order
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import RoundRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Money that a payment provider has taken."""
+
+    provider: str
+    ref: str  # the provider's own name for it
+    amount_cents: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A provider says that it has taken money for an order."""
+
+    ref: str
+    order_id: str  # as buyers see it
+    amount_cents: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refund:
+    """Money that has to go back. `id` never stands for another one: providers tell a repeat by it."""
+
+    id: int
+    capture: Capture
+    number: OrderNumber
+    reason: str
+    attempts: int
+    created_ms: int
+    done_ms: int | None
+
+
+class PaymentProvider(Protocol):
+    """Takes the money. SECKILL_PAYMENT_PROVIDER names a shop's own provider as `package.module:factory`, where the
+    factory gets the Settings."""
+
+    @property
+    def name(self) -> str:
+        """At most 32 characters, and the same for ever: it stands beside each payment."""
+
+    @property
+    def sandbox(self) -> bool:
+        """Buyers pay by saying so, and no money moves."""
+
+    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+        """What a callback says; header names are in lower case. Raises NotGenuine before anything else is looked at,
+        then NotUnderstood; ProviderUnavailable if that cannot be decided now."""
+
+    async def refund(self, refund: Refund, order_id: str) -> bool:
+        """Gives the money back, once for each `refund.id` however often it is called. True: it is on its way. False: a
+        person has to do it by hand. Raises ProviderUnavailable to be called again later."""
+
+
+class Fate(StrEnum):
+    """What became of a capture."""
+
+    # Nothing was changed:
+    UNKNOWN_ORDER = "unknown_order"
+    WRONG_AMOUNT = "wrong_amount"
+    REF_REUSED = "ref_reused"  # the provider used its name for another payment already
+    # It was noted:
+    SETTLED = "settled"  # the order is paid with it
+    LATE = "late"  # the order was over; it is still to be decided what it pays for
+    REPLACED = "replaced"  # the order was over; another one, for the same buyer, is paid with it
+    REFUNDED = "refunded"  # the order was over, and the money goes back
+    SURPLUS = "surplus"  # the order was paid with another capture, and the money goes back
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """`order` is None if there is no such order; `payment_id` is 0 if nothing was noted."""
+
+    fate: Fate
+    order: Order | None
+    payment_id: int = 0
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatePayment:
+    """Money for an order that was over, not decided yet."""
+
+    id: int
+    provider: str
+    order: Order
+    ref: RoundRef
+    round_over: bool  # for a while, so the keeper no longer brings it back to the gate
+    release_epoch: int | None  # of a release that is decided and not known to be relayed
+    request_id: str  # of the order
+
+
+class Settlement(StrEnum):
+    DONE = "done"
+    NOT_WRITTEN = "not_written"  # no worker has written the new order yet
+    OVER = "over"  # the new order cannot be paid with it: ended or paid meanwhile, or the old one was dealt with
+    DECIDED = "decided"  # by another caller who was quicker
+
+
+class CaptureLedger(Protocol):
+    """For money that comes in, also too late."""
+
+    async def capture(self, number: OrderNumber, capture: Capture, lease_s: float) -> Captured:
+        """Notes that money was taken, once for each reference. It pays the order if that is unpaid and goes back if
+        the order has been paid otherwise. If the order is over, the money is late: for `lease_s`, only the caller may
+        decide about it."""
+
+    async def late(self, payment_id: int) -> LatePayment | None:
+        """None if it is decided."""
+
+    async def take_late(self, count: int, lease_s: float) -> list[LatePayment]:
+        """Late payments that are due; no other caller gets them for `lease_s`. Several callers share the work."""
+
+    async def put_off_late(self, payment_id: int, after_s: float) -> None: ...
+
+    async def settle(self, late: LatePayment, number: OrderNumber) -> Settlement:
+        """The late payment pays this order, which replaces the old one. All of it or nothing."""
+
+    async def give_back(self, late: LatePayment, reason: str) -> bool:
+        """The old order → `refunded`, and the refund is to be made. False if another caller was quicker."""
+
+
+class RefundLedger(Protocol):
+    """For money that goes back."""
+
+    async def take_refunds(self, count: int, lease_s: float) -> list[Refund]:
+        """Refunds that are due; no other caller gets them for `lease_s`."""
+
+    async def put_off_refund(self, refund_id: int, after_s: float) -> None: ...
+
+    async def refund_done(self, refund_id: int) -> bool:
+        """False if there is no such refund. Harmless to repeat."""
+
+    async def refund(self, refund_id: int) -> Refund | None: ...
+
+    async def refunds(self, count: int) -> Sequence[Refund]:
+        """Those that are not done first, then the newest."""
+
+
+class PaymentLedger(CaptureLedger, RefundLedger, Protocol):
+    """The record of the money: what a backend implements. Every method is one transaction."""

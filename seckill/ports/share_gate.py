@@ -1,0 +1,49 @@
+"""What a gate must do for a round that has a share in each of several lanes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from seckill.domain.sale import Round, RoundRef
+from seckill.ports.gate import Gate, Opening
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Units that a share gets and gives away from the start, by the lane that they come from or go to."""
+
+    sent: Mapping[int, int] = field(default_factory=dict)
+    got: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def units(self) -> int:
+        return sum(self.got.values()) - sum(self.sent.values())
+
+
+NOTHING_CARRIED = Carried()
+
+
+class ShareGate(Gate, Protocol):
+    """Knows rounds of one lane only, or shares of rounds: to it they are the same. Every backend is one of these;
+    `engine/rounds/shared_gate.py` makes whole rounds of them."""
+
+    async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
+        """`opened_ms`: the opening that this share is part of. 0: it is the first, or the only one."""
+
+    async def finish_rebuild(
+        self,
+        ref: RoundRef,
+        token: str,
+        admitted: int,
+        released: int,
+        opened_ms: int = 0,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> int | None: ...
+
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+        """Sends up to `units` of the units that are left to another lane, if no more than `sent` was ever sent there.
+        Returns what was ever sent there. None if the share is not here in this epoch, or not open."""
+
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+        """Takes whatever was ever sent from there and has not arrived yet. Returns how much that is. None if the share
+        is not here in this epoch, or not open."""

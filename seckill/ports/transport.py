@@ -1,0 +1,102 @@
+"""The transport: brings admitted orders to the workers, and news of them to every node."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from seckill.domain.admission import Admission
+from seckill.domain.order import States
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """One queue entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
+
+    lane: int
+    entry_id: str
+    payload: bytes
+    admission: Admission | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    acknowledged: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A lane's queue: how many entries were ever added to it, and how many of them are not settled yet. One that has
+    fewer than before has been lost since."""
+
+    added: int
+    waiting: int
+
+
+class LanesTransport(Protocol):
+    async def prepare(self, lanes: Sequence[int]) -> None:
+        """Makes sure that nothing that waits in these lanes can be missed; harmless to repeat."""
+
+
+class BacklogTransport(Protocol):
+    async def backlog(self, lanes: Collection[int]) -> int:
+        """Entries not settled yet in these lanes."""
+
+
+class StatesTransport(Protocol):
+    async def publish_states(self, states: States) -> None:
+        """Tells all nodes, best effort: a node that misses it reads the ledger."""
+
+
+class WorkerTransport(LanesTransport, StatesTransport, Protocol):
+    """For writing orders. Each entry is delivered at least once, until it is settled."""
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        """New deliveries, at most `count` of each lane, waiting up to `wait_s` for the first."""
+
+    async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        """Deliveries that some consumer took and did not settle within `idle_s`; they are ours from now on."""
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
+        """Call only after the ledger has committed: these will never be delivered again."""
+
+
+class KeeperTransport(LanesTransport, BacklogTransport, Protocol):
+    """For watching the queues."""
+
+    async def queues(self, lanes: Collection[int]) -> dict[int, Queue]: ...
+
+    async def retire_consumers(self, idle_s: float) -> int:
+        """Forgets consumers that hold nothing and have been silent for `idle_s`."""
+
+
+class UnwrittenTransport(Protocol):
+    """For finding out what is on its way."""
+
+    def entries(self, lanes: Collection[int]) -> AsyncIterator[Sequence[Delivery]]:
+        """All that are not settled yet, in portions, also those that a worker has in hand. It delivers none."""
+
+
+class ReleaseTransport(StatesTransport, Protocol):
+    """For telling nodes of orders that are over."""
+
+    async def publish_version(self, round_id: int, version: int) -> None:
+        """Tells all nodes that units of the round came back, best effort: a node that misses it asks the gate."""
+
+
+class NewsTransport(Protocol):
+    """For nodes, which listen to announcements."""
+
+    def state_changes(self) -> AsyncIterator[States]: ...
+
+    def version_changes(self) -> AsyncIterator[tuple[int, int]]:
+        """Round and version, as they are announced. They may come late, repeated and in any order."""
+
+
+class Transport(WorkerTransport, KeeperTransport, UnwrittenTransport, ReleaseTransport, NewsTransport, Protocol):
+    """Brings admissions to workers and news to nodes: what a backend implements. A use case asks for the part that it
+    needs."""
+
+    async def close(self) -> None: ...

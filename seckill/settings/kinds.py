@@ -1,0 +1,146 @@
+"""The kinds of values that settings have.
+
+A kind gets the text of a variable and gives its value, or raises ValueError with the end of a sentence that
+begins with the variable's name. The text of a secret is never in that sentence.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any
+
+from seckill.settings.secret_strength import bits
+from seckill.settings.secrets import Secret
+
+Kind = Callable[[str], Any]
+
+SECRET_BYTES_MIN = 32  # as long as the HMAC it keys: RFC 7518, 3.2
+ADMIN_KEY_CHARS_MIN = 16
+# An attacker with a token can try secrets offline, as fast as they like; the admin key has to be tried here. Random
+# text of the least length has more than required: 16 hexadecimal digits 64 bits, 32 characters of base64 nearly 200.
+SECRET_BITS_MIN = 64
+ADMIN_KEY_BITS_MIN = 36
+_TELLTALES = ("secret", "changeme", "password")
+_DELAYS_MAX = 10
+_NETWORKS_MAX = 64
+
+Network = IPv4Network | IPv6Network
+
+
+def whole(low: int, high: int) -> Kind:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text) or not low <= int(text) <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def decimal(low: float, high: float) -> Kind:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:  # false for nan
+            raise ValueError(f"must be a number from {low:g} to {high:g}, not {text!r}")
+        return value
+
+    return parse
+
+
+def delays(text: str) -> tuple[float, ...]:
+    items = text.split(",")
+    if len(items) > _DELAYS_MAX:
+        raise ValueError(f"must name at most {_DELAYS_MAX} delays, not {len(items)}")
+    try:
+        return tuple(decimal(0.001, 86_400)(item.strip()) for item in items)
+    except ValueError as error:
+        raise ValueError(f"must be a list such as 5,10,30, where each {error}") from error
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    items = [item.strip() for item in text.split(",")]
+    if len(items) > _NETWORKS_MAX:
+        raise ValueError(f"must name at most {_NETWORKS_MAX} networks, not {len(items)}")
+    try:
+        return tuple(ip_network(item, strict=False) for item in items)
+    except ValueError as error:
+        raise ValueError(f"must be a list of addresses and networks such as 10.0.0.0/8,::1, not {text!r}") from error
+
+
+def one_of(*words: str) -> Kind:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(f"must be {' or '.join(words)}, not {text!r}")
+        return text.lower()
+
+    return parse
+
+
+def url(*families: str) -> Kind:
+    def parse(text: str) -> str:
+        scheme, separator, _ = text.partition("://")
+        # `redis+cluster` and `postgresql+asyncpg` are kinds of redis and postgresql; wiring tells them apart.
+        if not separator or scheme.partition("+")[0] not in families:
+            # The text is not repeated: what stands in the wrong place may be the password.
+            raise ValueError(f"must begin with {' or '.join(f'{family}://' for family in families)}")
+        return text
+
+    return parse
+
+
+def hmac_secret(text: str) -> Secret:
+    size = len(text.encode(errors="surrogateescape"))
+    if size < SECRET_BYTES_MIN:
+        remedy = "`openssl rand -base64 48` makes one"
+        raise ValueError(f"must have at least {SECRET_BYTES_MIN} bytes, not {size}: {remedy}")
+    return _random(text, SECRET_BITS_MIN, "openssl rand -base64 48")
+
+
+def admin_key(text: str) -> Secret:
+    if len(text) < ADMIN_KEY_CHARS_MIN:
+        remedy = "`openssl rand -hex 24` makes one"
+        raise ValueError(f"must have at least {ADMIN_KEY_CHARS_MIN} characters, not {len(text)}: {remedy}")
+    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", text):
+        raise ValueError("must be letters, digits and . _ ~ + / = - only, because it travels in a header")
+    return _random(text, ADMIN_KEY_BITS_MIN, "openssl rand -hex 24")
+
+
+def _random(text: str, bits_min: int, made_by: str) -> Secret:
+    if text != text.strip():
+        raise ValueError("must not begin or end with white space")
+    if any(word in text.lower() for word in _TELLTALES) or bits(text) < bits_min:
+        raise ValueError(
+            "can be guessed (words, repetitions, or characters in the order of the alphabet or a keyboard): set it to "
+            f"random text, as `{made_by}` makes it"
+        )
+    return Secret(text)
+
+
+def provider(text: str) -> str:
+    if not re.fullmatch(r"sandbox|callback|[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
+        raise ValueError(f"must be sandbox, callback or the name of a factory such as shop.payment:make, not {text!r}")
+    return text
+
+
+def public_key(text: str) -> str:
+    """PEM text, or the path of a file with it."""
+    if "-----BEGIN" not in text:
+        try:
+            text = Path(text).expanduser().read_text(encoding="ascii")
+        except (OSError, ValueError, RuntimeError) as error:
+            # The text is not repeated: it may be a key that lost its first line.
+            raise ValueError("must be a public key in PEM form, or the path of a file that has one") from error
+    # Files of environment variables cannot hold line breaks, so there the breaks are written as \n.
+    text = text.replace("\\n", "\n").strip() + "\n"
+    if "PRIVATE KEY" in text:
+        raise ValueError("is a private key: give the public one, the other belongs to whoever makes the tokens")
+    if not re.match(r"-----BEGIN (RSA )?PUBLIC KEY-----\n", text):
+        raise ValueError("must be a public key in PEM form (-----BEGIN PUBLIC KEY-----)")
+    return text
+
+
+SECRET = (hmac_secret, admin_key)

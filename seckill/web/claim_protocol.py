@@ -1,0 +1,193 @@
+"""The quick way of a claim: from the bytes that arrived to the gate and back, in one turn of the event loop each.
+
+Nearly all claims arrive whole, in one piece, with nothing unusual about them. They need nothing of what an ASGI server
+makes for a request: no parser callbacks, no cycle, no task, no messages (what that saves: docs/speed.md). Whatever else
+happens to such a claim, or to its connection meanwhile, turns it into an ordinary request: its bytes go to the parser
+as if they had just arrived, and the request waits for the decision that is on its way. So connections, pipelines and
+draining need no second set of rules.
+"""
+
+import asyncio
+import re
+from typing import Any
+
+from seckill.domain.admission import Answer, Claim
+from seckill.domain.sale import Sale
+from seckill.engine.claims.admission import ClaimInProgress
+from seckill.web.claim import BEGUN, ClaimReply, ClaimRoute, problem_reply
+from seckill.web.http_limits import GuardedProtocol
+from seckill.web.request_ids import HEADER, request_id
+
+# A request that every parser reads alike: one space where one is usual, no spaces around values, nothing but visible
+# ASCII. Longer ones go the other way, so none of the limits can be exceeded here.
+PLAIN_BYTES_MAX = 8 * 1024
+PLAIN_HEADERS_MAX = 64
+_PLAIN = re.compile(
+    rb"POST /v1/sales/([0-9A-Za-z]{1,32})/orders HTTP/1\.1((?:\r\n[A-Za-z0-9_-]++: [!-~][ -~]*+(?<! ))++)\r\n\r\n"
+)
+# What changes how a request or its connection is read.
+_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"proxy-connection"))
+# A browser sends twenty headers. Those that mean nothing here are not taken apart: 8 µs instead of 11 for its request.
+_NOTABLE = re.compile(
+    rb"\n(authorization|idempotency-key|x-request-id|host|content-length|connection|%b): ([^\r]+)"
+    % b"|".join(sorted(_UNUSUAL)),
+    re.IGNORECASE,
+)
+# Who a proxy says it is for, which matters only when a claim is refused.
+_FORWARDED = re.compile(rb"\n(x-forwarded-for|forwarded): ([^\r]+)", re.IGNORECASE)
+_NAMED = HEADER + b": "
+_END = b"\r\n\r\n"
+_LENGTHS = {b"%d" % length: length for length in range(1024)}
+
+
+def plain_request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes] | None:
+    """The sale's id, the notable headers and the body of a claim that is all there is in `data`; None: let the parser
+    see."""
+    if len(data) > PLAIN_BYTES_MAX:
+        return None
+    found = _PLAIN.match(data)
+    if found is None:
+        return None
+    sale_id, lines = found.groups()
+    fields = _NOTABLE.findall(lines)
+    headers = {name.lower(): value for name, value in fields}
+    # A header that is there twice, and what only a parser may judge.
+    if len(headers) < len(fields) or lines.count(b"\n") > PLAIN_HEADERS_MAX or not _UNUSUAL.isdisjoint(headers):
+        return None
+    body = data[found.end() :]
+    if _LENGTHS.get(headers.get(b"content-length", b"0")) != len(body) or b"host" not in headers:
+        return None
+    if b"connection" in headers and headers[b"connection"].lower() != b"keep-alive":
+        return None
+    return sale_id, headers, body
+
+
+class TurnBuffer:
+    """Answers known at once in a turn of the event loop are sent together at its end. So the code for reading and the
+    code for writing stay in the caches, and a proxy on this machine is woken once for all answers instead of for
+    each."""
+
+    def __init__(self) -> None:
+        self._with_answers: list[ClaimingProtocol] = []
+
+    def add(self, protocol: "ClaimingProtocol") -> None:
+        if not self._with_answers:
+            protocol.loop.call_soon(self._send)
+        self._with_answers.append(protocol)
+
+    def _send(self) -> None:
+        protocols, self._with_answers = self._with_answers, []
+        for protocol in protocols:
+            protocol.send()
+
+
+class _Press(ClaimInProgress):
+    """Answered in the turn in which the gate answered, without a callback that has to wait for the next turn of the
+    event loop."""
+
+    __slots__ = ("awaited", "data", "protocol", "request_id")
+
+    def __init__(self, protocol: "ClaimingProtocol", data: bytes, request_id: bytes) -> None:
+        self.protocol = protocol
+        self.data = data
+        self.request_id = request_id
+        self.awaited: asyncio.Future[tuple[Claim, Sale, Answer]] | None = None  # by the request that it became
+
+    def done(self) -> bool:
+        return False  # a buyer who hangs up is still admitted, and finds the order by the key
+
+    def decided(self, sale: Sale, answer: Answer) -> None:
+        if self.awaited is None:
+            self.protocol.decided(self, sale, answer)
+        elif not self.awaited.done():
+            self.awaited.set_result((self.claim, sale, answer))
+
+
+class ClaimingProtocol(GuardedProtocol):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._claims: ClaimRoute = self.application.claims
+        self._outbox: TurnBuffer = self.application.outbox
+        self._answer_to_send = b""
+        self._press: _Press | None = None  # on its way, and nothing else has happened on this connection since
+
+    def data_received(self, data: bytes) -> None:
+        self.send()
+        if self._press is not None:
+            self._make_ordinary(self._press)
+        elif self.is_quiet():
+            plain = plain_request(data)
+            if plain is not None and self._begin(data, *plain):
+                return
+        super().data_received(data)
+
+    def _begin(self, data: bytes, sale_id: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
+        press = self._press = _Press(self, data, request_id(headers.get(HEADER)))
+        self._read_by = None
+        try:
+            begun = self._claims.begin(sale_id.decode(), headers, body, press)
+        except Exception as error:
+            said = ((name.lower(), value) for name, value in _FORWARDED.findall(data))
+            self._claims.note(error, self.peer(), said)
+            begun = problem_reply(error, press.request_id)
+        if begun is False:
+            self._press = None
+        elif isinstance(begun, ClaimReply):
+            self._write_plain(begun, press.request_id)
+            self._outbox.add(self)
+        return begun is not False
+
+    def _write_plain(self, reply: ClaimReply, request_id: bytes) -> None:
+        self._press = None
+        head = self.begin_answer(reply.status)
+        self._answer_to_send = b"".join((head, reply.headers, _NAMED, request_id, _END, reply.body))
+        self._read_by = self.loop.time() + self.keep_alive_s
+
+    def send(self) -> None:
+        if self._answer_to_send and not self.transport.is_closing():
+            self.transport.write(self._answer_to_send)
+        self._answer_to_send = b""
+
+    def decided(self, press: _Press, sale: Sale, answer: Answer) -> None:
+        if self._press is not press:
+            return  # the client is gone
+        try:
+            reply = self._claims.reply(sale, answer)
+        except Exception as error:
+            reply = problem_reply(error, press.request_id)
+        if reply is None:  # a repeat: looking up its order takes a task
+            self._make_ordinary(press)
+            press.decided(sale, answer)
+        else:
+            self._write_plain(reply, press.request_id)
+            self.send()
+
+    def _make_ordinary(self, press: _Press) -> None:
+        self._press = None
+        press.awaited = self.loop.create_future()
+        super().data_received(press.data)
+        self.scope_of_request()[BEGUN] = press.awaited  # its task has not run yet
+
+    def is_answering(self) -> bool:
+        return self._press is not None or super().is_answering()
+
+    def shutdown(self) -> None:
+        self.send()
+        if self._press is not None:
+            self._make_ordinary(self._press)
+        super().shutdown()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """A client that has nothing more to say may still wait for the answer to its claim, which comes soon. What
+        streams, or waits for news, ends as before."""
+        self.send()
+        if self._press is not None:
+            self._make_ordinary(self._press)
+        if not self.is_answering() or self.lacks_body() or ClaimRoute.sale_in(self.scope_of_request()) is None:
+            return super().eof_received()
+        self.close_after_answer()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._press, self._answer_to_send = None, b""
+        super().connection_lost(exc)

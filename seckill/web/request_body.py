@@ -1,0 +1,77 @@
+"""Reading a request's body: bounded, then strictly into a schema."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from seckill.web.problems import HttpProblem, invalid
+
+BODY_BYTES_MAX = 64 * 1024
+# JSON nested deeper than this is an attack, not an order; the parser would stop only at the end of the stack.
+DEPTH_MAX = 32
+
+T = TypeVar("T")
+
+
+async def read_body(receive: Callable[[], Awaitable[Any]]) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise HttpProblem(400, "bad_request", "The request broke off.")
+        body += message.get("body", b"")
+        if len(body) > BODY_BYTES_MAX:
+            raise HttpProblem(413, "too_large", f"A body may have {BODY_BYTES_MAX // 1024} KiB at most.")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """An empty body is an empty object: all fields at their defaults."""
+    if len(body) > DEPTH_MAX and body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
+        raise HttpProblem(400, "bad_request", "The body is nested too deeply.")
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise invalid(*field_and_message(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise HttpProblem(400, "bad_request", "The body is not valid JSON.") from None
+
+
+def _depth(body: bytes) -> int:
+    depth = deepest = 0
+    for bracket in re.findall(rb"[\[{\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+# What msgspec says, and what readers understand. The first that fits.
+_SENTENCES: tuple[tuple[str, str], ...] = (
+    (r"missing required field", "is missing"),
+    (r"unknown field", "is not a field of this request"),
+    (r"Expected `int` >= (\d+)", r"must be a whole number, \1 or more"),
+    (r"Expected `int` <= (\d+)", r"must be a whole number, \1 at most"),
+    (r"Expected `int`|Integer value out of range", "must be a whole number"),
+    (r"Expected `str` of length >= 1", "must not be empty"),
+    (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
+    (r"matching regex '\^\[A-Z\]\{3\}\$", "must be three capital letters, such as CNY"),
+    (r"matching regex '\^\[A-Za-z0-9", "must be 1 to 128 letters, digits and . _ : / + = ~ -"),
+    (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
+    (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),
+    (r"Expected `str", "must be text"),
+    (r"Expected `object`", "must be a JSON object"),
+)
+
+
+def field_and_message(text: str) -> tuple[str, str]:
+    """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
+    message, _, path = text.partition(" - at `$")
+    named = re.search(r"field `([^`]*)`", message)
+    field = path.strip("`").lstrip(".") or (named.group(1) if named else "body")
+    for pattern, sentence in _SENTENCES:
+        if found := re.search(pattern, message):
+            return field, found.expand(sentence)
+    return field, message

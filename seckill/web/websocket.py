@@ -1,0 +1,188 @@
+"""`WS /v1/ws`: any number of a buyer's orders over one socket, each at once and at each change.
+
+Only the first message says who the buyer is: a page of another site can open a socket, but it does not have the token.
+"""
+
+import asyncio
+import time
+from collections import deque
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from seckill.domain.order import TRANSITIONS
+from seckill.domain.order_number import OrderNumber
+from seckill.errors import GateError, LedgerError
+from seckill.web.auth import Buyer, Unauthenticated
+from seckill.web.context import Context, context
+from seckill.web.incidents import Incident
+from seckill.web.open_streams import NoSeat
+from seckill.web.orders import order_number, view
+from seckill.web.problems import HttpProblem, suspicious
+
+TOKEN_WITHIN_S = 10.0
+ORDERS_MAX = 50
+MESSAGES_PER_S_MAX = 20
+SEND_WITHIN_S = 10.0  # a client that takes longer to read a line is as good as gone
+
+VIOLATION = 1008
+RESTART = 1012
+UNAUTHENTICATED = 4401
+TOO_MANY = 4429
+
+
+class _Hello(msgspec.Struct, forbid_unknown_fields=True):
+    token: str
+
+
+class _Wish(msgspec.Struct, forbid_unknown_fields=True):
+    watch: str
+
+
+class _Error(msgspec.Struct):
+    error: str
+    order_id: str
+
+
+_hello = msgspec.json.Decoder(_Hello)
+_wish = msgspec.json.Decoder(_Wish)
+
+
+class _End(Exception):
+    """Ends the socket. None: the client is gone."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+async def live(websocket: WebSocket) -> None:
+    if not _from_here(websocket):
+        refusal = HttpProblem(403, "forbidden", "A page of another site may not open a socket here.")
+        context(websocket).note(suspicious(refusal, Incident.SOCKET_REFUSED), websocket)
+        await websocket.send_denial_response(refusal.response())
+        return
+    await websocket.accept()
+    ctx = context(websocket)
+    code: int | None = None
+    try:
+        buyer = await _greeted(ctx, websocket)
+        with ctx.seats.taken_by(buyer.user):
+            code = await _Conversation(ctx, websocket, buyer).hold()
+    except NoSeat:
+        code = TOO_MANY
+    except _End as end:
+        code = end.code
+    if code in (VIOLATION, UNAUTHENTICATED, TOO_MANY):
+        ctx.incidents.note(Incident.SOCKET_REFUSED, ctx.client_of(websocket))
+    if code is not None:
+        try:
+            await websocket.close(code)
+        except (WebSocketDisconnect, OSError):
+            return
+
+
+def _from_here(websocket: WebSocket) -> bool:
+    """No page has opened it, or one of ours: browsers always say which."""
+    origins = websocket.headers.getlist("origin")
+    if not origins:
+        return True
+    try:
+        origin = urlsplit(origins[0])
+    except ValueError:
+        return False
+    return (
+        len(origins) == 1
+        and origin.scheme in ("http", "https")
+        and origin.netloc.lower() == websocket.headers.get("host", "").lower()
+    )
+
+
+async def _received(websocket: WebSocket) -> str:
+    message = await websocket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise _End(None)
+    return message.get("text") or ""  # what is not text is no message of ours
+
+
+async def _greeted(ctx: Context, websocket: WebSocket) -> Buyer:
+    try:
+        async with asyncio.timeout(TOKEN_WITHIN_S):
+            hello = _hello.decode(await _received(websocket))
+        return ctx.buyers.verify(hello.token, time.time())
+    except (TimeoutError, msgspec.DecodeError, Unauthenticated):
+        raise _End(UNAUTHENTICATED) from None
+
+
+class _Conversation:
+    def __init__(self, ctx: Context, websocket: WebSocket, buyer: Buyer) -> None:
+        self._ctx = ctx
+        self._websocket = websocket
+        self._buyer = buyer
+        self._watching: dict[OrderNumber, asyncio.Task[None]] = {}
+        self._received_at: deque[float] = deque(maxlen=MESSAGES_PER_S_MAX)
+
+    async def hold(self) -> int | None:
+        """Returns the code to close with. None: the client is gone."""
+        code = None
+        try:
+            async with asyncio.timeout(self._buyer.good_until_s - time.time()), asyncio.TaskGroup() as tasks:
+                while True:
+                    await self._obey(await self._next_wish(), tasks)
+        except* TimeoutError:
+            code = UNAUTHENTICATED
+        except* _End as ends:
+            code = next(end.code for end in ends.exceptions if isinstance(end, _End))
+        return code
+
+    async def _next_wish(self) -> _Wish:
+        text = await _received(self._websocket)
+        now = asyncio.get_running_loop().time()
+        if len(self._received_at) == MESSAGES_PER_S_MAX and now - self._received_at[0] < 1.0:
+            raise _End(VIOLATION)
+        self._received_at.append(now)
+        try:
+            return _wish.decode(text)
+        except msgspec.DecodeError:
+            raise _End(VIOLATION) from None
+
+    async def _obey(self, wish: _Wish, tasks: asyncio.TaskGroup) -> None:
+        number = order_number(self._ctx, wish.watch)
+        if number is None:
+            await self._send(_Error("not_found", wish.watch))
+            return
+        if (earlier := self._watching.pop(number, None)) is not None:
+            earlier.cancel()  # asked for again: it is sent again
+        if len(self._watching) >= ORDERS_MAX:
+            await self._send(_Error("too_many", wish.watch))
+            return
+        task = tasks.create_task(self._watch(wish.watch, number))
+        self._watching[number] = task
+        task.add_done_callback(lambda done: self._forget(number, done))
+
+    def _forget(self, number: OrderNumber, task: asyncio.Task[None]) -> None:
+        if self._watching.get(number) is task:
+            del self._watching[number]
+
+    async def _watch(self, order_id: str, number: OrderNumber) -> None:
+        try:
+            async with self._ctx.orders.watch(self._buyer.user, number) as watch:
+                if watch is None:
+                    await self._send(_Error("not_found", order_id))
+                    return
+                await self._send(view(self._ctx, watch.order))
+                while TRANSITIONS[watch.order.state]:
+                    if not await watch.change():
+                        raise _End(RESTART)
+                    await self._send(view(self._ctx, watch.order))
+        except (GateError, LedgerError):
+            await self._send(_Error("not_ready", order_id))
+
+    async def _send(self, message: Any) -> None:
+        try:
+            async with asyncio.timeout(SEND_WITHIN_S):
+                await self._websocket.send_text(msgspec.json.encode(message).decode())
+        except (TimeoutError, WebSocketDisconnect, OSError):
+            raise _End(None) from None

@@ -1,0 +1,335 @@
+"""A claim gets the same answer whichever way it takes: from its bytes, or as an ASGI request."""
+
+import asyncio
+from typing import Any, Literal
+
+import pytest
+
+from seckill.web import claim_protocol
+from seckill.web.app import Api
+from seckill.web.claim import BEGUN, ClaimRoute
+from seckill.web.claim_protocol import PLAIN_BYTES_MAX, plain_request
+from tests.api.conftest import ADMIN_KEY, Served, buyer, token
+from tests.api.test_short_way import connected, read, request
+from tests.patience import PATIENCE_S
+
+Way = Literal["bytes", "framework"]
+
+
+@pytest.fixture(params=["bytes", "framework"])
+async def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
+    way: Way = request.param
+    if way == "framework":
+        monkeypatch.setattr(claim_protocol, "plain_request", lambda data: None)
+    return way
+
+
+@pytest.fixture
+async def ways_taken(way: Way, monkeypatch: pytest.MonkeyPatch) -> set[Way]:
+    """What was really taken, so that no case goes another way than it says without being noticed."""
+    taken: set[Way] = set()
+    begin, call = ClaimRoute.begin, Api.__call__
+
+    def begun(self: ClaimRoute, *claim: Any) -> Any:
+        begun = begin(self, *claim)
+        if begun is not False:
+            taken.add("bytes")
+        return begun
+
+    async def called(self: Api, scope: Any, receive: Any, send: Any) -> None:
+        if ClaimRoute.sale_in(scope) and BEGUN not in scope:
+            taken.add("framework")
+        await call(self, scope, receive, send)
+
+    monkeypatch.setattr(ClaimRoute, "begin", begun)
+    monkeypatch.setattr(Api, "__call__", called)
+    return taken
+
+
+async def answers(served: Served, *requests: bytes) -> list[tuple[int, dict[str, str], Any]]:
+    found = []
+    async with connected(served) as (reader, writer):
+        for each in requests:
+            writer.write(each)
+            found.append(await read(reader))
+    return found
+
+
+def bare(sale: dict[str, Any], *lines: str, body: bytes = b"{}") -> bytes:
+    head = [f"POST /v1/sales/{sale['id']}/orders HTTP/1.1", "Host: seckill", f"Content-Length: {len(body)}", *lines]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+SAME = {"x-content-type-options", "x-request-id", "content-type", "cache-control", "content-length"}
+
+
+async def test_what_the_gate_says(served: Served, way: Way, ways_taken: set[Way]) -> None:
+    node = served.node
+    sale = await node.create(units=2, limit_per_buyer=1)
+    sold_out = await node.create(units=1)
+    await node.buy(sold_out, "eve")
+    early = await node.create(begins_at="2100-01-01T00:00:00Z", ends_at="2100-01-02T00:00:00Z")
+    ways_taken.clear()
+    found = await answers(
+        served, request(sale, "ann"), request(sale, "ann"), request(sold_out, "bob"), request(early, "ann")
+    )
+    assert [(status, body.get("code", body.get("state"))) for status, _, body in found] == [
+        (202, "queued"),
+        (409, "limit_reached"),
+        (409, "sold_out"),
+        (409, "not_started"),
+    ]
+    order_id = found[0][2]["order_id"]
+    assert found[0][1]["location"] == f"/v1/orders/{order_id}"
+    assert found[0][2] == {
+        "order_id": order_id,
+        "state": "queued",
+        "sale_id": sale["id"],
+        "round": sale["round"],
+        "quantity": 1,
+    }
+    assert found[1][2]["order_ids"] == [order_id]
+    assert found[3][2]["begins_at"] == early["begins_at"]
+    for status, headers, _ in found:
+        assert headers.keys() == SAME | ({"date", "location"} if status == 202 else {"date"})
+        assert headers["cache-control"] == "no-store"
+        assert headers["content-type"] == ("application/json" if status == 202 else "application/problem+json")
+    assert ways_taken == {way}
+
+
+async def test_a_sale_that_is_paused_closed_or_refused_here(served: Served, way: Way) -> None:
+    node = served.node
+    sale = await node.create()
+    from_operator = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    codes = []
+    for verb in ("pause", "close"):
+        await node.http.post(f"/v1/sales/{sale['id']}/{verb}", headers=from_operator)
+        ((status, _, body),) = await answers(served, request(sale, "ann"))
+        codes.append((status, body["code"]))
+    assert codes == [(409, "paused"), (410, "ended")]
+
+
+async def test_tokens(served: Served, way: Way) -> None:
+    sale = await served.node.create()
+    cases = [
+        (),
+        ("Authorization: Basic abc",),
+        ("Authorization: Bearer x",),
+        (f"Authorization: Bearer {token('ann')[:-2]}",),
+        (f"Authorization: Bearer {token('ann')} more",),
+    ]
+    for lines in cases:
+        ((status, headers, body),) = await answers(served, bare(sale, *lines))
+        assert (status, body["code"]) == (401, "unauthenticated")
+        assert headers["www-authenticate"] == 'Bearer realm="seckill"'
+    ((status, _, _),) = await answers(served, bare(sale, f"authorization: bearer {token('ann')}"))
+    assert status == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 202, None),
+        (b'{"quantity":1}', 202, None),
+        (b'{"quantity":2}', 409, "limit_reached"),
+        (b'{"quantity":0}', 422, "invalid"),
+        (b'{"quantity":"1"}', 422, "invalid"),
+        (b'{"user_id":"eve"}', 422, "invalid"),
+        (b"[]", 422, "invalid"),
+        (b"{", 400, "bad_request"),
+        (b'{"a":' * 40, 400, "bad_request"),
+        (b"\xff", 400, "bad_request"),
+    ],
+)
+async def test_bodies(served: Served, way: Way, body: bytes, status: int, code: str | None) -> None:
+    sale = await served.node.create()
+    ((found, _, answer),) = await answers(served, request(sale, "ann", body))
+    assert (found, answer.get("code")) == (status, code)
+
+
+async def test_keys(served: Served, way: Way) -> None:
+    sale = await served.node.create(limit_per_buyer=5, units=10)
+    first, again, other, long = await answers(
+        served,
+        request(sale, "ann", key="k"),
+        request(sale, "ann", key="k"),
+        request(sale, "ann", b'{"quantity":2}', key="k"),
+        request(sale, "ann", key="x" * 256),
+    )
+    assert (first[0], again[0], again[2]) == (202, 202, first[2])
+    assert (other[0], other[2]["code"]) == (422, "key_reused")
+    assert (long[0], long[2]["errors"][0]["field"]) == (422, "Idempotency-Key")
+
+
+async def test_one_who_presses_too_often(served: Served, way: Way) -> None:
+    sale = await served.node.create()
+    served.node.api.claims._rates._most = 1
+    while True:  # both in one second
+        found = await answers(served, request(sale, "ann"), request(sale, "ann"))
+        if found[1][2]["code"] == "rate_limited":
+            break
+    assert (found[1][0], found[1][1]["retry-after"]) == (429, "1")
+
+
+async def test_a_gate_that_does_not_answer(served: Served, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    sale = await served.node.create()
+
+    async def broken(*_: Any) -> Any:
+        raise ValueError("not a reply")
+
+    monkeypatch.setattr(served.node.engine.gate, "admit", broken)
+    ((status, headers, body),) = await answers(served, request(sale, "ann"))
+    assert (status, body["code"], headers["retry-after"]) == (503, "unknown", "1")
+
+
+async def test_an_unknown_sale(served: Served, way: Way) -> None:
+    found = await answers(served, request({"id": "7777777777777"}, "ann"), request({"id": "x"}, "ann"))
+    assert [(status, body["code"]) for status, _, body in found] == [(404, "unknown_sale")] * 2
+
+
+async def test_one_who_has_nothing_more_to_say_gets_the_answer(
+    served: Served, way: Way, ways_taken: set[Way], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate answers when the end of what the client sends has been seen, and the connection is closed then."""
+    sale = await served.node.create()
+    ended = asyncio.Event()
+    eof_received, admit = claim_protocol.ClaimingProtocol.eof_received, served.node.engine.gate.admit
+
+    def noted(self: claim_protocol.ClaimingProtocol) -> bool | None:
+        ended.set()
+        return eof_received(self)
+
+    async def slow(ref: Any, claims: Any) -> Any:
+        async with asyncio.timeout(PATIENCE_S):
+            await ended.wait()
+        return await admit(ref, claims)
+
+    monkeypatch.setattr(claim_protocol.ClaimingProtocol, "eof_received", noted)
+    monkeypatch.setattr(served.node.engine.gate, "admit", slow)
+    async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(request(sale, "ann"))
+        writer.write_eof()
+        status, headers, _ = await read(reader)
+        assert (status, headers["connection"]) == (202, "close")
+        assert await reader.read() == b""
+    assert ways_taken == {way}
+    ended.clear()
+    async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(request(sale, "bob")[:-1])  # the rest never comes
+        writer.write_eof()
+        assert await reader.read() == b""
+
+
+PLAIN = b"POST /v1/sales/X/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def test_what_is_plain() -> None:
+    assert plain_request(PLAIN) == (
+        b"X",
+        {b"host": b"a", b"authorization": b"Bearer t", b"content-length": b"2"},
+        b"{}",
+    )
+    assert plain_request(PLAIN.replace(b"Host: a", b"Host: a\r\nConnection: Keep-Alive")) is not None
+    assert plain_request(PLAIN.replace(b"Content-Length: 2\r\n\r\n{}", b"X-Y: a b\r\n\r\n")) is not None
+    # What Firefox says to a proxy by HTTP/2, and the proxy to us: it is about the answer, and ours has no trailers.
+    assert plain_request(PLAIN.replace(b"Host: a", b"Host: a\r\nTe: trailers")) is not None
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        (b"POST", b"GET"),
+        (b"HTTP/1.1", b"HTTP/1.0"),
+        (b"/orders", b"/orders?a=b"),
+        (b"/X/", b"/X/Y/"),
+        (b"/X/", b"/%58/"),
+        (b"Host: a\r\n", b""),
+        (b"Host: a", b"Host: a\r\nhost: b"),
+        (b"Host: a", b"Host: a\r\nAUTHORIZATION: Bearer u"),
+        (b"Host: a", b"Host:a"),
+        (b"Host: a", b"Host : a"),
+        (b"Host: a", b"Host: a "),
+        (b"Host: a", b"Host: a\r\n folded"),
+        (b"Host: a", b"Host: a\nX: b"),
+        (b"Host: a", b"Host: a\r\nX: \x00"),
+        (b"Host: a", b"Host: a\r\nX: \xe9"),
+        (b"Host: a", b"Host: a\r\nX:"),
+        (b"Host: a", b"Host: a\r\nTransfer-Encoding: chunked"),
+        (b"Host: a", b"Host: a\r\nTrailer: X-Checksum"),
+        (b"Host: a", b"Host: a\r\nExpect: 100-continue"),
+        (b"Host: a", b"Host: a\r\nConnection: close"),
+        (b"Host: a", b"Host: a\r\nProxy-Connection: close"),
+        (b"Host: a", b"Host: a\r\nConnection: upgrade\r\nUpgrade: websocket"),
+        (b"Host: a", b"Host: a\r\n" + b"\r\n".join(b"X%d: a" % i for i in range(70))),
+        (b"Host: a", b"Host: " + b"a" * PLAIN_BYTES_MAX),
+        (b"Length: 2", b"Length: 1"),
+        (b"Length: 2", b"Length: 3"),
+        (b"Length: 2", b"Length: +2"),
+        (b"Length: 2", b"Length: 02"),
+        (b"{}", b"{}POST"),
+        (b"{}", b""),
+    ],
+)
+def test_what_is_for_the_parser_to_judge(part: bytes, instead: bytes) -> None:
+    assert PLAIN.count(part) == 1
+    assert plain_request(PLAIN.replace(part, instead)) is None
+
+
+async def test_more_arrives_while_a_claim_is_on_its_way(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It becomes an ordinary request with the answer that it is waiting for: no second claim is made of it."""
+    sale = await served.node.create(units=100)
+    asked, go_on = asyncio.Event(), asyncio.Event()
+    original = served.node.engine.gate.admit
+    users: list[str] = []
+
+    async def slow(ref: Any, claims: Any) -> Any:
+        users.extend(claim.user for claim in claims)
+        asked.set()
+        await go_on.wait()
+        return await original(ref, claims)
+
+    monkeypatch.setattr(served.node.engine.gate, "admit", slow)
+    async with connected(served) as (reader, writer):
+        writer.write(request(sale, "ann"))
+        await asked.wait()
+        writer.write(request(sale, "bob") + b"GET /v1/sales HTTP/1.1\r\nHost: seckill\r\n\r\n" + request(sale, "ann"))
+        await writer.drain()
+        await asyncio.sleep(0.05)  # whatever it does with them, it does now
+        go_on.set()
+        found = [await read(reader) for _ in range(4)]
+    assert [status for status, _, _ in found] == [202, 202, 200, 409]
+    assert users == ["ann", "bob", "ann"]
+
+
+def test_headers_of_a_buyer_are_plain() -> None:
+    lines = [f"{name}: {value}" for name, value in buyer("ann", "a key").items()]
+    assert plain_request(bare({"id": "X"}, *lines)) is not None
+
+
+async def test_an_answer_that_waits_for_the_end_of_its_turn_comes_first(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else happens to its connection in that turn: another request, or the end of the server."""
+    early = await served.node.create(begins_at="2100-01-01T00:00:00Z", ends_at="2100-01-02T00:00:00Z")
+    sale = await served.node.create()
+    happened: list[str] = []
+
+    def more_arrives(self: claim_protocol.TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
+        happened.append("more")
+        monkeypatch.undo()
+        protocol.data_received(request(sale, "ann"))
+
+    def stops(self: claim_protocol.TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
+        happened.append("stop")
+        protocol.shutdown()
+
+    monkeypatch.setattr(claim_protocol.TurnBuffer, "add", more_arrives)
+    async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(request(early, "ann"))
+        assert [(await read(reader))[0] for _ in range(2)] == [409, 202]
+    monkeypatch.setattr(claim_protocol.TurnBuffer, "add", stops)
+    async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
+        writer.write(request(early, "ann"))
+        assert (await read(reader))[0] == 409
+        assert await reader.read() == b""
+    assert happened == ["more", "stop"]

@@ -1,0 +1,73 @@
+"""Orders and captures for the tests of payments, and what must add up after them."""
+
+from typing import Any
+
+from sqlalchemy import func, select
+
+from seckill.backends.sql import SqlLedger
+from seckill.backends.sql.tables import order_events, orders, outbox, payments, refunds
+from seckill.domain.admission import Admission
+from seckill.domain.order import OrderState
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.sale import Round
+from seckill.ports.payment import Capture, Fate, LatePayment
+from tests.backends.sql.looking import rows
+from tests.backends.sql.making import admission, draft
+
+PRICE = 500
+
+
+def capture(ref: str = "r1", *, cents: int = PRICE, currency: str = "CNY", provider: str = "p") -> Capture:
+    return Capture(provider=provider, ref=ref, amount_cents=cents, currency=currency)
+
+
+async def make_round(ledger: SqlLedger, **facts: Any) -> Round:
+    return (await ledger.create_sale(draft(limit_per_buyer=9, price_cents=PRICE, **facts), lane=2)).round
+
+
+async def make_order(
+    ledger: SqlLedger, round_: Round, counter: int = 1, *, user: str = "ann", slot: int | None = None
+) -> Admission:
+    made = admission(round_, counter, user=user, slot=counter if slot is None else slot)
+    await ledger.record([made])
+    return made
+
+
+async def make_late(ledger: SqlLedger, made: Admission, ref: str = "late") -> LatePayment:
+    await ledger.cancel(made.number, made.user)
+    captured = await ledger.payments.capture(made.number, capture(ref), 0)
+    assert captured.fate is Fate.LATE
+    late = await ledger.payments.late(captured.payment_id)
+    assert late is not None
+    return late
+
+
+async def everything(ledger: SqlLedger) -> list[list[tuple[Any, ...]]]:
+    tables = (orders, order_events, payments, refunds, outbox)
+    return [[tuple(row) for row in await rows(ledger, select(each).order_by(each.c.id))] for each in tables]
+
+
+async def state_of(ledger: SqlLedger, number: OrderNumber) -> OrderState:
+    order = await ledger.order(number)
+    assert order is not None
+    return order.state
+
+
+async def check_money(ledger: SqlLedger) -> None:
+    """What was taken = the price of paid orders + refunds + what is late and undecided. One capture per order (I14)."""
+
+    async def total(statement: Any) -> int:
+        return int((await rows(ledger, statement))[0][0] or 0)
+
+    taken = await total(select(func.sum(payments.c.amount_cents)))
+    paid = await total(select(func.sum(orders.c.price_cents)).where(orders.c.state == OrderState.PAID))
+    back = await total(select(func.sum(refunds.c.amount_cents)))
+    late = await total(select(func.sum(payments.c.amount_cents)).where(payments.c.next_ms.is_not(None)))
+    assert taken == paid + back + late
+    settled = select(func.sum(payments.c.amount_cents)).join(orders, orders.c.id == payments.c.settles)
+    assert await total(settled.where(orders.c.state == OrderState.PAID)) == paid
+    both = select(func.count()).select_from(payments).join(refunds, refunds.c.payment_id == payments.c.id)
+    assert await total(both.where(payments.c.settles.is_not(None))) == 0
+    for row in await rows(ledger, select(orders).where(orders.c.replaced_by.is_not(None))):
+        assert await state_of(ledger, OrderNumber.from_int(row.replaced_by)) is OrderState.PAID
+        assert row.state in {"cancelled", "expired", "failed"}

@@ -1,0 +1,188 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+from sqlalchemy import event, text
+
+from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.backends.sql import ledger as sql
+from seckill.backends.sql.errors import edge
+from seckill.backends.sql.migration import migrate
+from seckill.errors import LedgerRefused, LedgerUnavailable
+from tests.backends.sql.looking import counts, rows, write
+from tests.backends.sql.making import admission, draft
+from tests.fixtures.postgres import PostgresServer, running_postgres
+from tests.patience import PATIENCE_S
+
+
+@pytest.fixture
+async def ledger(own_postgres_database: str) -> AsyncIterator[SqlLedger]:
+    opened = open_ledger(own_postgres_database)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """To be frozen, without harm to others."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+async def own_ledger(own_server: PostgresServer) -> AsyncIterator[SqlLedger]:
+    url = own_server.url("postgres")
+    await migrate(url)
+    opened = open_ledger(url)
+    yield opened
+    await opened.close()
+
+
+@contextlib.contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """The ledger is impatient only as long as nothing could answer: on a busy machine a second is soon over."""
+    with pytest.MonkeyPatch.context() as patch, server.frozen():
+        patch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", 1.0)
+        patch.setattr("seckill.backends.sql.errors.READ_WITHIN_S", 1.0)
+        patch.setattr(sql, "PING_WITHIN_S", 0.5)
+        yield
+
+
+async def test_settings_of_the_connections(ledger: SqlLedger) -> None:
+    for setting, value in {
+        "application_name": "seckill",
+        "jit": "off",
+        "statement_timeout": "30s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",
+        "synchronous_commit": "on",
+    }.items():
+        assert [(value,)] == await rows(ledger, text(f"SHOW {setting}"))
+
+
+@pytest.mark.parametrize(("default", "used"), [("off", "on"), ("remote_apply", "remote_apply")])
+async def test_commits_are_on_the_disk_whatever_the_default(
+    ledger: SqlLedger, own_postgres_database: str, default: str, used: str
+) -> None:
+    name = own_postgres_database.rsplit("/", 1)[1]
+    await write(ledger, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
+    later = open_ledger(own_postgres_database)
+    assert [(used,)] == await rows(later, text("SHOW synchronous_commit"))
+    await later.close()
+
+
+async def test_a_frozen_server_is_given_up_and_works_afterwards(
+    own_ledger: SqlLedger, own_server: PostgresServer
+) -> None:
+    sale = await own_ledger.create_sale(draft(), lane=0)
+    one = admission(sale.round, 1)
+    with frozen(own_server):
+        for attempt in (own_ledger.record([one]), own_ledger.sales(), own_ledger.ping(), own_ledger.order(one.number)):
+            with pytest.raises(LedgerUnavailable, match=r"did not answer within (1|0\.5) s"):
+                await attempt
+        crowd = [own_ledger.record([admission(sale.round, counter)]) for counter in range(2, 22)]
+        answers = await asyncio.gather(*crowd, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {LedgerUnavailable}
+    assert (await own_ledger.record([one])).states == {"unpaid": [int(one.number)]}
+    assert await own_ledger.sale(sale.id) is not None
+    assert own_ledger.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+async def test_closing_does_not_wait_for_a_frozen_server(own_ledger: SqlLedger, own_server: PostgresServer) -> None:
+    await asyncio.gather(*[own_ledger.sales() for _ in range(20)])
+    with own_server.frozen():  # it goes on when the ledger is closed, not before
+        async with asyncio.timeout(PATIENCE_S):
+            await own_ledger.close()
+
+
+@pytest.mark.parametrize("moment", ["before_cursor_execute", "commit", "rollback"])
+async def test_frozen_in_the_middle_of_a_transaction(
+    own_ledger: SqlLedger, own_server: PostgresServer, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the commit was carried out cannot be known: the same again finds out."""
+    sale = await own_ledger.create_sale(draft(), lane=0)
+    known, new = admission(sale.round, 1), admission(sale.round, 2)
+    await own_ledger.record([known])
+    # A number that is taken makes it a rollback.
+    batch = [new, admission(sale.round, 1, user="mallory")] if moment == "rollback" else [new]
+    engine = own_ledger.database.writers.sync_engine
+    with contextlib.ExitStack() as stack:
+        hits: list[None] = []
+
+        def freeze(*_: object) -> None:
+            if not hits:
+                hits.append(stack.enter_context(own_server.frozen()))
+
+        event.listen(engine, moment, freeze)
+        for within_s in (1.0, 8.0, 64.0):  # a busy machine may need more than a second to get so far
+            monkeypatch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", within_s)
+            with pytest.raises(LedgerUnavailable):
+                await own_ledger.record(batch)
+            if hits:
+                break
+        event.remove(engine, moment, freeze)
+    assert hits, "it was frozen in the middle"
+    recorded = await own_ledger.record([new])
+    assert recorded.new + recorded.repeated == 1
+    assert await counts(own_ledger, sale.round.id) == (2, 2, 2)
+    assert own_ledger.database.writers.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+async def test_connections_that_the_server_closed_are_replaced(ledger: SqlLedger, own_postgres_database: str) -> None:
+    await asyncio.gather(*[ledger.sales() for _ in range(20)])
+    other = await asyncpg.connect(own_postgres_database)
+    await other.execute(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await other.close()
+    await asyncio.sleep(0.2)
+    await asyncio.gather(*[ledger.sales() for _ in range(20)])
+
+
+async def test_a_connection_that_breaks_at_work(ledger: SqlLedger) -> None:
+    with pytest.raises(LedgerUnavailable) as raised:
+        async with edge(ledger.database, 10), ledger.database.writers.begin() as connection:
+            await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert raised.value.__cause__ is not None
+    await ledger.ping()
+
+
+async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database: str) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    name = own_postgres_database.rsplit("/", 1)[1]
+    await write(ledger, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    standby = open_ledger(own_postgres_database)
+    with pytest.raises(LedgerUnavailable, match="read-only"):
+        await standby.record([admission(sale.round, 1)])
+    assert await standby.sale(sale.id) == sale
+    await standby.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("40001", LedgerUnavailable),  # serialization failure
+        ("40P01", LedgerUnavailable),  # deadlock
+        ("53100", LedgerUnavailable),  # disk full
+        ("53300", LedgerUnavailable),  # too many connections
+        ("57014", LedgerUnavailable),  # statement timeout
+        ("57P03", LedgerUnavailable),  # starting up
+        ("58030", LedgerUnavailable),  # input/output error
+        ("22003", LedgerRefused),  # number out of range
+        ("23514", LedgerRefused),  # check violation
+    ],
+)
+async def test_what_codes_mean(ledger: SqlLedger, code: str, meaning: type[Exception]) -> None:
+    with pytest.raises(meaning, match="because"):
+        async with edge(ledger.database, 10):
+            await write(ledger, f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
+
+
+async def test_what_nobody_expects_is_not_explained_away(ledger: SqlLedger) -> None:
+    with pytest.raises(Exception, match="no_such_table") as raised:
+        async with edge(ledger.database, 10):
+            await write(ledger, "SELECT * FROM no_such_table")
+    assert not isinstance(raised.value, LedgerUnavailable | LedgerRefused)

@@ -1,0 +1,108 @@
+"""Prices, as people see them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from seckill.domain.money import DECIMALS
+from tests.browser.visiting import Visit, ask, buy
+from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
+
+LOCALES = ["en-GB", "en-US", "en-CA", "en-AU", "zh-CN", "zh-TW"]
+
+
+BY_CODE = "Object.fromEntries(currencies.currencies().map((code) => [code, {}]))"
+MODULES = "Promise.all(['i18n', 'currencies'].map((name) => import(`/assets/own/app/${name}.js`)))"
+BROWSERS = "new Intl.NumberFormat('en', {style: 'currency', currency: code}).resolvedOptions().maximumFractionDigits"
+
+
+async def of_each(page: Page, expression: str) -> dict[str, Any]:
+    """Currency → what the page's own modules make of it."""
+    by_code = BY_CODE.replace("{}", expression)
+    found: dict[str, Any] = await page.evaluate(f"{MODULES}.then(([i18n, currencies]) => {by_code})")
+    return found
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+async def test_no_two_currencies_look_alike(visit: Visit, stack: Stack, locale: str) -> None:
+    page = await visit.page(locale=locale)
+    await page.goto(stack.url)
+    shown = await of_each(page, "i18n.money(5 * 10 ** currencies.decimalsOf(code), code)")
+    assert set(shown) == set(DECIMALS)
+    assert len(set(shown.values())) == len(shown), [
+        text for text in shown.values() if list(shown.values()).count(text) > 1
+    ]
+    assert shown["JPY"].startswith("JP")  # JP¥, or JPY in Australia
+    assert shown["CNY"] == "¥5" if locale.startswith("zh") else shown["CNY"].startswith("CN")
+
+
+async def test_amounts_are_in_iso_minor_units(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await page.goto(stack.url)
+    assert await of_each(page, "currencies.decimalsOf(code)") == DECIMALS
+    found = await of_each(page, BROWSERS)
+    others = {code for code in DECIMALS if found[code] != DECIMALS[code]}
+    assert others, "the browser's own would have done"
+    assert len(others) < 20
+    assert all(found[code] < DECIMALS[code] for code in others), "in everyday life some have fewer, and none has more"
+
+
+PRICES = [
+    (19_850, "JPY", "JP¥19,850", "JP¥19,850"),
+    (19_850, "CNY", "CN¥198.50", "¥198.50"),
+    (9_900, "CNY", "CN¥99", "¥99"),
+    (1_500, "KWD", "KWD\u00a01.500", "KWD\u00a01.500"),
+]
+
+
+@pytest.mark.parametrize(("cents", "currency", "english", "chinese"), PRICES)
+async def test_a_price_is_the_same_on_every_page(
+    visit: Visit, stack: Stack, cents: int, currency: str, english: str, chinese: str
+) -> None:
+    sale = await stack.create_sale(title=f"{currency} {cents}", units=5, price_cents=cents, currency=currency)
+    order_id = await buy(stack, sale, f"owner-{currency}-{cents}")
+    for locale, price in (("en-GB", english), ("zh-CN", chinese)):
+        page = await visit.sale_page(sale, f"guest-{currency}-{cents}", locale=locale)
+        await expect(page.locator(".price")).to_have_text(price)
+        await expect(page.locator("[data-action=buy]")).to_contain_text(price)
+        await page.goto(stack.url)
+        card = page.locator(".card", has_text=sale["title"])
+        await expect(card.locator(".price")).to_have_text(price)
+        page = await visit.page(locale=locale)
+        await page.goto(f"{stack.url}/orders/{order_id}#token={stack.token(f'owner-{currency}-{cents}')}")
+        await expect(page.locator("[data-action=pay]")).to_contain_text(price)
+        await page.goto(f"{stack.url}/orders")
+        await expect(page.locator(".order-price")).to_have_text(price)
+        console = await visit.console(locale=locale)
+        await console.goto(f"{stack.url}/console#/sales/{sale['id']}")
+        await expect(console.locator(".view-head")).to_contain_text(price)
+
+
+async def test_the_form_takes_a_price_as_the_currency_has_it(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.locator("aside").get_by_role("button", name="New sale").click()
+    form = page.locator("form.sale-form")
+    await form.locator("[name=title]").fill("Kimono")
+    for currency, price, said in [
+        ("JPY", "19850.5", "JPY has no decimals"),
+        ("KWD", "1.2345", "such as 99 or 99.500"),
+        ("XYZ", "1", "The code of a currency"),
+    ]:
+        await form.locator("[name=currency]").fill(currency)
+        await form.locator("[name=price]").fill(price)
+        await form.locator("button[type=submit]").click()
+        await expect(form.locator(".problem", has_text=said)).to_be_visible()
+    await form.locator("[name=currency]").fill("JPY")
+    await expect(form.locator("[name=price]")).to_have_attribute("placeholder", "0")
+    await form.locator("[name=price]").fill("19850")
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view-head")).to_contain_text("JP¥19,850")
+    made = None
+    async with asyncio.timeout(PATIENCE_S):
+        while made is None:  # the process that is asked may be another one, which learns of it a moment later
+            sales = (await ask(stack, "GET", "/v1/sales", {}))["sales"]
+            made = next((sale for sale in sales if sale["title"] == "Kimono"), None)
+    assert (made["price_cents"], made["currency"]) == (19_850, "JPY")

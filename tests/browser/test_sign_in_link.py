@@ -1,0 +1,100 @@
+"""A link with a token in it. Anybody can make one, and send it to somebody who is signed in."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.visiting import DESKTOP, PHONE, Visit, order_is, orders_of, press, serious
+from tests.e2e.stack import Stack
+
+WORDS = {
+    "en-GB": ("You are signed in as mia. The link that you opened signs you in as eve.", "Stay mia", "Go on as eve"),
+    "zh-CN": ("你当前的账号是 mia，而打开的链接会以 eve 的身份登录。", "继续使用 mia", "切换为 eve"),
+}
+
+
+async def follow(page: Page, stack: Stack, user: str, path: str = "/") -> None:
+    await page.goto(f"{stack.url}{path}#token={stack.token(user)}")
+
+
+async def signed_in(page: Page) -> str | None:
+    token: str | None = await page.evaluate("sessionStorage.getItem('seckill.token')")
+    return token
+
+
+@pytest.mark.parametrize("locale", WORDS)
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+async def test_whoever_is_signed_in_is_asked_first(
+    visit: Visit, stack: Stack, locale: str, viewport: dict[str, int]
+) -> None:
+    effect, stay, go = WORDS[locale]
+    page = await visit.page(viewport, locale)
+    await follow(page, stack, "mia")
+    await expect(page.locator("header")).to_contain_text("mia")
+    before = await signed_in(page)
+    # In the same tab, as from a chat; and on another page of the shop.
+    for path in ("/", "/orders"):
+        await follow(page, stack, "eve", path)
+        question = page.locator("dialog[open]")
+        await expect(question).to_contain_text(effect)
+        assert "token" not in page.url
+        assert await signed_in(page) == before
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await serious(page) == []
+        await expect(page.get_by_role("button", name=stay)).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(question).to_have_count(0)
+        await expect(page.locator("header")).to_contain_text("mia")
+        assert await signed_in(page) == before
+    await page.reload()
+    await expect(page.locator("header")).to_contain_text("mia")
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+    await follow(page, stack, "eve")
+    await page.keyboard.press("Enter")  # what has the focus is the safe one
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+    assert await signed_in(page) == before
+    await follow(page, stack, "eve")
+    await page.get_by_role("button", name=go).click()
+    await expect(page.locator("header")).to_contain_text("eve")
+    assert await signed_in(page) != before
+
+
+async def test_a_purchase_after_such_a_link_is_of_whoever_stayed(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3)
+    page = await visit.sale_page(sale, "mara")
+    await follow(page, stack, "thief", f"/sales/{sale['id']}")
+    await page.locator("[data-action=stay]").click()
+    await press(page)
+    await order_is(page, "unpaid")
+    assert len(await orders_of(stack, "mara")) == 1
+    assert await orders_of(stack, "thief") == []
+
+
+async def test_the_same_person_is_not_asked(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await follow(page, stack, "sam")
+    await expect(page.locator("header")).to_contain_text("sam")
+    before = await signed_in(page)
+    async with page.expect_event("framenavigated"):
+        await page.evaluate(f"location.hash = 'token={stack.token('sam', 7200)}'")
+    await expect(page.locator("header")).to_contain_text("sam")
+    await page.wait_for_function(f"sessionStorage.getItem('seckill.token') !== '{before}'")
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+async def test_a_link_that_is_no_token_signs_nobody_out(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await follow(page, stack, "tom")
+    await expect(page.locator("header")).to_contain_text("tom")
+    await page.goto(f"{stack.url}/orders#token=nonsense")
+    await expect(page.locator("header")).to_contain_text("tom")
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+async def test_a_name_that_is_one_long_word(visit: Visit, stack: Stack) -> None:
+    page = await visit.page()
+    await follow(page, stack, "m" * 128)
+    await expect(page.locator("header")).to_contain_text("mmm")
+    await follow(page, stack, "e" * 128)
+    await expect(page.locator("dialog[open]")).to_contain_text("e" * 128)
+    dialog = "document.querySelector('dialog[open]')"
+    assert await page.evaluate(f"{dialog}.scrollWidth <= {dialog}.clientWidth")

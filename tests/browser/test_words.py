@@ -1,0 +1,133 @@
+"""What stands beside each other on a page must not contradict itself, and one is not many."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Route, expect
+
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator
+from tests.e2e.stack import Stack
+
+# Notes every moment in which a refusal stands above a button that can be pressed.
+WATCHED = """
+    window.contradictions = [];
+    new MutationObserver(() => {
+        const refusal = document.querySelector("[data-refusal]");
+        const button = document.querySelector("[data-action=buy]:enabled");
+        if (refusal && button) window.contradictions.push(`${refusal.innerText} / ${button.innerText}`);
+    }).observe(document.body, {attributes: true, characterData: true, childList: true, subtree: true});
+"""
+
+
+class Cache:
+    """On the way to the server. Once it is told to, it answers once more with what it has kept."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        self._kept = kept
+        self.answers = 0
+
+    async def __call__(self, route: Route) -> None:
+        if self.answers > 0:
+            self.answers -= 1
+            await route.fulfill(json=self._kept)
+        else:
+            await route.continue_()
+
+
+@pytest.mark.parametrize(
+    ("locale", "sold_out", "again"), [("en-GB", "Sold out", "On sale again"), ("zh-CN", "已抢光", "又有货了")]
+)
+async def test_sold_out_never_stands_above_a_live_button(
+    visit: Visit, stack: Stack, locale: str, sold_out: str, again: str
+) -> None:
+    """Also while what the page knows of the sale is older than the answer to the press."""
+    sale = await stack.create_sale(units=1)
+    page = await visit.sale_page(sale, f"una-{locale}", locale=locale)
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_be_enabled()
+    await page.evaluate(WATCHED)
+    cache = Cache(await ask(stack, "GET", f"/v1/sales/{sale['id']}", {}))
+    await page.route(f"{stack.url}/v1/sales/{sale['id']}", cache)
+    rivals = []
+
+    async def too_late(route: Route) -> None:
+        rivals.append(await buy(stack, sale, f"rival-{locale}"))
+        cache.answers = 1
+        await route.continue_()
+
+    await page.route("**/v1/sales/*/orders", too_late, times=1)
+    await button.click()
+    await expect(page.locator("[data-refusal=sold_out]")).to_contain_text(sold_out)
+    await expect(button).to_have_text(sold_out)
+    await expect(button).to_be_disabled()
+    await ask(stack, "POST", f"/v1/orders/{rivals[0]}/cancel", buyer(stack, f"rival-{locale}"))
+    await expect(button).to_be_enabled()
+    await expect(page.locator(".headline")).to_have_text(again)
+    await expect(page.locator("[data-refusal]")).to_have_count(0)
+    assert await page.evaluate("contradictions") == []
+
+
+async def test_paused_neither(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.sale_page(sale, "pia")
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_be_enabled()
+    await page.evaluate(WATCHED)
+    cache = Cache(await ask(stack, "GET", f"/v1/sales/{sale['id']}", {}))
+    await page.route(f"{stack.url}/v1/sales/{sale['id']}", cache)
+
+    async def too_late(route: Route) -> None:
+        await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+        cache.answers = 1
+        await route.continue_()
+
+    await page.route("**/v1/sales/*/orders", too_late, times=1)
+    await button.click()
+    await expect(page.locator("[data-refusal=paused]")).to_be_visible()
+    await expect(button).to_be_disabled()
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/resume", operator(stack))
+    await expect(button).to_be_enabled()
+    await expect(page.locator("[data-refusal]")).to_have_count(0)
+    assert await page.evaluate("contradictions") == []
+
+
+@pytest.mark.parametrize(("locale", "one", "two"), [("en-GB", "1 day", "2 days"), ("zh-CN", "1 天", "2 天")])
+async def test_one_day_is_no_days(visit: Visit, stack: Stack, locale: str, one: str, two: str) -> None:
+    for days, text in ((1, one), (2, two)):
+        sale = await stack.create_sale(units=1, begins_at=in_s(days * 86_400 + 3600))
+        page = await visit.page(locale=locale)
+        await page.goto(f"{stack.url}/sales/{sale['id']}")
+        await expect(page.locator(".countdown .days")).to_have_text(text)
+
+
+@pytest.mark.parametrize(
+    ("locale", "one", "many"),
+    [
+        ("en-GB", "1 unit in total · 1 per person", "5,000 units in total · 1 per person"),
+        ("zh-CN", "共 1 件 · 每人限购 1 件", "共 5,000 件 · 每人限购 1 件"),
+    ],
+)
+async def test_how_many_there_are_is_not_how_many_are_left(
+    visit: Visit, stack: Stack, locale: str, one: str, many: str
+) -> None:
+    for units, text in ((1, one), (5000, many)):
+        sale = await stack.create_sale(units=units)
+        page = await visit.page(locale=locale)
+        await page.goto(f"{stack.url}/sales/{sale['id']}")
+        await expect(page.locator(".facts").first).to_have_text(text)
+
+
+@pytest.mark.parametrize(("locale", "first"), [("en-GB", "round 1"), ("zh-CN", "第 1 场")])
+async def test_a_round_is_numbered_only_where_there_are_several(
+    visit: Visit, stack: Stack, locale: str, first: str
+) -> None:
+    once = await stack.create_sale(title="Once", units=5)
+    daily = await stack.create_sale(
+        title="Daily", units=5, begins_at=in_s(-60), ends_at=in_s(3600), repeat="daily", timezone="UTC"
+    )
+    assert daily["round"] != "1", "its id is another number"
+    page = await visit.console(locale=locale)
+    for sale, told in ((once, f"Once · {locale} ·"), (daily, f"Daily · {first} · {locale} ·")):
+        order_id = await buy(stack, sale, locale)
+        await page.goto(f"{stack.url}/console#/orders/{order_id}")
+        await expect(page.locator(".found > .facts").first).to_contain_text(told)

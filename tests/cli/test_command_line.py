@@ -1,0 +1,382 @@
+"""The command line: what it understands, and how it says what is wrong."""
+
+import http.server
+import json
+import re
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seckill.audit.report import Units
+from seckill.cli import app, main
+from seckill.cli.audit import _sold
+from seckill.cli.output import instant
+from seckill.cli.up_announcement import _token_command, greet
+from seckill.settings import Secret, Settings
+
+KEY = "kR7tq2Zx9vLm4Wp8"
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """Answers as it is told and keeps what it was asked."""
+
+    answer: tuple[int, dict[str, Any]]
+    others: dict[str, dict[str, Any]] = {}  # noqa: RUF012 (what is answered where the path ends like that)
+    asked: list[tuple[str, str, str | None, Any]]
+
+    def _respond(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.asked.append((self.command, self.path, self.headers["Authorization"], json.loads(body or b"null")))
+        status, content = self.answer
+        content = self.others.get(self.path.partition("?")[0].rpartition("/")[2], content)
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
+
+    do_GET = do_POST = do_PATCH = _respond  # noqa: N815
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[tuple[str, type[Recorder]]]:
+    class Mine(Recorder):
+        answer = (200, {"sales": []})
+        asked: list[tuple[str, str, str | None, Any]] = []  # noqa: RUF012
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Mine) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", Mine
+        server.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def seckill(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    monkeypatch.setattr(sys, "argv", ["seckill", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize("text", ["99.99", "1.5", "0x10", "1e3", "1_000", "٣", "", "many", "9" * 19])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sale create Phone --units 1 --price-cents",
+        "sale create Phone --units",
+        "sale create Phone --units 1 --limit",
+        "sale create Phone --units 1 --pay-within",
+        "sale add-stock SALE",
+        "up --port",
+        "up --api",
+        "api --port",
+    ],
+)
+def test_a_number_that_is_not_whole_is_refused_and_not_rounded(
+    command: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, *command.split(), text) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("seckill: ")
+    assert said.endswith(f'"{text}" is not a whole number.\n')
+    assert said.count("\n") == 1
+
+
+def test_what_was_typed_is_what_is_sent(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    command = ["sale", "create", "Phone", "--units", "+7", "--price-cents", "9900", "--json", "--url", url]
+    assert seckill(monkeypatch, *command) in (None, 0)
+    ((method, path, authorization, body),) = asked
+    assert (method, path, authorization) == ("POST", "/v1/sales", f"Bearer {KEY}")
+    assert (body["units"], body["limit_per_buyer"], body["price_cents"]) == (7, 1, 9900)
+
+
+SALE = {
+    "id": "SALE",
+    "title": "[red]Phone[/]",
+    "state": "open",
+    "price_cents": 9900,
+    "currency": "CNY",
+    "round": "7",
+    "repeat": "daily",
+    "timezone": "Asia/Shanghai",
+    "next_rounds": ["2026-11-20T02:00:00.000Z", "2026-11-21T02:00:00.000Z"],
+    "server_time": "2026-11-19T02:00:00.000Z",
+}
+CUSTODY = {
+    "round": "7",
+    "total": 1000,
+    "available": 900,
+    "queued": 7,
+    "unpaid": 50,
+    "paid": 40,
+    "returning": 3,
+    "dead": 0,
+    "sold": 90,
+    "next_return_at": "2026-11-19T02:10:00.000Z",
+}
+
+
+def test_a_sale_that_repeats_and_where_its_units_are(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    earlier = {"round": "5", "state": "ended", "units": 20, "limit_per_buyer": 3}
+    earlier |= {"begins_at": "2026-11-17T02:00:00.000Z", "ends_at": "2026-11-17T03:00:00.000Z"}
+    api[1].answer = (200, SALE)
+    api[1].others = {"custody": CUSTODY, "rounds": {"rounds": [earlier] + [earlier | {"round": "4"}] * 7}}
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
+    assert [(path, key) for _, path, key, _ in asked] == [
+        ("/v1/sales/SALE", None),
+        ("/v1/sales/SALE/rounds?round=5", f"Bearer {KEY}"),
+        ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
+    ]
+    printed = capsys.readouterr().out
+    assert re.search(r"state +ended", printed), "of that round, not of the current one"
+    assert re.search(r"units +20", printed)
+    assert "The last rounds" not in printed
+    assert re.search(r"next_rounds +2026-11-20 02:00:00Z *\n +2026-11-21 02:00:00Z", printed)
+    told = printed[printed.index("Where every unit") :].splitlines()
+    assert told[2:10] == [
+        "  available  900",
+        "  queued       7",
+        "  unpaid      50",
+        "  paid        40",
+        "  returning    3",
+        "  dead         0",
+        "            ────",
+        "  total     1000",
+    ]
+    assert told[-1] == "The next unpaid order is over at 2026-11-19 02:10:00Z."
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--url", url) in (None, 0)
+    printed = capsys.readouterr().out
+    assert re.search(r"state +open", printed)
+    assert re.search(r"5 +ended +20 +2026-11-17 02:00:00Z +2026-11-17 03:00:00Z", printed)
+    assert len(re.findall(r"4 +ended +20", printed)) == 4, "the last five"
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
+
+
+def test_a_repetition_that_was_closed_says_so(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api[1].answer = (200, SALE | {"state": "ended", "next_rounds": []})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "close", "SALE", "--url", api[0]) in (None, 0)
+    assert re.search(r"next_rounds +none: it is closed, and its repetition has ended", capsys.readouterr().out)
+
+
+def test_a_time_without_an_offset_is_in_the_time_zone(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    command = ["sale", "create", "Phone", "--units", "7", "--begins", "2026-11-20T10:00:00", "--json", "--url", url]
+    for more in (["--repeat", "daily", "--timezone", "Asia/Shanghai"], []):
+        assert seckill(monkeypatch, *command, *more) in (None, 0)
+    daily, once = asked[0][3], asked[1][3]
+    assert (daily["repeat"], daily["timezone"]) == ("daily", "Asia/Shanghai")
+    assert (daily["begins_at"], daily["ends_at"]) == ("2026-11-20T10:00:00+08:00", "2026-11-20T11:00:00+08:00")
+    assert (once["begins_at"], once["ends_at"]) == ("2026-11-20T10:00:00+00:00", "2026-11-21T10:00:00+00:00")
+    assert "repeat" not in once
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nonsense"], 'Unknown command "nonsense".'),
+        (["sale", "create", "Phone"], 'Command "sale create" parameter --units requires an argument.'),
+        (["up", "--nonsense"], "Unknown option: --nonsense."),
+        (["up", "--port", "99999"], "--port must be a whole number from 0 to 65535, not '99999'."),
+        (["api", "--port", "-1"], "--port must be a whole number from 0 to 65535, not '-1'."),
+        (["up", "--api", "0"], "--api must be from 1 to 64."),
+        (["migrate"], "Set SECKILL_DATABASE_URL."),
+        (["token", "buyer", "alice", "--hours", "0"], "--hours must be above 0 and at most 744."),
+        (["token", "buyer", "alice", "--hours", "nan"], "--hours must be above 0 and at most 744."),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", ""],
+            '--timezone: "" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--timezone", "Asia/Shangai"],
+            '--timezone: "Asia/Shangai" is not a time zone; write it like Asia/Shanghai.',
+        ),
+        (
+            ["sale", "create", "Phone", "--units", "1", "--begins", "tomorrow"],
+            'Invalid value for --begins: "tomorrow" is not a time; write it like 2026-11-20T10:00:00+08:00.',
+        ),
+        (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
+        (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
+        (
+            ["sale", "list", "--url", "http://127.0.0.1:1"],
+            "The API at http://127.0.0.1:1 does not answer (Connection refused): start it, or give --url.",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, *arguments) in (1, 2)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"seckill: {sentence}")
+    assert said.err.count("\n") == 1
+
+
+def test_looking_at_sales_needs_no_key_and_sends_none(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    assert seckill(monkeypatch, "sale", "list", "--url", url) in (None, 0)
+    assert "No sales yet." in capsys.readouterr().out
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    seckill(monkeypatch, "sale", "list", "--url", url)
+    assert [authorization for _, _, authorization, _ in asked] == [None, None]
+
+
+def test_a_wrong_admin_key(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api[1].answer = (403, {"code": "forbidden", "detail": "This needs the admin key."})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    assert seckill(monkeypatch, "sale", "pause", "SALE", "--url", api[0]) == 1
+    said = capsys.readouterr().err
+    assert said == "seckill: The admin key is not the one of this server: set SECKILL_ADMIN_KEY.\n"
+
+
+def test_the_noted_address_gives_way_to_the_environment(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(".seckill")
+    folder.mkdir()
+    (folder / "address").write_text(f"{api[0]}\n")
+    assert seckill(monkeypatch, "sale", "list") in (None, 0)
+    assert len(api[1].asked) == 1
+    monkeypatch.setenv("SECKILL_PORT", "1")
+    assert seckill(monkeypatch, "sale", "list") == 1
+    assert "http://127.0.0.1:1 does not answer" in capsys.readouterr().err
+    monkeypatch.delenv("SECKILL_PORT")
+    monkeypatch.setenv("SECKILL_HOST", "127.0.0.2")
+    assert seckill(monkeypatch, "sale", "list") == 1
+    assert len(api[1].asked) == 1
+
+
+def test_migrating_says_that_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SECKILL_DATABASE_URL", f"sqlite:///{tmp_path / 'ledger.db'}")
+    for _ in range(2):
+        assert seckill(monkeypatch, "migrate") in (None, 0)
+        assert capsys.readouterr().out == "The database is up to date.\n"
+
+
+def test_doctor_and_a_database_without_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(tmp_path / "empty.db") as connection:
+        connection.execute("PRAGMA user_version = 1")
+    monkeypatch.setenv("SECKILL_DATABASE_URL", f"sqlite:///{tmp_path / 'empty.db'}")
+    assert seckill(monkeypatch, "doctor") == 1
+    printed = capsys.readouterr().out
+    assert "mend  ledger: the schema is behind this version: run `seckill migrate`." in printed
+    assert "secrets" in printed, "the checks go on"
+
+
+def test_doctor_survives_what_nobody_thought_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> Path:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr("seckill.cli.doctor.find_server", broken)
+    assert seckill(monkeypatch, "doctor") == 1
+    printed = capsys.readouterr().out
+    assert "mend  embedded server: something unexpected went wrong (RuntimeError('surprise'))" in printed
+    assert "secrets" in printed, "the checks go on"
+
+
+def test_every_command_says_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert seckill(monkeypatch, "--help") in (None, 0)
+    printed = capsys.readouterr().out
+    for command in set(app) - {"--help", "-h", "--version"}:
+        assert re.search(rf"^\W*{command} +[A-Z]", printed, re.MULTILINE), command
+    assert "--debug" in printed
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("command", "code"), [("audit", 2), ("repair", 2), ("chaos", 2), ("migrate", 1)])
+def test_a_surprise_is_not_taken_for_something_broken(
+    command: str, code: int, *, debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def surprise(*_: Any) -> None:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr(f"seckill.cli.{command}.environment", surprise)
+    assert seckill(monkeypatch, command, *(["--debug"] if debug else [])) == code
+    said = capsys.readouterr().err
+    assert "surprise" in said
+    assert ("Traceback" in said) == debug
+
+
+@pytest.mark.parametrize("command", ["audit", "repair"])
+def test_where_nothing_is_it_says_where_it_looked(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seckill(monkeypatch, command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"seckill: There is nothing to audit: no data in {tmp_path / '.seckill'}.")
+    assert "SECKILL_DATA_DIR" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [
+        (".seckill", "seckill token admin"),
+        ("other", "SECKILL_DATA_DIR={there}/other seckill token admin"),
+        ("an other", "SECKILL_DATA_DIR='{there}/an other' seckill token admin"),
+    ],
+)
+def test_the_command_that_shows_the_admin_key_finds_it(folder: str, command: str, tmp_path: Path) -> None:
+    assert _token_command(Settings(data_dir=tmp_path / folder)) == command.format(there=tmp_path)
+
+
+def test_the_line_of_the_audit_tells_of_rounds_that_are_on_first() -> None:
+    def units(round_id: int, *, on: bool) -> Units:
+        return Units(round_id=round_id, sale_id=1, on=on, total=9, available=9, queued=0, live=0, returning=0)
+
+    rounds = [units(number, on=number in (2, 3)) for number in range(1, 9)]
+    told = _sold(rounds).split(" · ")
+    assert [each.split(":")[0] for each in told] == [*(f"round {n}" for n in (3, 2, 8, 7, 6)), "… and 3 more rounds"]
+    assert _sold(rounds[:1]) == "round 1: 0 of 9 sold"
+    assert _sold(rounds[:6]).endswith(" · … and 1 more round")
+
+
+def test_times_are_short() -> None:
+    assert instant("2026-11-15T20:41:05.123Z") == "2026-11-15 20:41:05Z"
+    assert instant("2026-11-16T04:41:05+08:00") == "2026-11-15 20:41:05Z"
+
+
+@pytest.mark.parametrize(("provider", "pays_here"), [("sandbox", True), ("callback", False)])
+def test_up_shows_how_to_pay_only_where_that_pays(
+    provider: str, pays_here: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(admin_key=Secret(KEY), jwt_secret=Secret(KEY * 2), payment_provider=provider)
+    greet(settings, "http://127.0.0.1:8000", "SALE", demo=True)
+    shown = capsys.readouterr().out
+    assert "/v1/sales/SALE/orders" in shown
+    assert ("/pay " in shown, "sandbox" in shown) == (pays_here, pays_here)

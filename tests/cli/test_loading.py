@@ -1,0 +1,48 @@
+"""What a command does not need, it does not load: that is most of the time that it takes to start."""
+
+import subprocess
+import sys
+
+import pytest
+
+from seckill.cli import COMMANDS, app
+
+# Each of them takes a noticeable part of a second, and some bring others along.
+HEAVY = {"aiomysql", "aiormq", "alembic", "asyncpg", "pymysql", "redis", "seckill.audit", "sqlalchemy", "uvicorn"}
+
+
+def loaded(code: str) -> set[str]:
+    told = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return HEAVY & set(done.stdout.splitlines()[-1].split())
+
+
+def test_commands_that_ask_no_server_load_none_of_them() -> None:
+    code = """
+from seckill.cli import main
+for line in ("seckill", "seckill --help", "seckill --version", "seckill token admin", "seckill sale list"):
+    sys.argv = line.split()
+    try: main()
+    except SystemExit: pass"""
+    assert loaded(code) == set()
+
+
+@pytest.mark.parametrize(
+    ("roles", "needed"),
+    [("up, worker", {"redis", "sqlalchemy"}), ("api, keeper", {"redis", "seckill.audit", "sqlalchemy", "uvicorn"})],
+)
+def test_roles_load_their_own_and_the_database_that_was_chosen(roles: str, needed: set[str]) -> None:
+    ledger = "from seckill.backends.sql import open_ledger; open_ledger('sqlite:///x.db')"
+    assert loaded(f"from seckill.cli import {roles}; {ledger}") == needed
+
+
+def test_up_loads_no_figures_before_it_has_a_folder_for_them() -> None:
+    """They look for it once, when they are loaded; so nothing heavy may come with the command itself."""
+    code = "import sys\nfrom seckill.cli import up\nassert 'prometheus_client' not in sys.modules"
+    assert loaded(code) == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_what_the_commands_say_of_themselves(name: str) -> None:
+    """It is shown without loading them."""
+    assert app[name].help.partition("\n\n")[0] == COMMANDS[name]

@@ -1,0 +1,135 @@
+"""Claims that arrive while a call is under way share the next one, and nobody gets another's answer."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.engine.claims.batching import Batcher
+from seckill.errors import GateUnavailable, GateUnclear
+from seckill.ports.gate import GateReply
+
+
+class Calls:
+    """A gate that answers when told to. Each answer carries the number in the user's name, so mix-ups show."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Claim]] = []
+        self.go = asyncio.Semaphore(0)
+        self.error: Exception | None = None
+
+    async def __call__(self, claims: Sequence[Claim]) -> GateReply:
+        self.batches.append(list(claims))
+        await self.go.acquire()
+        if self.error is not None:
+            raise self.error
+        return GateReply(now_ms=0, version=1, available=1, answers=[echo(claim) for claim in claims])
+
+
+def echo(claim: Claim) -> Answer:
+    return Answer(Outcome.ADMITTED, (Holding(OrderNumber(0, 0, int(claim.user)), 1, 1, "", True),))
+
+
+def submit(batcher: Batcher, claim: Claim) -> asyncio.Future[Answer]:
+    answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    batcher.submit(claim, answer)
+    return answer
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
+    calls = Calls()
+    batcher = Batcher(calls, batch_max=4)
+    tasks = [submit(batcher, Claim("0", 1))]
+    await settle()
+    tasks += [submit(batcher, Claim(str(i), 1)) for i in range(1, 8)]
+    await settle()
+    assert [len(batch) for batch in calls.batches] == [1]
+    for _ in range(3):
+        calls.go.release()
+        await settle()
+    assert [len(batch) for batch in calls.batches] == [1, 4, 3]
+    assert await asyncio.gather(*tasks) == [echo(Claim(str(i), 1)) for i in range(8)]
+    assert batcher.idle
+
+
+async def test_whoever_gives_up_shifts_nobody_elses_answer() -> None:
+    """S27, with claims given up while they wait and while they are under way."""
+    calls = Calls()
+    batcher = Batcher(calls, batch_max=50)
+    chance = random.Random(1)
+    for _ in range(100):
+        tasks = {}
+        for i in range(60):
+            tasks[i] = submit(batcher, Claim(str(i), 1))
+            if chance.random() < 0.2:
+                await asyncio.sleep(0)
+                list(tasks.values())[chance.randrange(len(tasks))].cancel()
+            if chance.random() < 0.1:
+                calls.go.release()
+        for _ in range(60):
+            calls.go.release()
+        results = await asyncio.gather(*tasks.values(), return_exceptions=True)
+        for i, result in zip(tasks, results, strict=True):
+            assert isinstance(result, asyncio.CancelledError) or result == echo(Claim(str(i), 1))
+        calls.go = asyncio.Semaphore(0)
+
+
+async def test_a_claim_given_up_before_it_was_sent_is_never_sent() -> None:
+    calls = Calls()
+    batcher = Batcher(calls)
+    first = submit(batcher, Claim("1", 1))
+    await settle()
+    second = submit(batcher, Claim("2", 1))
+    await settle()
+    second.cancel()
+    calls.go.release()
+    await first
+    await settle()
+    assert [[claim.user for claim in batch] for batch in calls.batches] == [["1"]]
+
+
+async def test_more_than_may_wait_are_refused_at_once() -> None:
+    calls = Calls()
+    batcher = Batcher(calls, waiting_max=3)
+    tasks = [submit(batcher, Claim("0", 1))]
+    await settle()
+    tasks += [submit(batcher, Claim(str(i), 1)) for i in range(1, 4)]
+    await settle()
+    assert await submit(batcher, Claim("9", 1)) == Answer(Outcome.OVERLOADED)
+    calls.go.release()
+    calls.go.release()
+    assert len(await asyncio.gather(*tasks)) == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "sent"),
+    [
+        (GateUnclear("no answer"), Outcome.UNKNOWN),
+        (GateUnavailable("refused"), Outcome.NOT_READY),
+        (ValueError("not understood"), Outcome.UNKNOWN),
+    ],
+)
+async def test_without_a_decision_nobody_hangs(error: Exception, sent: Outcome) -> None:
+    calls = Calls()
+    calls.error = error
+    batcher = Batcher(calls)
+    under_way = submit(batcher, Claim("0", 1))
+    await settle()
+    waiting = submit(batcher, Claim("1", 1))
+    await settle()
+    calls.go.release()
+    calls.go.release()
+    assert (await under_way).outcome is sent
+    assert (await waiting).outcome in (Outcome.NOT_READY, sent)
+    calls.error = None
+    calls.go.release()
+    assert (await submit(batcher, Claim("2", 1))) == echo(Claim("2", 1))

@@ -1,0 +1,86 @@
+"""What the doctor says of databases."""
+
+import time
+
+import pytest
+
+from seckill.lab.servers.mariadb import EmbeddedMariaDB
+from seckill.operations.doctor.database import examine_database
+from tests.fixtures.postgres import PostgresServer
+
+
+async def test_sound_ones(ledger_url: str) -> None:
+    health = await examine_database(ledger_url)
+    assert health.says.startswith(("SQLite 3", "PostgreSQL 1", "MariaDB 1"))
+    assert health.mend == []
+
+
+async def test_the_clock_is_compared(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: real() - 10 * 1_000_000_000)
+    [sentence] = (await examine_database(ledger_url)).mend
+    assert "ahead of this machine's" in sentence
+
+
+@pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])
+async def test_postgres_that_keeps_nothing(
+    postgres_database: str, postgres_server: PostgresServer, setting: str
+) -> None:
+    try:
+        postgres_server.execute(f"ALTER SYSTEM SET {setting} = off")
+        postgres_server.execute("SELECT pg_reload_conf()")
+        for _ in range(100):
+            if mend := (await examine_database(postgres_database)).mend:
+                break
+        [sentence] = mend
+        assert f"{setting} = off" in sentence
+        assert sentence.endswith("set it to on.")
+    finally:
+        postgres_server.execute(f"ALTER SYSTEM RESET {setting}")
+        postgres_server.execute("SELECT pg_reload_conf()")
+
+
+async def test_postgres_that_commits_later(own_postgres_database: str, postgres_server: PostgresServer) -> None:
+    postgres_server.execute(f"ALTER DATABASE {own_postgres_database.rsplit('/', 1)[1]} SET synchronous_commit = off")
+    health = await examine_database(own_postgres_database)
+    assert health.mend == []
+    assert "synchronous_commit is off by default" in health.advice[0]
+
+
+async def test_a_user_of_postgres_without_rights(postgres_database: str, postgres_server: PostgresServer) -> None:
+    postgres_server.execute("CREATE USER limited PASSWORD 'pw'")
+    try:
+        login = postgres_database.split("//")[1].split("@")[0]
+        mend = (await examine_database(postgres_database.replace(login, "limited:pw"))).mend
+        assert [sentence for sentence in mend if "may not create tables" in sentence]
+        assert [sentence for sentence in mend if "may not read and insert into orders" in sentence]
+    finally:
+        postgres_server.execute("DROP USER limited")
+
+
+@pytest.mark.parametrize(
+    ("setting", "wrong", "right"),
+    [("innodb_flush_log_at_trx_commit", "2", "1"), ("read_only", "1", "0"), ("sql_mode", "''", "DEFAULT")],
+)
+async def test_mariadb_that_is_set_up_wrongly(
+    mariadb_database: str, mariadb_server: EmbeddedMariaDB, setting: str, wrong: str, right: str
+) -> None:
+    await mariadb_server.execute(f"SET GLOBAL {setting} = {wrong}")
+    try:
+        health = await examine_database(mariadb_database)
+    finally:
+        await mariadb_server.execute(f"SET GLOBAL {setting} = {right}")
+    said = health.advice if setting == "sql_mode" else health.mend
+    assert [sentence for sentence in said if setting.replace("_only", "-only") in sentence]
+
+
+async def test_a_user_of_mariadb_without_rights(mariadb_database: str, mariadb_server: EmbeddedMariaDB) -> None:
+    name = mariadb_database.rsplit("/", 1)[1]
+    await mariadb_server.execute("CREATE USER looking@'%' IDENTIFIED BY 'pw'", f"GRANT SELECT ON {name}.* TO looking")
+    try:
+        login = mariadb_database.split("//")[1].split("@")[0]
+        mend = (await examine_database(mariadb_database.replace(login, "looking:pw"))).mend
+        assert [sentence for sentence in mend if "may not create and drop tables" in sentence]
+        assert [sentence for sentence in mend if "may not insert and update orders" in sentence]
+    finally:
+        await mariadb_server.execute("DROP USER looking@'%'")

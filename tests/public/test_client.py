@@ -1,0 +1,252 @@
+"""The client over HTTP: what it asks, what it makes of the answers, and when it asks again."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from seckill import OrderState
+from seckill.audit import document
+from seckill.client import (
+    AsyncClient,
+    Client,
+    ClientError,
+    Conflict,
+    Denied,
+    Invalid,
+    NoAnswer,
+    NotFound,
+    Refused,
+    Sale,
+    TooMany,
+    Unavailable,
+    documents,
+    requests,
+)
+from seckill.client import asynchronous as module
+from seckill.domain.sale import SaleState
+from seckill.testing import MemoryEngine, memory_engine
+from seckill.web import schemas
+from seckill.web.listening_socket import bind
+from tests.public.serving import on_a_port, reply, scripted
+
+ACCEPTED = b'{"order_id":"O","state":"queued","sale_id":"S","round":"1","quantity":1}'
+NOT_READY = reply(503, b'{"code":"not_ready","detail":"Not now."}', "Retry-After: 0")
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[MemoryEngine]:
+    async with memory_engine() as engine:
+        yield engine
+
+
+async def open_sale(shop: MemoryEngine, **changes: Any) -> Sale:
+    now = shop.now()
+    facts: dict[str, Any] = {"units": 2, "price_cents": 9900, "begins_at": now, "ends_at": now + timedelta(hours=1)}
+    return await shop.operator.create_sale("Phone", **(facts | changes))
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE_S_MIN", 0.001)
+
+
+async def test_a_sale_from_its_beginning_to_its_end(shop: MemoryEngine) -> None:
+    async with on_a_port(shop.app) as url, AsyncClient(url, shop.operator._token) as operator:
+        begins_at, ends_at = shop.now(), shop.now() + timedelta(hours=1)
+        sale = await operator.create_sale("Phone", units=1, price_cents=9900, begins_at=begins_at, ends_at=ends_at)
+        assert (sale.state, sale.units, sale.ends_at - sale.begins_at) == (SaleState.OPEN, 1, timedelta(hours=1))
+        ann, bob = operator.signed_in(shop.token("ann")), operator.signed_in(shop.token("bob"))
+        claimed = await ann.claim(sale.id)
+        order = await ann.wait_for_order(claimed.order_id)
+        assert (order.state, order.price_cents) == (OrderState.UNPAID, 9900)
+        with pytest.raises(Conflict) as refused:
+            await bob.claim(sale.id)
+        assert (refused.value.code, refused.value.status) == ("sold_out", 409)
+        assert (await operator.add_units(sale.id, 1)).units == 2
+        await shop.settle()
+        second = await bob.claim(sale.id, key="mine")
+        assert (await bob.claim(sale.id, key="mine")).order_id == second.order_id
+        await bob.wait_for_order(second.order_id)
+        assert (await bob.cancel(second.order_id)).state is OrderState.CANCELLED
+        assert (await ann.pay(claimed.order_id)).state is OrderState.PAID
+        assert [each.order_id for each in (await ann.orders(limit=5)).orders] == [claimed.order_id]
+        with pytest.raises(NotFound):
+            await bob.order(claimed.order_id)
+        assert (await operator.pause_sale(sale.id)).state is SaleState.PAUSED
+        assert (await operator.resume_sale(sale.id)).state is SaleState.OPEN
+        custody = await operator.custody(sale.id)
+        assert (custody.total, custody.paid) == (2, 1)
+        assert [each.round for each in await operator.rounds(sale.id)] == [sale.round]
+        assert (await operator.close_sale(sale.id)).state is SaleState.ENDED
+        assert [each.id for each in (await operator.sales()).sales] == [sale.id]
+        assert (await operator.sale(sale.id)).title == "Phone"
+        assert await operator.dead_letters() == []
+        with pytest.raises(NotFound):
+            await operator.dead_letter("1")
+        with pytest.raises(Conflict, match="memory://"):
+            await operator.audit()
+        assert (await operator.call("GET", "/version"))["name"] == "seckill"
+
+
+async def test_the_blocking_client_does_the_same(shop: MemoryEngine) -> None:
+    sale = await open_sale(shop)
+
+    def buy(url: str) -> None:
+        with Client(url) as client:
+            assert [each.id for each in client.sales().sales] == [sale.id]
+            with pytest.raises(Denied) as denied:
+                client.claim(sale.id)
+            assert denied.value.code == "unauthenticated"
+            ann = client.signed_in(shop.token("ann"))
+            claimed = ann.claim(sale.id)
+            assert ann.wait_for_order(claimed.order_id).state is OrderState.UNPAID
+            assert ann.pay(claimed.order_id).state is OrderState.PAID
+            assert Client.pay.__doc__ == AsyncClient.pay.__doc__
+
+    async with on_a_port(shop.app) as url:
+        await asyncio.to_thread(buy, url)
+
+
+async def test_a_claim_is_repeated_with_its_one_key() -> None:
+    async with scripted(NOT_READY, b"", reply(503, b"<html>"), reply(202, ACCEPTED)) as server:
+        async with AsyncClient(server.url, "t") as client:
+            assert (await client.claim("S")).order_id == "O"
+        keys = {asked.partition(b"Idempotency-Key: ")[2].split(b"\r\n")[0] for asked in server.asked}
+        assert (len(server.asked), len(keys)) == (4, 1)
+        assert len(keys.pop()) >= 20
+
+
+async def test_a_claim_that_stays_in_doubt_leaves_its_key() -> None:
+    async with scripted(*[NOT_READY] * 99) as server, AsyncClient(server.url, "t", repeat_for_s=0.05) as client:
+        with pytest.raises(Unavailable, match=r"Not now\.") as given_up:
+            await client.claim("S", key="mine")
+        assert (given_up.value.key, given_up.value.code) == ("mine", "not_ready")
+
+
+async def test_it_waits_as_long_as_it_is_told() -> None:
+    told = reply(503, b"{}", "Retry-After: 1")
+    async with scripted(told, reply(202, ACCEPTED)) as server, AsyncClient(server.url, "t") as client:
+        began_s = time.monotonic()
+        await client.claim("S")
+        assert time.monotonic() - began_s >= 1.0
+        server.answers = [reply(503, b"{}", "Retry-After: 3600")]
+        with pytest.raises(Unavailable) as given_up:
+            await client.claim("S")
+        assert given_up.value.retry_after_s == 3600.0
+
+
+@pytest.mark.parametrize("answer", [NOT_READY, b""])
+async def test_what_an_operator_changes_is_never_repeated(answer: bytes) -> None:
+    async with scripted(answer, NOT_READY) as server, AsyncClient(server.url, "t") as client:
+        with pytest.raises((Unavailable, NoAnswer)):
+            await client.add_units("S", 5)
+        assert len(server.asked) == 1
+
+
+async def test_connections_are_used_again_except_for_what_must_not_be_done_twice() -> None:
+    async with scripted(*[reply(200, b"{}")] * 4) as server, AsyncClient(server.url) as client:
+        for _ in range(3):
+            await client.document(requests.sales())
+        assert server.connections == 1
+        await client.call("POST", "/v1/x")
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\n[1]",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\n[\r\n2\r\n1]\r\n0\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + reply(200, b"[1]", "Connection: close"),
+    ],
+    ids=["until it is closed", "in chunks", "with hints before"],
+)
+async def test_the_ways_in_which_an_answer_may_be_written(answer: bytes) -> None:
+    async with scripted(answer) as server, AsyncClient(server.url, repeat_for_s=0) as client:
+        assert await client.call("GET", "/") == [1]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, Invalid), (401, Denied), (404, NotFound), (410, Conflict), (429, TooMany), (418, Refused), (500, Refused)],
+)
+async def test_errors_are_one_tree_with_the_code(status: int, kind: type[Refused]) -> None:
+    problem = b'{"code":"c","detail":"No.","order_ids":["O"]}'
+    async with scripted(reply(status, problem)) as server, AsyncClient(server.url, "t") as client:
+        with pytest.raises(ClientError) as refused:
+            await client.order("O")
+    assert type(refused.value) is kind
+    assert isinstance(refused.value, Refused)
+    assert (refused.value.code, str(refused.value), refused.value.problem["order_ids"]) == ("c", "No.", ["O"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (reply(200, b"<html>"), "its answer cannot be read"),
+        (reply(200, b'{"order_id":1}'), "its answer cannot be read"),
+        (b"nonsense\r\n\r\n", "does not answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{", "the connection was closed"),
+        (reply(502, b"<html>"), "The API answered 502 Bad Gateway."),
+    ],
+)
+async def test_what_is_no_answer(answer: bytes, sentence: str) -> None:
+    async with scripted(answer) as server, AsyncClient(server.url, "t", repeat_for_s=0) as client:
+        with pytest.raises(ClientError, match=sentence):
+            await client.order("O")
+
+
+async def test_nobody_there_and_nobody_in_time() -> None:
+    async with AsyncClient("http://127.0.0.1:1", repeat_for_s=0) as client:
+        with pytest.raises(NoAnswer, match=r"The API at http://127\.0\.0\.1:1 does not answer \(Connection refused\)"):
+            await client.sales()
+    with contextlib.closing(bind("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with AsyncClient(url, repeat_for_s=0, within_s=0.05) as client:
+            with pytest.raises(NoAnswer, match=r"nothing came within 0\.05 s"):
+                await client.sales()
+
+
+def test_an_address_and_a_token_that_cannot_be_meant() -> None:
+    with pytest.raises(ClientError, match="ftp://there is not an address of the API"):
+        AsyncClient("ftp://there")
+    with pytest.raises(ClientError, match="printable ASCII"):
+        AsyncClient("http://there", "a\r\nX-Evil: 1")
+
+
+async def test_ids_stay_where_they_belong() -> None:
+    async with scripted(*[reply(404, b"{}")] * 2) as server, AsyncClient(server.url, "t", repeat_for_s=0) as client:
+        for sale_id in ("a/../b?c", "小"):
+            with pytest.raises(NotFound):
+                await client.sale(sale_id)
+        assert [asked.split(b" ")[1] for asked in server.asked] == [b"/v1/sales/a%2F..%2Fb%3Fc", b"/v1/sales/%E5%B0%8F"]
+        assert all(b"Authorization" not in asked for asked in server.asked), "it is for anybody"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (documents.Sale, schemas.Sale),
+        (documents.Sales, schemas.Sales),
+        (documents.Round, schemas.SaleRound),
+        (documents.Rounds, schemas.SaleRounds),
+        (documents.Custody, schemas.Custody),
+        (documents.Claimed, schemas.OrderAccepted),
+        (documents.Order, schemas.Order),
+        (documents.Orders, schemas.Orders),
+        (documents.DeadLetter, schemas.DeadLetter),
+        (documents.DeadLetters, schemas.DeadLetters),
+        (documents.Audit, document.Audit),
+        (documents.AuditResult, document.AuditResult),
+        (documents.AuditFinding, document.AuditFinding),
+        (documents.AuditUnits, document.AuditUnits),
+    ],
+)
+def test_documents_have_the_fields_of_the_answers(ours: type[msgspec.Struct], theirs: type[msgspec.Struct]) -> None:
+    assert ours.__struct_fields__ == theirs.__struct_fields__

@@ -1,0 +1,48 @@
+"""`pytest --quick` (`make test-quick`): what a change breaks most often, within three minutes.
+
+One store of each kind, Valkey and SQLite, and no other server; no crowd, no browser, nothing that is killed. Whatever
+it leaves out is for `make test`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+# Folders whose tests start processes that are killed, browsers, crowds or servers of their own.
+LEFT_OUT = ("backends/rabbitmq", "browser", "cluster", "e2e", "lab", "local", "operations/doctor")
+# Stores beside the one of each kind, as the fixtures' parameters name them, and the fixtures that start servers.
+OTHER_STORES = {"cluster", "mariadb", "postgres", "redis7"}
+OTHER_SERVERS = {
+    "cluster_url",
+    "mariadb_server",
+    "mortal_cluster",
+    "mortal_rabbit",
+    "own_server",
+    "postgres_server",
+    "rabbit",
+    "redis7_url",
+    "sentinel",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="one store of each kind, and nothing that takes long")
+    parser.addini("quick_leaves_out", "tests that take long by themselves", type="linelist")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("quick"):
+        return
+    long = set(config.getini("quick_leaves_out"))
+    chosen = [item for item in items if is_quick(item) and item.nodeid.partition("[")[0] not in long]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def is_quick(item: pytest.Item) -> bool:
+    if any(item.path.is_relative_to(TESTS / folder) for folder in LEFT_OUT):
+        return False
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    stores = {value for value in parameters.values() if isinstance(value, str)}
+    return not stores & OTHER_STORES and not set(getattr(item, "fixturenames", ())) & OTHER_SERVERS
