@@ -97,7 +97,8 @@ async def depose(shop: Shop, sentinel: LocalSentinel, sells: int = 20) -> None:
     async def is_replaced() -> bool:
         return await sentinel.primary_of() is replica
 
-    await until("Sentinel names the replica", is_replaced)
+    async with sentinel.noticing():
+        await until("Sentinel names the replica", is_replaced)
     for i in range(sells):
         assert await shop.insist(f"after{i}") == 202
     await shop.until_settled()
@@ -252,7 +253,7 @@ async def read(mine: Auditor) -> Report:
 @pytest.fixture
 async def three_sentinels() -> AsyncIterator[LocalSentinel]:
     with tempfile.TemporaryDirectory(prefix="sk") as folder:
-        made = LocalSentinel(Path(folder), sentinels=3, down_after_s=0.5, program=valkey_program())
+        made = LocalSentinel(Path(folder), sentinels=3, calm=True, program=valkey_program())
         try:
             await made.start()
             yield made

@@ -22,7 +22,8 @@ async def test_a_replica_that_sentinel_has_promoted_is_found_compared_and_sold_f
         await shop.until_settled()
         primary, replica = sentinel.nodes
         await primary.kill()
-        assert await shop.insist("first-after") == 202
+        async with sentinel.noticing():
+            assert await shop.insist("first-after") == 202
         assert await sentinel.primary_of() is replica
         for i in range(12):
             assert await shop.insist(f"after{i}") == (202 if i < 9 else 409)

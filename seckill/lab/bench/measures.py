@@ -27,6 +27,7 @@ from seckill.lab.compare.processes import ComparedProcess
 from seckill.lab.compare.scripts import COUNTER
 from seckill.lab.compare.strategies.async_stream import AsyncStream
 from seckill.lab.compare.strategy import CompareServers
+from seckill.telemetry import MADE_EVERY_S
 
 UNITS = 100_000_000
 GATE_BATCH = 100
@@ -194,6 +195,7 @@ _BATCH = ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
 
 
 async def _figures(running: Running) -> Mapping[str, float]:
+    await asyncio.sleep(MADE_EVERY_S)  # or it may be the text that was made before the load
     lines = (await running.metrics()).splitlines()
     return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import subprocess
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from seckill.lab.servers.ports import HOST, free_ports
@@ -14,6 +15,8 @@ NAME = "seckill"
 STOP_WITHIN_S = 10.0
 # Sentinel tries a failover that has failed, for instance because the replica was just starting, after twice this.
 FAILOVER_WITHIN_S = 3.0
+# A server that gets no turn on a busy machine is silent for seconds, and no Sentinel is to replace it for that.
+CALM_S = 3600.0
 
 
 class SentinelProcess:
@@ -66,14 +69,17 @@ class LocalSentinel(ReplicatedServers):
         durability: Durability = "strict",
         sentinels: int = 1,
         down_after_s: float = 1.0,
+        calm: bool = False,
         program: Path | None = None,
     ) -> None:
+        """`calm`: a primary is replaced by `fail_over` and while `noticing`, and at no other time."""
         first, second, *rest = free_ports(2 + sentinels)
         primary = Node(folder / "one", first, durability, {}, program)
         replica = Node(folder / "other", second, durability, {"replicaof": f"{HOST} {first}"}, program)
         super().__init__([primary, replica])
         self.sentinels = [SentinelProcess(folder / f"sentinel-{i}", port, program) for i, port in enumerate(rest)]
         self._down_after_s = down_after_s
+        self._usually_down_after_s = CALM_S if calm else down_after_s
 
     @property
     def url(self) -> str:
@@ -84,13 +90,30 @@ class LocalSentinel(ReplicatedServers):
         await start_all(self.nodes)
         await until("the replica has caught up", replica.is_linked)
         for sentinel in self.sentinels:
-            sentinel.start(primary, len(self.sentinels) // 2 + 1, self._down_after_s)
+            sentinel.start(primary, len(self.sentinels) // 2 + 1, self._usually_down_after_s)
         await until("Sentinel knows the replica", self._knows_replica)
 
     async def stop(self) -> None:
         for sentinel in self.sentinels:
             await asyncio.to_thread(sentinel.stop)
         await super().stop()
+
+    @asynccontextmanager
+    async def noticing(self) -> AsyncIterator[None]:
+        """A primary that is silent is replaced, as long as the block lasts."""
+        await self._replace_after(self._down_after_s)
+        try:
+            yield
+        finally:
+            await self._replace_after(self._usually_down_after_s)
+
+    async def _replace_after(self, seconds: float) -> None:
+        for sentinel in self.sentinels:
+            await ask(sentinel.port, "SENTINEL", "SET", NAME, "down-after-milliseconds", int(seconds * 1000))
+
+    async def fail_over(self, primary: Node) -> Node:
+        async with self.noticing():
+            return await super().fail_over(primary)
 
     async def primary_of(self, key: str = "") -> Node:
         named = await ask(self.sentinels[0].port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
