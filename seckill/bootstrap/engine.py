@@ -77,6 +77,7 @@ async def open_engine(
 ) -> AsyncIterator[Engine]:
     """Connects, and refuses at once what could not keep the promises. `role` is the role that will use it; it names the
     failpoints."""
+    _require_addresses(settings)
     provider = open_provider(settings)
     async with AsyncExitStack() as stack:
         store = (memory or new_memory()) if settings.in_memory else None
@@ -108,6 +109,12 @@ async def open_engine(
             board=watched(board, role, "board"),
             history=watched(history, role, "history"),
         )
+
+
+def _require_addresses(settings: Settings) -> None:
+    addresses = {"SECKILL_REDIS_URL": settings.redis_url, "SECKILL_DATABASE_URL": settings.database_url}
+    if missing := [name for name, address in addresses.items() if not address]:
+        raise StartError(f"Set {' and '.join(missing)}: there is no gate or ledger to connect to.")
 
 
 async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":

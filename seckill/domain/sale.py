@@ -141,10 +141,10 @@ class Sale:
     def state(self, now_ms: int, sold_out: bool) -> SaleState:
         if self.round.status is RoundStatus.CLOSED or now_ms >= self.round.ends_ms:
             return SaleState.ENDED
+        if self.round.status is RoundStatus.PAUSED:  # also before it begins: it would not open at its time
+            return SaleState.PAUSED
         if now_ms < self.round.begins_ms:
             return SaleState.SCHEDULED
-        if self.round.status is RoundStatus.PAUSED:
-            return SaleState.PAUSED
         return SaleState.SOLD_OUT if sold_out else SaleState.OPEN
 
 

@@ -135,7 +135,13 @@ class Settings:
             "page says so.",
         ),
     )
-    lanes: int = field(default=16, metadata=_about(kinds.whole(1, 256), "How many lanes new rounds are spread over."))
+    lanes: int = field(
+        default=16,
+        metadata=_about(
+            kinds.whole(1, 256),
+            "How many lanes there are. A round gets one of them, or as many as its sale asks for.",
+        ),
+    )
     pay_within_s: int = field(
         default=900,
         metadata=_about(kinds.whole(1, 2_592_000), "Time to pay for an order when the sale does not say.", "seconds"),
@@ -144,8 +150,8 @@ class Settings:
         default=5,
         metadata=_about(
             kinds.whole(0, 3_600),
-            "How long who cancelled an order or did not pay it in time waits before buying again, when the sale does "
-            "not say; twice as long with each such order of a round, up to an hour; 0: not at all.",
+            "How long a buyer who cancelled an order, or did not pay for it in time, waits before buying again, when "
+            "the sale does not say; twice as long with each such order of a round, up to an hour; 0: not at all.",
             "seconds",
         ),
     )

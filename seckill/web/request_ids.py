@@ -4,21 +4,35 @@ A proxy in front may have given it one already. It is kept if it is short and pl
 """
 
 import itertools
+import os
 import re
 import secrets
 from collections.abc import Iterable
 
 HEADER = b"x-request-id"
 _SANE = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
-_own = itertools.count(1)
-# Every process has its own prefix, so that no two give the same name.
-_beginning = secrets.token_hex(5).encode()
+
+
+class _Names:
+    """Every process has its own beginning, so that no two give the same name; a copy of a process too."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+        os.register_at_fork(after_in_child=self.begin_anew)
+
+    def begin_anew(self) -> None:
+        self._beginning = secrets.token_hex(5).encode()
+        self._numbers = itertools.count(1)
+
+    def next(self) -> bytes:
+        return b"%b-%x" % (self._beginning, next(self._numbers))
+
+
+_names = _Names()
 
 
 def request_id(given: bytes | None = None) -> bytes:
-    if given is not None and _SANE.fullmatch(given):
-        return given
-    return b"%b-%x" % (_beginning, next(_own))
+    return given if given is not None and _SANE.fullmatch(given) else _names.next()
 
 
 def request_id_in(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

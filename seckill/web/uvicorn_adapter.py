@@ -163,7 +163,8 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.logger = logging.getLogger("uvicorn.error.websocket")
+        # Both say something of every connection; under this name only what is wrong is logged.
+        self.logger = self.conn.logger = logging.getLogger("uvicorn.error.websocket")
         self.leave: Callable[[], None] = _no_place  # gives the connection's place back
         self._refused = False
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket as tcp
 import time
@@ -44,6 +45,18 @@ async def test_an_order_is_sent_at_once_and_at_each_change(served: Served) -> No
         await opened.say({"watch": order_id})
         assert (await opened.hear())["state"] == "paid", "whoever asks again is told again"
     await served.until_all_are_gone()
+
+
+async def test_a_socket_that_opens_and_closes_is_no_line_in_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every buyer has one, so a sale would write a line for each."""
+    with caplog.at_level("INFO"):
+        logging.getLogger("uvicorn.error.websocket").setLevel("WARNING")  # as `logs.setup` does
+        async with socket(served.url, token("ann")):
+            pass
+        await served.until_all_are_gone()
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
 
 
 async def test_several_orders_over_one_socket(served: Served) -> None:

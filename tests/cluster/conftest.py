@@ -126,11 +126,19 @@ class Shop:
         return {result.invariant.name: list(result.findings) for result in report.results if result.findings}
 
 
+async def _node(settings: Settings, engine: Engine) -> Node:
+    """On a busy machine the first look for the primary may take longer than a worker waits for it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with contextlib.suppress(TransportUnavailable):
+                return await make_node(settings, engine)
+
+
 @asynccontextmanager
 async def open_shop(settings: Settings, units: int) -> AsyncIterator[Shop]:
     await migrate(settings.database_url)
     async with open_engine(settings) as engine:
-        node = await make_node(settings, engine)
+        node = await _node(settings, engine)
         shop = Shop(node, engine, settings)
         try:
             shop.sale = await node.create(units=units)

@@ -51,7 +51,7 @@ def test_the_outcomes_stand_in_the_order_of_the_contract() -> None:
     ("now_ms", "status", "sold_out", "shown"),
     [
         (99, RoundStatus.OPEN, False, SaleState.SCHEDULED),
-        (99, RoundStatus.PAUSED, False, SaleState.SCHEDULED),
+        (99, RoundStatus.PAUSED, False, SaleState.PAUSED),
         (99, RoundStatus.CLOSED, False, SaleState.ENDED),
         (100, RoundStatus.OPEN, False, SaleState.OPEN),
         (100, RoundStatus.PAUSED, True, SaleState.PAUSED),

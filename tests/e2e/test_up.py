@@ -198,6 +198,20 @@ async def test_a_role_has_nothing_that_it_was_not_given(folder: Path) -> None:
             await until(figures.exists, "each counts for itself")
 
 
+async def test_no_two_requests_have_the_same_id(folder: Path) -> None:
+    """Not even of two processes that were copied from one."""
+    stack = Stack(folder)
+    async with running(stack):
+        ids: list[str] = []
+        deadline_s = time.monotonic() + PATIENCE_S
+        while len({each.partition("-")[0] for each in ids}) < 2:
+            assert time.monotonic() < deadline_s, "one process has answered everything"
+            async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:  # a new connection, which either may take
+                answers = await asyncio.gather(*(http.get(f"{stack.url}/v1/time") for _ in range(20)))
+            ids += [answer.headers["x-request-id"] for answer in answers]
+        assert len(set(ids)) == len(ids)
+
+
 async def test_a_second_owner_of_the_folder_is_refused(folder: Path) -> None:
     stack = Stack(folder, api=1)
     async with running(stack):

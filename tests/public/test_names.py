@@ -8,7 +8,7 @@ from typing import assert_type
 import pytest
 
 import seckill
-from seckill import Settings, create_app, open_engine
+from seckill import SeckillError, Settings, create_app, open_engine
 from seckill.asgi import Application
 from seckill.bootstrap.engine import Engine
 from seckill.client import AsyncClient, Claimed, Client, Order
@@ -57,6 +57,12 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
     told = "import sys, seckill; print(*(name for name in sys.modules if name.startswith('seckill')))"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["seckill"]
+
+
+async def test_an_engine_without_addresses_says_which_to_set() -> None:
+    with pytest.raises(SeckillError, match=r"^Set SECKILL_REDIS_URL and SECKILL_DATABASE_URL: "):
+        async with open_engine(Settings()):
+            pytest.fail("there is nothing to open")
 
 
 async def follow_the_types(client: Client, other: AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""The ledger: sales and orders in an SQL database. `migrating` is apart: only that needs Alembic."""
+"""The ledger: sales and orders in an SQL database. `migration` is apart: only that needs Alembic."""
 
 from seckill.backends.sql.ledger import SqlLedger
 from seckill.backends.sql.opening import open_ledger

@@ -6,11 +6,7 @@ import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, tim
 import { Chip, Cover, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
-const GROUPS = [
-  ["open", ["open", "paused", "sold_out"]],
-  ["coming", ["scheduled"]],
-  ["over", ["ended"]],
-];
+const GROUPS = ["open", "coming", "over"];
 
 export function SalesPage() {
   const [listed, setListed] = useState(null);
@@ -41,8 +37,8 @@ export function SalesPage() {
     ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
     ${sales === null && !away && html`<${Skeleton} lines=${4} />`}
     ${sales?.length === 0 && html`<${Empty} text=${t("no_sales")} />`}
-    ${GROUPS.map(([group, states]) => {
-      const members = (sales ?? []).filter((sale) => states.includes(sale.state));
+    ${GROUPS.map((group) => {
+      const members = (sales ?? []).filter((sale) => groupOf(sale, now) === group);
       if (group === "over") members.sort((one, other) => other.ends_at.localeCompare(one.ends_at));
       return (
         members.length > 0 &&
@@ -55,6 +51,12 @@ export function SalesPage() {
       );
     })}
     ${older && html`<button type="button" class="button quiet" onClick=${more}>${t("older_sales")}</button>`}`;
+}
+
+function groupOf(sale, now) {
+  if (sale.state === "ended") return "over";
+  const isComing = sale.state === "scheduled" || (sale.state === "paused" && now < Date.parse(sale.begins_at));
+  return isComing ? "coming" : "open";
 }
 
 function SaleCard({ sale, now }) {
