@@ -114,6 +114,8 @@ def _word(verdict: Verdict) -> str:
 def _line(report: Report) -> str:
     counts = {verdict: sum(result.verdict is verdict for result in report.results) for verdict in Verdict}
     told = ", ".join(f"{count} {WORDS[verdict]}" for verdict, count in counts.items() if count)
+    if len(report.results) in counts.values():
+        told = f"all {len(report.results)} invariants"
     units = _sold(report.units)
     return f"{_word(report.verdict)}  {told} ({report.took_ms} ms)" + (f"  {escape(units)}" if units else "")
 

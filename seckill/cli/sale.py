@@ -84,7 +84,7 @@ def create(
         Seconds that a buyer waits who has let an order lapse, twice as long with each, 0: not at all; what
         SECKILL_COOL_DOWN_S of the API says, if not given.
     lanes
-        Over how many lanes of the gate it is spread: more than 1 for a sale that one server cannot carry.
+        How many lanes of the gate it is spread over: more than 1 for a sale that one server cannot carry.
     """
     zone = _zone(timezone)
     begins_at = _aware(begins, zone) or datetime.now(UTC)

@@ -101,8 +101,8 @@ def _show_how_to_buy(address: str, token: str, sale_id: str, *, sandbox: bool) -
     bearer = '-H "Authorization: Bearer $TOKEN"'
     write("\nBuy one, then look at the order:\n\n")
     write(f"  TOKEN={token}\n")
-    write(f"  curl -i -w '\\n' -X POST {address}/v1/sales/{sale_id}/orders {bearer}\n")
+    write(f"  curl -i -w '\\n' -X POST {address}/v1/sales/{sale_id}/orders {bearer} -H 'Idempotency-Key: my first'\n")
     write(f"  curl -w '\\n' {address}/v1/orders {bearer}\n")
     if sandbox:
         write("\nPay for it, with the order_id that you got in place of ORDER (a sandbox: no money moves):\n\n")
-        write(f"    curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")
+        write(f"  curl -w '\\n' -X POST {address}/v1/orders/ORDER/pay {bearer}\n")

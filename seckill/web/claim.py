@@ -152,7 +152,7 @@ class ClaimRoute:
         if answer.outcome is Outcome.LIMIT_REACHED:
             ids = [self._order_ids.of(holding.number) for holding in answer.holdings]
             limit = sale.round.limit_per_buyer
-            detail = f"You may have {limit} of this sale in all; this would be more."
+            detail = f"The limit of this sale is {limit} per buyer; with this order you would have more."
             return problem_reply(HttpProblem.of(answer.outcome, detail, order_ids=ids))
         if answer.outcome is Outcome.COOLING_DOWN:
             left_s = max(1, math.ceil((answer.again_ms - self._sale_cache.now_ms()) / 1000))
