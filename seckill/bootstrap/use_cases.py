@@ -8,6 +8,7 @@ from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
+from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.keeper import Keeper
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
@@ -58,7 +59,7 @@ class UseCases:
 
     @cached_property
     def admission(self) -> AdmissionDesk:
-        return AdmissionDesk(self.engine.gate, self.sale_cache, self._before_answers)
+        return AdmissionDesk(self.engine.gate, self.sale_cache, SoldOutFlags(self.engine.gate), self._before_answers)
 
     @cached_property
     def operator_desk(self) -> OperatorDesk:

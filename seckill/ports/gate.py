@@ -149,8 +149,8 @@ class AdmittingGate(Protocol):
         if that is not known. Never repeats the call on its own."""
 
 
-class ClaimGate(AdmittingGate, ViewGate, Protocol):
-    """For claims, and for knowing who has won when all is sold."""
+class WinnersGate(ViewGate, Protocol):
+    """For knowing who has won when all is sold."""
 
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
@@ -276,7 +276,7 @@ class RepairGate(TrackingGate, FencingGate, ReleaseGate, ViewGate, Protocol):
 
 
 class Gate(
-    ClaimGate,
+    WinnersGate,
     LatePaymentGate,
     KeeperGate,
     RebuildGate,

@@ -71,6 +71,6 @@ def test_the_measure_sees_what_it_should() -> None:
         ("gate", True),
     ]
     measured = {port.__name__ for function in FUNCTIONS.values() for _, port in ports_of(function)}
-    assert {"ClaimGate", "WorkerLedger", "WorkerTransport", "CaptureLedger", "FailoverGate"} <= measured
+    assert {"WinnersGate", "WorkerLedger", "WorkerTransport", "CaptureLedger", "FailoverGate"} <= measured
     assert len(members(Ledger)) > 40
     assert len(members(Transport)) > 10

@@ -3,14 +3,14 @@
 from tests.mutants.mutant import Mutant
 
 DESK = "engine/claims/admission.py"
+FLAGS = "engine/claims/sold_out.py"
 
 MUTANTS = (
     Mutant(
         name="A sold-out flag holds whatever the version",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={
-            "pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user",
             "            if pulse is None or pulse.version != flag.version or pulse.available > 0:\n": (
                 "            if pulse is None:\n"
             ),
@@ -18,23 +18,30 @@ MUTANTS = (
         caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
     ),
     Mutant(
+        name="A flag refuses although the gate is known to have another version",
+        trap="F46",
+        path=DESK,
+        edits={"pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user"},
+        caught_by="tests/api/test_flags.py::test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_version",
+    ),
+    Mutant(
         name="A flag outlives a gate that went back to an earlier time",
         trap="ours",
-        path=DESK,
+        path=FLAGS,
         edits={" or pulse.available > 0:\n": ":\n"},
         caught_by="tests/api/test_flags.py::test_a_gate_that_went_back_to_the_same_version_is_not_sold_out",
     ),
     Mutant(
         name="A flag is raised although its version is over",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={"            if self._is_over(ref.id, version):  # while": "            if False:  # while"},
         caught_by="tests/api/test_flags.py::test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over",
     ),
     Mutant(
         name="An old announcement withdraws a flag",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={"return version < self._announced.get(round_id, 0)": "return round_id in self._announced"},
         caught_by="tests/api/test_flags.py::test_only_a_newer_version_withdraws_a_flag",
     ),

@@ -140,7 +140,7 @@ class ApiNode(Role):
             loops.create_task(repeat("sales", self.sale_cache.refresh_sales, stop, SALES_EVERY_S))
             loops.create_task(repeat("pulses", pulses, stop, PULSES_EVERY_S))
             loops.create_task(repeat("states", partial(self.orders.listen, self.transport), stop))
-            loops.create_task(repeat("versions", partial(self.desk.listen, self.transport), stop))
+            loops.create_task(repeat("versions", partial(self.desk.sold_out.listen, self.transport), stop))
             loops.create_task(repeat("waiting", self.orders.look_up_waiting, stop, LOOK_UP_EVERY_S))
 
     async def claim(self, public_id: str, claim: Claim) -> tuple[RoundRef, Answer] | None:
