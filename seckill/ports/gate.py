@@ -199,8 +199,8 @@ class OpeningGate(RulesGate, ForgettingGate, Protocol):
         """Creates the round with its full stock if it was never created. It admits no one before `update_round`."""
 
 
-class KeeperGate(OpeningGate, PulseGate, Protocol):
-    """For opening rounds, and for telling which are lost."""
+class LossGate(ViewGate, PulseGate, Protocol):
+    """For telling which rounds are lost."""
 
 
 class FencingGate(Protocol):
@@ -278,7 +278,8 @@ class RepairGate(TrackingGate, FencingGate, ReleaseGate, ViewGate, Protocol):
 class Gate(
     WinnersGate,
     LatePaymentGate,
-    KeeperGate,
+    OpeningGate,
+    LossGate,
     RebuildGate,
     FailoverGate,
     RepairGate,

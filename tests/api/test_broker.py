@@ -15,7 +15,7 @@ from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine import keeper as keeper_module
-from seckill.engine.keeper import run_keeper
+from seckill.engine.keeper import run_schedule
 from seckill.engine.orders.broker_relay import Relay, run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.errors import TransportUnavailable
@@ -52,13 +52,11 @@ async def at_work(settings: Settings, engine: Engine, *, heed: bool = True) -> A
     assert engine.broker is not None
     stop = Stop()
     use = UseCases(engine, replace(settings, claim_idle_s=1))
-    delays = use.delays if heed else None
+    keeper = use.keeper if heed else replace(use.keeper, delays=None)
     async with asyncio.TaskGroup() as roles:
         roles.create_task(run_worker(use.worker(stop), stop))
         roles.create_task(run_relay(use.relay(engine.broker), stop))
-        roles.create_task(
-            run_keeper(use.keeper, use.release_desk, use.failures, use.payments, use.refunds, stop, delays)
-        )
+        roles.create_task(run_schedule(keeper.schedule(stop), stop))
         try:
             yield
         finally:

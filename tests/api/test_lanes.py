@@ -90,7 +90,7 @@ async def test_a_lane_that_is_lost_is_made_good_from_the_ledger(node: Node, engi
     lost = next(iter(await lanes_used(node, sale)))
     await client.delete(*await client.keys(f"*{{{keys.tag(lost)}}}*:{sale['round']}"))
     await client.aclose()
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(sale["round"])]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [int(sale["round"])]
     await rebuild(keeper)
     await node.refresh()
     again = [await node.buy(sale, f"u{i}", key="k") for i in range(8)]

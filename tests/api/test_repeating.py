@@ -216,14 +216,14 @@ async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, en
     await client.flushall()
     await client.aclose()
     keeper = make_keeper(engine)
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     async with asyncio.timeout(PATIENCE_S):
         while not await release_desk.expire():
             await asyncio.sleep(0.05)
     assert await release_desk.relay() == 0, "there is nothing to give it back to"
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [first.round.id]
-    assert await keeper.rebuild_losses() == 1
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [first.round.id]
+    assert await keeper.recovery.rebuild_losses() == 1
     assert await release_desk.relay() == 1
     view = await engine.gate.inspect(first.round.ref)
     assert view is not None

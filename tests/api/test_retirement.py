@@ -97,8 +97,8 @@ async def test_a_round_at_rest_leaves_the_gate(node: Node, retirement: Retiremen
     late = await node.buy(public(node, sale), "somebody")
     assert (late.status_code, late.json()["code"]) == (410, "ended"), "never not_ready"
     keeper = make_keeper(node.engine)
-    assert await keeper.look_for_losses() == []
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.recovery.losses.find() == []
+    assert await keeper.opener.step() == 0
     assert await round_keys(client) == 0, "nobody brings it back"
 
 
@@ -170,7 +170,7 @@ async def test_a_round_that_an_operator_changes_meanwhile_is_not_retired(node: N
     assert await engine.ledger.retire(sale.round.id, late_ms) is False, "it is on again"
     assert await engine.ledger.change_sale(sale.id, SaleChange(ends_ms=late_ms - 1)) is not None
     assert await engine.ledger.retire(sale.round.id, late_ms) is False, "the gate has another end"
-    assert await make_keeper(engine).sync_rounds() == 1
+    assert await make_keeper(engine).opener.step() == 1
     assert await engine.ledger.retire(sale.round.id, late_ms) is True
 
 

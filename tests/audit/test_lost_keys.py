@@ -24,7 +24,7 @@ def keeper_of(world: World) -> Keeper:
     """One that has waited long enough for workers."""
     ticks = count(step=60)
     use = use_cases(world.engine)
-    use.keeper._rebuilder._monotonic = lambda: float(next(ticks))
+    use.recovery._rebuilder._monotonic = lambda: float(next(ticks))
     return use.keeper
 
 
@@ -32,11 +32,11 @@ async def keep(world: World, keeper: Keeper) -> None:
     """As its loops do, until it finds nothing to do any more."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            await keeper.measure_backlog()
-            rebuilt = await keeper.rebuild_losses()
-            written = await keeper.write_missing()
+            await keeper.queues.measure_backlog()
+            rebuilt = await keeper.recovery.rebuild_losses()
+            written = await keeper.missing_orders.write()
             await world.release_desk.relay()
-            if not (rebuilt or written or await keeper.look_for_losses()):
+            if not (rebuilt or written or await keeper.recovery.losses.find()):
                 break
     await world.node.refresh()
     while await world.node.worker.read_and_record(wait_s=0):
@@ -86,18 +86,18 @@ async def test_a_lost_stream_with_60_queued_under_load(world: World, noticed: st
     keeper = keeper_of(world)
     await world.sell(*(f"u{i}" for i in range(60)))
     if noticed == "by its count":
-        await keeper.look_for_losses()
-        await keeper.write_missing()
+        await keeper.recovery.losses.find()
+        await keeper.missing_orders.write()
     assert await orders(world) == {}
     await world.redis.delete(await world.stream_key())
     await world.sell(*(f"v{i}" for i in range(20)))
     while noticed == "by its silence" and await world.redis.xlen(await world.stream_key()):
         await world.node.work()
-    await keeper.look_for_losses()
-    assert await keeper.write_missing() >= 60
+    await keeper.recovery.losses.find()
+    assert await keeper.missing_orders.write() >= 60
     await keep(world, keeper)
     assert await orders(world) == unpaid(world), "each 202 is a row, with its own id"
-    assert await keeper.write_missing() == 0
+    assert await keeper.missing_orders.write() == 0
     assert await press_again(world) == set(world.numbers.values())
     await sells_exactly(world, 20)
 
@@ -170,7 +170,7 @@ async def test_a_lost_counter(world: World) -> None:
     async with asyncio.timeout(PATIENCE_S):
         for i in count():
             answer = await world.node.buy(world.sale, f"v{i}")
-            assert await keeper.look_for_losses() == [], "it passes with the second"
+            assert await keeper.recovery.losses.find() == [], "it passes with the second"
             if answer.status_code == 202:
                 break
             assert answer.json()["code"] == "not_ready"
@@ -294,7 +294,7 @@ async def test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten(worl
     assert world.sale["round"] == forgotten["round"]
     world.numbers, world.node = {}, other
     keeper = keeper_of(world)
-    await keeper.sync_rounds()
+    await keeper.opener.step()
     await keep(world, keeper)
     await world.sell("ann")
     await world.node.work()

@@ -80,8 +80,8 @@ async def test_a_rebuilt_gate_and_what_was_queued_before(busy: World) -> None:
     keeper = use_cases(engine).keeper
     report = await busy.auditor.read(full=True)
     assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
-    while not await keeper.rebuild_losses():
-        await keeper.measure_backlog()
+    while not await keeper.recovery.rebuild_losses():
+        await keeper.queues.measure_backlog()
     await busy.node.refresh()
     assert await busy.found() == {}
     await busy.node.worker.record(in_hand)

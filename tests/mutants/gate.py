@@ -469,7 +469,7 @@ MUTANTS = (
     Mutant(
         name="A round that is over stays half rebuilt",
         trap="ours",
-        path="engine/keeper.py",
+        path="engine/rounds/losses.py",
         edits={"if await self._gate.inspect(round_.ref) is not None and (found": "if False and (found"},
         caught_by="tests/api/test_rebuild.py::test_a_round_that_is_over_is_not_left_half_rebuilt[fenced]",
     ),

@@ -18,7 +18,7 @@ from seckill.domain.admission import Answer, Claim
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale, SaleChange
-from seckill.engine.keeper import run_keeper
+from seckill.engine.keeper import run_schedule
 from seckill.engine.orders.tracking import OrderView
 from seckill.engine.orders.worker import run_worker
 from seckill.engine.rounds.shared_gate import SharedGate
@@ -175,5 +175,5 @@ class WorkerRole(Role):
 
 class KeeperRole(Role):
     async def run(self) -> None:
-        use = self.use
-        await run_keeper(use.keeper, use.release_desk, use.failures, use.payments, use.refunds, Stop())
+        stop = Stop()
+        await run_schedule(self.use.keeper.schedule(stop), stop)
