@@ -10,7 +10,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from seckill import __version__, telemetry
 from seckill.cli import app
-from seckill.domain.outcome import Outcome
+from seckill.domain.outcome import REFUSALS, Outcome
+from seckill.web.problems import ANSWERS
 from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
@@ -56,10 +57,17 @@ def test_the_readmes_begin_with_the_two_commands(name: str) -> None:
     assert text.index("make test") < 800
 
 
-def test_every_outcome_is_explained() -> None:
-    quickstart = (ROOT / "docs" / "quickstart.md").read_text()
-    for outcome in set(Outcome) - {Outcome.ADMITTED, Outcome.REPEATED, Outcome.RATE_LIMITED}:
-        assert f"`{outcome.value}`" in quickstart
+@pytest.mark.parametrize("name", ["quickstart.md", "quickstart.zh-CN.md"])
+def test_every_refusal_is_explained_in_its_order(name: str) -> None:
+    quickstart = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d{3}) \| `(\w+)` \| .+ \|$", quickstart, re.MULTILINE)
+    assert [(int(status), code) for status, code in rows if code in set(Outcome)] == [
+        (status, outcome.value) for outcome, (status, _) in ANSWERS.items()
+    ]
+
+
+def test_every_outcome_is_a_refusal_or_an_order() -> None:
+    assert list(REFUSALS) == [outcome for outcome in Outcome if outcome not in (Outcome.ADMITTED, Outcome.REPEATED)]
 
 
 def test_the_script_knows_the_outcomes_and_no_others() -> None:

@@ -313,8 +313,10 @@ MUTANTS = (
     Mutant(
         name="Who has to wait in a round that is over has to wait in the next as well",
         trap="S18",
-        path="engine/claims/admission.py",
-        edits={"_OVER_HERE = {Outcome.COOLING_DOWN, ": "_OVER_HERE = {"},
+        path="domain/outcome.py",
+        edits={
+            'please wait before you buy again.",\n        of_round=True,\n': 'please wait before you buy again.",\n',
+        },
         caught_by="tests/api/test_cool_down.py::test_the_next_round_begins_without_a_wait",
     ),
     Mutant(

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from seckill.domain.admission import Answer, Claim
-from seckill.domain.outcome import Outcome
+from seckill.domain.outcome import REFUSALS, Outcome
 from seckill.domain.sale import Round, Sale
 from seckill.engine.claims.batching import Batcher
 from seckill.engine.claims.claim_figures import ClaimFigures
@@ -27,7 +27,9 @@ _LOCAL_REFUSALS = {outcome: LOCAL_REFUSALS.labels(outcome.value) for outcome in 
 EDGE_MS = 1_000
 _LANE_BITS = 8
 # What a round that is over says to a claim that it does not know: the claim is for the next.
-_OVER_HERE = {Outcome.COOLING_DOWN, Outcome.LIMIT_REACHED, Outcome.ENDED, Outcome.PAUSED, Outcome.SOLD_OUT}
+_OVER_HERE = {outcome for outcome, refusal in REFUSALS.items() if refusal.of_round}
+# Those of them that are said before it is looked whether the round is over, and `ended` itself.
+_MAYBE_OVER = {outcome for outcome in list(Outcome)[: list(Outcome).index(Outcome.ENDED) + 1] if outcome in _OVER_HERE}
 
 
 class ClaimInProgress(ABC):
@@ -144,8 +146,7 @@ class AdmissionDesk:
     def round_after(self, sale: Sale, answer: Answer) -> Sale | None:
         """The same sale with the next round, if the claim may have come a moment too late for this one. A buyer who is
         at the limit here, or has to wait, is told so even when it is over, and may buy there."""
-        over = answer.outcome in (Outcome.ENDED, Outcome.LIMIT_REACHED, Outcome.COOLING_DOWN)
-        later = self._sale_cache.following(sale) if over else None
+        later = self._sale_cache.following(sale) if answer.outcome in _MAYBE_OVER else None
         return later if later and self._sale_cache.now_ms() >= later.round.begins_ms - EDGE_MS else None
 
     def batcher(self, round_: Round, user: str) -> Batcher:
