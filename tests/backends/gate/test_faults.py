@@ -8,7 +8,7 @@ import pytest
 from seckill.domain.admission import Claim
 from seckill.domain.outcome import Outcome
 from seckill.errors import GateUnavailable, GateUnclear
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, Gate, Release, Released, Update
 from tests.backends.gate.conftest import OpenedRound, give_back, open_round, outcomes
 from tests.fixtures.backends import Backend, MortalBackend

@@ -15,7 +15,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
 from seckill.engine.rounds import shared_gate
 from seckill.engine.rounds.shared_gate import SharedGate
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, GateView, Opening, Release, Released, Update
 from seckill.ports.share_gate import ShareGate
 from tests.backends.gate.conftest import open_round, outcomes, rebuild

@@ -7,7 +7,7 @@ import pytest
 from seckill.domain.admission import Admission
 from seckill.domain.order_number import OrderNumber
 from seckill.errors import TransportUnavailable
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Gate
 from seckill.ports.transport import Delivery, Settled, Transport
 from tests.backends.transport.conftest import LANES, admit, open_rounds
