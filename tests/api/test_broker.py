@@ -21,8 +21,8 @@ from seckill.engine.orders.worker import run_worker
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
-from seckill.settings import Secret, Settings
-from tests.api.conftest import ADMIN_KEY, JWT_SECRET, OPERATOR, Node, buyer, make_node
+from seckill.settings import Settings
+from tests.api.conftest import OPERATOR, Node, buyer, make_node, settings_of_a_node
 from tests.fixtures.rabbitmq import RabbitServer
 from tests.patience import PATIENCE_S
 
@@ -32,18 +32,8 @@ NEVER_S = 3600.0
 
 @pytest.fixture
 def settings(redis_url: str, rabbit: RabbitServer, sqlite_database: str) -> Settings:
-    return Settings(
-        redis_url=redis_url,
-        broker_url=rabbit.url(),
-        database_url=sqlite_database,
-        jwt_secret=JWT_SECRET,
-        admin_key=Secret(ADMIN_KEY),
-        durability="fast",
-        gate_timeout_s=PATIENCE_S,
-        backlog_max=1000,
-        lanes=4,
-        retry_delays_s=RETRY_DELAYS_S,
-    )
+    settings = settings_of_a_node(redis_url, sqlite_database)
+    return replace(settings, broker_url=rabbit.url(), retry_delays_s=RETRY_DELAYS_S)
 
 
 @asynccontextmanager
