@@ -95,7 +95,7 @@ async def test_orders_reach_the_ledger(settings: Settings, node: Node, engine: E
 
 
 async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Settings) -> None:
-    """Buyers are answered, and the orders wait in the streams. Whoever reads them there finds them all."""
+    """Buyers are answered, and the orders wait in the streams. A worker that reads them there finds them all."""
     async with open_engine(replace(settings, broker_url="amqp://127.0.0.1:1/")) as engine:
         node = await make_node(settings, engine)
         sale = await node.create(units=3)
@@ -120,7 +120,7 @@ async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Setti
 async def test_a_poison_entry_goes_through_the_retry_queues_to_the_final_one(
     settings: Settings, node: Node, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch, heed: bool
 ) -> None:
-    """M17: woken by the retry queues alone (the sweep would come in an hour), or by the sweep alone."""
+    """The keeper is woken by the retry queues alone (the sweep would come in an hour), or by the sweep alone (M17)."""
     if heed:
         monkeypatch.setattr(keeper_module, "RETRY_EVERY_S", NEVER_S)
     swept = asyncio.Event()
@@ -153,7 +153,7 @@ async def test_a_poison_entry_goes_through_the_retry_queues_to_the_final_one(
 async def test_the_delay_queue_wakes_the_expiry_sweep(
     settings: Settings, node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """M12: the sweep itself would come in an hour."""
+    """The delay queue wakes the keeper: the sweep itself would come in an hour (M12)."""
     monkeypatch.setattr(keeper_module, "EXPIRE_EVERY_S", NEVER_S)
     swept = asyncio.Event()
     expire = engine.ledger.expire_due

@@ -285,7 +285,7 @@ async def a_second_after(second: int) -> None:
 
 
 async def test_a_buyer_who_hammers_is_slowed_down_and_nobody_else(settings: Settings, engine: Engine) -> None:
-    """S17. After everything that is wrong with the request, before the gate is asked."""
+    """The limit comes after everything that can be wrong with the request, and before the gate is asked (S17)."""
     node = await make_node(replace(settings, claims_per_second=3), engine)
     sale = await node.create(units=100, limit_per_buyer=50)
     began = 0

@@ -1,4 +1,4 @@
-"""Over HTTP: who lets an order lapse waits, is told for how long, and everybody else goes first."""
+"""Over HTTP: a buyer who lets an order lapse waits, is told for how long, and all others go first."""
 
 import asyncio
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.api.repeating import add, announce, end_at, make_keeper, now_ms, open
 from tests.api.test_rebuild import flush, rebuild
 from tests.backends.sql.making import HOUR_MS
 
-# Nobody waits for its end here, however slow the machine is.
+# No test waits for its end, however slow the machine is.
 LONG_S = 3600
 
 

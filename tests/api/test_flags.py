@@ -104,13 +104,13 @@ async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate
         assert await release_desk.relay() == 1
         await until_not_flagged(b, round_id)
     assert (await b.buy(sale, "bob")).status_code == 202
-    assert await refuses_by_itself(a, sale), "the control: nobody told it"
+    assert await refuses_by_itself(a, sale), "the control: it has not been told"
     await a.refresh()
     assert not a.api.context.desk.sold_out.is_raised(round_id)
 
 
 async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], release_desk: ReleaseDesk) -> None:
-    """Nobody listens, so the announcement is gone. The round's version in the gate tells all the same (F58)."""
+    """No node listens, so the announcement is lost. The round's version in the gate shows it all the same (F58)."""
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
     assert await release_desk.relay() == 1
@@ -137,7 +137,7 @@ async def test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_
 async def test_who_repeats_a_dead_keepers_release_announces_it(
     nodes: list[Node], engine: Engine, release_desk: ReleaseDesk, redis_url: str
 ) -> None:
-    """The unit is back, and whoever brought it died before telling."""
+    """The unit is back, and the keeper that gave it back died before it told the nodes."""
     _, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
     (item,) = await engine.ledger.outbox(10)
@@ -150,7 +150,7 @@ async def test_who_repeats_a_dead_keepers_release_announces_it(
 
 
 async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: list[Node], redis_url: str) -> None:
-    """A replica that took over, and has not seen the last admissions. Nobody tells: only the units do."""
+    """A replica took over without the last admissions. Nothing is announced: only the count of units shows it."""
     node = nodes[0]
     sale, _, round_id = await sell_out(nodes)
     (stored,) = [each for each in await node.engine.ledger.sales() if each.round.id == round_id]

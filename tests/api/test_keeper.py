@@ -81,7 +81,7 @@ async def test_a_lost_round_is_reported_and_never_filled_again(engine: Engine, n
 
 
 async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redis_url: str) -> None:
-    """It read the round before somebody else opened it and sold from it; then the gate lost everything."""
+    """It read the round before another keeper opened it and buyers bought; then the gate lost everything."""
     sale = await engine.ledger.create_sale(draft(), lane=0)
     await bring_to_gate(sale.round, engine.gate, engine.ledger)
     await engine.gate.admit(sale.round.ref, [Claim("ann", 1)])
@@ -98,7 +98,7 @@ async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redi
 
 
 async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engine, node: Node, redis_url: str) -> None:
-    """The gate is empty, and whoever began the rebuild has died after giving the round its new epoch (F51)."""
+    """The gate is empty, and the keeper that began the rebuild died after giving the round its new epoch (F51)."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     await node.work()
@@ -117,7 +117,7 @@ async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engi
 
 
 async def test_a_round_that_the_gate_refuses_holds_up_no_other(engine: Engine, redis_url: str) -> None:
-    """Somebody has put something else under its key."""
+    """Something else stands under its key."""
     bad, good = [await engine.ledger.create_sale(draft(), lane=0) for _ in range(2)]
     client = connect(redis_url)
     await client.set(keys.round_(bad.round.ref), "?")

@@ -1,4 +1,4 @@
-"""The shells and their files: cacheable, strict, and the same for everybody."""
+"""The shells and their files: cacheable, strict, and the same for all visitors."""
 
 import re
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ async def demo(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
 
 
 @pytest.mark.parametrize("path", ["/", "/sales/ANY", "/orders", "/orders/ANY", "/console"])
-async def test_a_shell_is_the_same_for_everybody_and_strict(node: Node, path: str) -> None:
+async def test_a_shell_is_the_same_for_all_visitors_and_strict(node: Node, path: str) -> None:
     response = await node.http.get(path, headers={"Accept-Encoding": "identity"})
     assert response.status_code == 200
     assert response.headers["cache-control"] == "public, max-age=60"

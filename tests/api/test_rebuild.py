@@ -99,13 +99,13 @@ async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
 async def test_a_round_that_was_lost_while_it_was_being_opened_is_rebuilt(
     engine: Engine, keeper: Keeper, redis_url: str, created_again: bool
 ) -> None:
-    """The ledger has noted its opening, and whoever did that died before the gate got the rules."""
+    """The ledger has noted its opening, and the keeper died before it gave the gate the rules."""
     round_ = (await engine.ledger.create_sale(draft(units=3), lane=0)).round
     opening = await engine.gate.open_round(round_)
     await engine.ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
-    assert await keeper.recovery.losses.find() == [], "somebody may be about to give it its rules"
+    assert await keeper.recovery.losses.find() == [], "another keeper may be about to give it its rules"
     await flush(redis_url)
-    if created_again:  # by somebody slow
+    if created_again:  # by a slow keeper
         await engine.gate.open_round(round_)
     assert await keeper.opener.step() == 0
     await rebuild(keeper)
@@ -228,7 +228,7 @@ async def test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed(
 async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
     node: Node, keeper: Keeper, engine: Engine, redis_url: str
 ) -> None:
-    """Somebody has begun to rebuild it and died. Then it is there again as it was, in an epoch that is over: it would
+    """A keeper has begun to rebuild it and died. Then it is there again as it was, in an epoch that is over: it would
     admit people whose orders are void."""
     sale = await node.create(units=1)
     (found,) = await engine.ledger.sales()
@@ -351,7 +351,7 @@ async def test_nothing_opens_a_fenced_round_but_its_rebuild(node: Node, engine: 
 async def test_a_round_that_is_over_is_not_left_half_rebuilt(
     node: Node, engine: Engine, keeper: Keeper, left: str
 ) -> None:
-    """By a keeper that died: nobody watches it any more, and no release waits for it."""
+    """By a keeper that died. No other watches the round any more, and no release waits for it."""
     sale = await node.create(units=3)
     assert (await node.buy(sale, "ann")).status_code == 202
     await node.work()

@@ -50,7 +50,7 @@ async def round_keys(client: Redis) -> int:
 
 
 async def ended(node: Node, orders: int = 2, **facts: Any) -> Sale:
-    """A round that has just ended, with so many orders in the stream."""
+    """A round that has just ended, with that many orders in the stream."""
     now_ms = (await node.engine.gate.pulses([]))[0]
     wanted = draft(begins_ms=now_ms - HOUR_MS, ends_ms=now_ms + HOUR_MS, **facts)
     sale = await node.engine.ledger.create_sale(wanted, lane=0)
@@ -242,7 +242,7 @@ async def test_orders_given_up_after_a_rebuild_keep_no_round_in_the_gate(
 
 
 async def test_a_long_past_costs_nothing_every_second(node: Node, engine: Engine) -> None:
-    """Ten thousand rounds of one sale: nobody holds them by heart or reads them again and again."""
+    """Ten thousand rounds of one sale: no node keeps them in memory or reads them again and again."""
     sale = await ended(node, orders=0)
     ledger = engine.ledger
     assert isinstance(ledger, SqlLedger)

@@ -1,4 +1,4 @@
-"""While slots move, and while the cluster is down, everybody says that they cannot tell. Then they tell."""
+"""While slots move, and while the cluster is down, all that read it say that they cannot tell. Then they tell."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ Ask = Callable[[], Awaitable[object]]
 
 
 class Askers:
-    """Everything that reads the gate by itself or because somebody asks."""
+    """Everything that reads the gate by itself or because it is asked to."""
 
     def __init__(self, shop: Shop, auditor: Auditor) -> None:
         engine = shop.engine
@@ -123,7 +123,7 @@ async def asked_shop(settings: Settings) -> AsyncIterator[Askers]:
 
 @pytest.mark.parametrize("last", ["home", "days", "buyers"])
 async def test_audits_in_every_state_of_a_slot_that_moves(cluster: LocalCluster, tmp_path: Path, last: str) -> None:
-    """Whatever goes last. Whoever wrote to the place that a key is to have would stop the move."""
+    """Whatever goes last. A write to the place that a key is to have would stop the move."""
     settings = make_settings(cluster.url, tmp_path, durability="fast")
     async with asked_shop(settings) as askers:
         shop = askers.shop

@@ -121,7 +121,7 @@ MUTANTS = (
             "local refused = not known and (": "local refused = available < quantity and 'sold_out' or not known and (",
             "    if known then\n": "    if known and not refused then\n",
         },
-        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[valkey]",
+        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_its_order_also_when_sold_out[valkey]",
     ),
     Mutant(
         name="A repeated key is not recognised",
@@ -150,7 +150,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_admit.py::test_twenty_thousand_winners_have_as_many_numbers[valkey]",
     ),
     Mutant(
-        name="The stream is cut to a length, whoever has read it",
+        name="The stream is cut to a length, read or not",
         trap="F41",
         path=ADMIT,
         edits={"'XADD', KEYS[3], '*'": "'XADD', KEYS[3], 'MAXLEN', 2, '*'"},
@@ -280,7 +280,7 @@ MUTANTS = (
         trap="S18",
         path=ADMIT,
         edits={"now_ms < again_ms and 'cooling_down' or refusal(units, quantity)": "refusal(units, quantity)"},
-        caught_by="tests/api/test_hoarding.py::test_after_a_lapse_somebody_else_gets_the_unit",
+        caught_by="tests/api/test_hoarding.py::test_after_a_lapse_another_buyer_gets_the_unit",
     ),
     Mutant(
         name="The wait after a lapse does not grow",
@@ -334,7 +334,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rebuild.py::test_a_rebuilt_round_has_the_ledgers_orders_and_nothing_else[valkey]",
     ),
     Mutant(
-        name="A release of an order that nobody knows gives back a unit",
+        name="A release of an unknown order gives back a unit",
         trap="F63",
         path=RELEASE,
         edits={
@@ -394,7 +394,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rounds.py::test_an_update_applies_once_and_never_backwards[valkey]",
     ),
     Mutant(
-        name="Somebody slow opens a gate that forgot, with full stock",
+        name="A slow keeper opens a gate that forgot, with full stock",
         trap="F51",
         path=UPDATE,
         edits={"if round[4] ~= ARGV[8] then return 'other_opening' end\n": ""},
@@ -430,7 +430,7 @@ MUTANTS = (
         "test_a_server_that_comes_back_without_its_file_sells_nothing[looks at new connections only]",
     ),
     Mutant(
-        name="Nobody looks at a server that is told otherwise",
+        name="A server whose settings are changed while it runs is not looked at",
         trap="F72",
         path="web/app.py",
         edits={'                repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},

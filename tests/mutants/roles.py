@@ -80,7 +80,7 @@ MUTANTS = (
         caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
-        name="Nobody takes over what a dead worker had",
+        name="What a dead worker had is not taken over",
         trap="F39",
         path=STREAMS,
         edits={'self.consumer, idle_ms, "0-0"': 'self.consumer, 10**12, "0-0"'},
@@ -125,7 +125,7 @@ MUTANTS = (
         caught_by="tests/api/test_flags.py::test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate",
     ),
     Mutant(
-        name="Orders that nobody pays never expire",
+        name="Unpaid orders never expire",
         trap="F54",
         path=AFTERLIFE,
         edits={"expired = await self._ledger.expire_due(BATCH_MAX)": "expired = await self._ledger.expire_due(0)"},
@@ -291,14 +291,14 @@ MUTANTS = (
         caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its count-sqlite]",
     ),
     Mutant(
-        name="Orders that are neither queued nor written are nobody's business",
+        name="Orders that are neither queued nor written stay lost",
         trap="F37",
         path=MISSING,
         edits={" or (is_still and missing > explained)": ""},
         caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its silence-sqlite]",
     ),
     Mutant(
-        name="A rebuild forgets what nobody has written",
+        name="A rebuild forgets what no worker has written",
         trap="F51",
         path="engine/rounds/rebuild.py",
         edits={"kept = await self._unwritten.keep(round_)": "kept = None"},

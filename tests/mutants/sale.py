@@ -66,7 +66,7 @@ MUTANTS = (
         edits={
             "if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):": "if earlier is not None and self._is_at(0):"
         },
-        caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_the_own_order[sqlite]",
+        caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_their_order[sqlite]",
     ),
     Mutant(
         name="The node's clock decides at the edge of two rounds",
@@ -83,14 +83,14 @@ MUTANTS = (
         caught_by="tests/engine/claims/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
     ),
     Mutant(
-        name="Who gives up shifts the answers of the others",
+        name="A buyer who gives up shifts the answers of the others",
         trap="S27",
         path="engine/claims/batching.py",
         edits={
             "        for (_, waiting), answer in zip(batch, answers, strict=True):\n": "        left = [waiting for _, waiting in batch if not waiting.done()]\n"
             "        for waiting, answer in zip(left, answers, strict=False):\n"
         },
-        caught_by="tests/engine/claims/test_batching.py::test_whoever_gives_up_shifts_nobody_elses_answer",
+        caught_by="tests/engine/claims/test_batching.py::test_a_buyer_who_gives_up_shifts_no_other_answer",
     ),
     Mutant(
         name="Made-up sale ids reach the database",
@@ -100,11 +100,11 @@ MUTANTS = (
         caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
     ),
     Mutant(
-        name="Somebody else's order is shown",
+        name="Another buyer's order is shown",
         trap="S8",
         path="engine/orders/tracking.py",
         edits={"return recorded(order) if order.user == user else None": "return recorded(order)"},
-        caught_by="tests/api/test_orders.py::test_somebody_elses_order_is_as_unknown_as_none",
+        caught_by="tests/api/test_orders.py::test_another_buyers_order_is_as_unknown_as_none",
     ),
     Mutant(
         name="A watch goes back to an older state",

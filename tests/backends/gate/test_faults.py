@@ -85,7 +85,7 @@ async def test_who_cannot_reach_the_gate_knows_that_nothing_was_changed(
 
 
 async def test_the_answer_to_a_call_that_was_given_up_reaches_nobody_else(gate: Gate, opened: OpenedRound) -> None:
-    """Buyers hang up at any moment. Whoever asks next gets the own answer."""
+    """Buyers hang up at any moment. The next one who asks gets the answer to their own claim."""
     round_ = await opened(make_round(total=10_000))
     given_up = 0
     for i in range(80):
