@@ -106,6 +106,13 @@ def test_every_backend_is_documented() -> None:
     assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|seckill|scripts)/[\w/.-]+)`", page))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page: Path) -> None:
+    """By their path from the root, or from the package."""
+    named = set(re.findall(r"`((?:\w+/)+[\w-]+\.(?:py|lua|js))`", page.read_text(encoding="utf-8")))
+    assert {path for path in named if not ((ROOT / path).exists() or (ROOT / "seckill" / path).exists())} == set()
+
+
 def test_the_map_shows_the_tree() -> None:
     """CONTRIBUTING.md draws every room and module at the top of the package, in the order of the layers."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
