@@ -28,8 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from seckill.lab.bench.load import load
 from seckill.lab.bench.measures import make_tokens, write_lines
-from seckill.lab.bench.place import Running, engine_on, place, until_answering
-from seckill.lab.bench.place import _environ as environ_of
+from seckill.lab.bench.place import Running, engine_on, environ_of, place, until_answering
 from seckill.local.tether import tethered
 from seckill.web.listening_socket import bind
 
@@ -101,7 +100,7 @@ async def api(running: Running, *, own: bool) -> AsyncIterator[int]:
         )
         port = listener.getsockname()[1]
         try:
-            await until_answering(f"http://127.0.0.1:{port}/readyz")
+            await until_answering(f"http://127.0.0.1:{port}", "/readyz")
             yield port
         finally:
             process.terminate()

@@ -22,11 +22,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from seckill.client import Client, NoAnswer, NotFound, Unavailable
 from seckill.lab.servers.ports import free_port
 from seckill.local.data_folder import read_secrets
 from seckill.local.tether import tethered
@@ -38,7 +37,6 @@ POLL_S = 0.01
 GIVE_UP_S = 120
 SETTLE_S = 3.0
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-DIRECT = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +73,12 @@ def accepted(port: int, sale: str, data: Path) -> bool:
     token = mint_buyer_token(
         Secret(secrets.jwt_secret), buyer, lifetime_s=3600, issuer=None, audience=None, now=time.time()
     )
-    address = f"http://127.0.0.1:{port}/v1/sales/{sale}/orders"
-    try:
-        with DIRECT.open(Request(address, method="POST", headers={"Authorization": f"Bearer {token}"})) as answer:
-            return bool(answer.status == 202)
-    except HTTPError as error:
-        if error.status in (404, 503):  # the sale is not known there yet, or the gate is not ready
+    with Client(f"http://127.0.0.1:{port}", token, repeat_for_s=0) as client:
+        try:
+            client.claim(sale)
+        except (NoAnswer, NotFound, Unavailable):  # the sale is not known there yet, or the gate is not ready
             return False
-        raise
-    except OSError:
-        return False
+    return True
 
 
 def once(tree: Path, folder: Path, api: int, sale: str) -> Seen:

@@ -1,5 +1,5 @@
 """The files for a deployment, as far as they can be tried without an engine for containers: they can be read, every
-command in them is one of ours, every setting exists, and nobody is given a secret."""
+command in them is one of ours, every setting exists, and no file holds a secret."""
 
 import configparser
 import re
@@ -64,7 +64,7 @@ def test_there_are_no_default_secrets() -> None:
     assert used - IMAGES == set(VARIABLES)
 
 
-def test_whoever_is_waited_for_can_be_seen_to_be_well() -> None:
+def test_a_service_that_others_wait_for_has_a_health_check() -> None:
     for name, service in COMPOSE["services"].items():
         for other, condition in service.get("depends_on", {}).items():
             if condition["condition"] == "service_healthy":

@@ -10,7 +10,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from seckill import __version__, telemetry
 from seckill.cli import app
-from seckill.domain.outcome import Outcome
+from seckill.domain.outcome import REFUSALS, Outcome
+from seckill.web.problems import ANSWERS
 from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
@@ -56,10 +57,17 @@ def test_the_readmes_begin_with_the_two_commands(name: str) -> None:
     assert text.index("make test") < 800
 
 
-def test_every_outcome_is_explained() -> None:
-    quickstart = (ROOT / "docs" / "quickstart.md").read_text()
-    for outcome in set(Outcome) - {Outcome.ADMITTED, Outcome.REPEATED, Outcome.RATE_LIMITED}:
-        assert f"`{outcome.value}`" in quickstart
+@pytest.mark.parametrize("name", ["quickstart.md", "quickstart.zh-CN.md"])
+def test_every_refusal_is_explained_in_its_order(name: str) -> None:
+    quickstart = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d{3}) \| `(\w+)` \| .+ \|$", quickstart, re.MULTILINE)
+    assert [(int(status), code) for status, code in rows if code in set(Outcome)] == [
+        (status, outcome.value) for outcome, (status, _) in ANSWERS.items()
+    ]
+
+
+def test_every_outcome_is_a_refusal_or_an_order() -> None:
+    assert list(REFUSALS) == [outcome for outcome in Outcome if outcome not in (Outcome.ADMITTED, Outcome.REPEATED)]
 
 
 def test_the_script_knows_the_outcomes_and_no_others() -> None:
@@ -96,6 +104,13 @@ def test_every_backend_is_documented() -> None:
     page = (ROOT / "docs" / "backends.md").read_text()
     assert all(f"(`{name}`)" in page for name in BACKENDS)
     assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|seckill|scripts)/[\w/.-]+)`", page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page: Path) -> None:
+    """By their path from the root, or from the package."""
+    named = set(re.findall(r"`((?:\w+/)+[\w-]+\.(?:py|lua|js))`", page.read_text(encoding="utf-8")))
+    assert {path for path in named if not ((ROOT / path).exists() or (ROOT / "seckill" / path).exists())} == set()
 
 
 def test_the_map_shows_the_tree() -> None:

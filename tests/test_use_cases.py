@@ -30,7 +30,7 @@ def calls_in(path: Path) -> set[str]:
     return {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def test_nobody_else_builds_one() -> None:
+def test_use_cases_are_built_in_one_place_only() -> None:
     ours = made_by_use_cases()
     assert {"SaleCache", "OperatorDesk", "Payments", "ReleaseDesk", "DeadLetterDesk", "Keeper", "Worker"} <= ours
     assert ours <= calls_in(BUILT_HERE), "the measure sees what is built"
@@ -43,7 +43,7 @@ def test_nobody_else_builds_one() -> None:
 
 
 def test_handlers_are_given_no_ledger_and_no_gate() -> None:
-    """They get what use cases tell them. Whoever wants more makes a use case of it."""
+    """They get what use cases tell them. A handler that wants more needs a use case for it."""
     ports = {"seckill.ports.ledger", "seckill.ports.gate", "seckill.ports.history", "seckill.ports.transport"}
     given = typing.get_type_hints(Context)
     assert {name for name, kind in given.items() if getattr(kind, "__module__", "") in ports} == set()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from seckill.audit.gate import BuyerRecord, Entry, GateReader, GateRound, Held, read_orders, read_record
 from seckill.audit.lane_shares import ShareRef, all_past, all_records, lane_of
 from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
-from seckill.audit.report import Finding, Notes
+from seckill.audit.report import Notes, finding_about
 
 
 @dataclass(slots=True)
@@ -33,10 +33,10 @@ async def take_census(
         for user, text in portion.items():
             if share.lane != lane_of(round_, user):
                 says = f"has a record in lane {share.lane}, but belongs to lane {lane_of(round_, user)}"
-                notes.add(_finding(round_, "buyers", "lane", says, user=user))
+                notes.add(finding_about(round_, "buyers", "lane", says, user=user))
             record = read_record(share.lane, text)
             if record is None:
-                notes.add(_finding(round_, "buyers", "unreadable", "has a record that cannot be read", user=user))
+                notes.add(finding_about(round_, "buyers", "unreadable", "has a record that cannot be read", user=user))
                 continue
             held[user] = record.orders
             _count(round_, user, record, census, notes)
@@ -65,7 +65,7 @@ async def _look_back(
         orders = read_orders(share.lane, text)
         if orders is None or any(order.live or order.place(user) != place for order in orders):
             says = "has an order that is over, but cannot be read or found again"
-            notes.add(_finding(round_, "buyers", "unreadable", says, user=user))
+            notes.add(finding_about(round_, "buyers", "unreadable", says, user=user))
             continue
         held.setdefault(user, []).extend(orders)
         census.past += sum(order.quantity for order in orders)
@@ -74,9 +74,9 @@ async def _look_back(
         record = read_record(share.lane, records.get(user, ""))
         if record is None or record.units_over is None:
             says = "has orders that are over, but no record that says so"
-            notes.add(_finding(round_, "buyers", "note", says, user=user))
+            notes.add(finding_about(round_, "buyers", "note", says, user=user))
         elif {order.number for order in record.orders}.intersection(order.number for order in orders):
-            notes.add(_finding(round_, "buyers", "twice", "has an order twice in the gate", user=user))
+            notes.add(finding_about(round_, "buyers", "twice", "has an order twice in the gate", user=user))
     await _compare(round_, ledger, held, census, notes)
 
 
@@ -95,7 +95,7 @@ def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, 
     if live > round_.limit_max:
         census.most[user] = live
     if len(orders) > 1 and len({order.number for order in orders}) != len(orders):
-        notes.add(_finding(round_, "buyers", "twice", "has an order twice in the gate", user=user))
+        notes.add(finding_about(round_, "buyers", "twice", "has an order twice in the gate", user=user))
 
 
 async def _compare(
@@ -108,7 +108,7 @@ async def _compare(
             if not order.live and (state is None or state in LIVE):
                 known = "does not know the order" if state is None else f"has it as {state}"
                 says = f"was given back in the gate, but the ledger {known}"
-                notes.add(_finding(round_, "give_back", "undecided", says, user=user, number=order.number))
+                notes.add(finding_about(round_, "give_back", "undecided", says, user=user, number=order.number))
             elif state is None:
                 census.not_written[order.number] = user
 
@@ -120,15 +120,15 @@ def check_sums(before: GateRound, census: Census, after: GateRound, round_: Ledg
         if not low <= found <= high:
             counted = str(low) if low == high else f"{low} to {high}"
             says = f"the buyers' records add up to {found} units {name}, the gate counts {counted}"
-            notes.add(_finding(round_, "buyers", name, says))
+            notes.add(finding_about(round_, "buyers", name, says))
     low, high = before.released - census.in_records, after.released
     if not low <= census.past <= high:
         says = f"the orders that are over have {census.past} units, the gate has taken back {high}"
-        notes.add(_finding(round_, "buyers", "past", says))
+        notes.add(finding_about(round_, "buyers", "past", says))
     for user, units in census.most.items():
         if units > round_.limit_max:  # as it is now: it may have been raised since
             says = f"holds {units} units in the gate, the limit is {round_.limit_max}"
-            notes.add(_finding(round_, "limit", "gate", says, user=user))
+            notes.add(finding_about(round_, "limit", "gate", says, user=user))
 
 
 def check_entry(round_: LedgerRound, entry: Entry, order: Held | None, notes: Notes) -> None:
@@ -141,18 +141,4 @@ def check_entry(round_: LedgerRound, entry: Entry, order: Held | None, notes: No
         return
     what = "the gate never admitted it" if order is None else "the gate has admitted another content"
     says = f"is queued as entry {entry.entry_id}, but {what}"
-    notes.add(_finding(round_, "queue", "entry", says, user=entry.user, number=entry.number))
-
-
-def _finding(
-    round_: LedgerRound, invariant: str, kind: str, says: str, *, user: str | None = None, number: int | None = None
-) -> Finding:
-    return Finding(
-        invariant=invariant,
-        kind=kind,
-        says=says,
-        round_id=round_.id,
-        sale_id=round_.sale_id,
-        user=user,
-        number=number,
-    )
+    notes.add(finding_about(round_, "queue", "entry", says, user=entry.user, number=entry.number))

@@ -15,7 +15,7 @@ from functools import partial
 from seckill.audit.gate import Absent, GateRound
 from seckill.audit.lane_shares import Shares, judge_shares
 from seckill.audit.ledger import LedgerRound
-from seckill.audit.report import OF_GATE, Finding, Notes, Units, Unsure
+from seckill.audit.report import OF_GATE, Notes, Units, Unsure, finding_about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def units_of(reading: Reading) -> Units | None:
 def _judge_ledger(ledger: LedgerRound, notes: Notes) -> None:
     if not 0 <= ledger.sold <= min(ledger.total, ledger.written):
         says = f"the ledger counts {ledger.sold} units sold of {ledger.total}, and {ledger.written} ever written"
-        notes.add(_finding(ledger, "counters", "impossible", says))
+        notes.add(finding_about(ledger, "counters", "impossible", says))
 
 
 def _judge_epoch(reading: Reading, notes: Notes) -> None:
@@ -113,7 +113,7 @@ def _judge_epoch(reading: Reading, notes: Notes) -> None:
     gate, before, after = reading.gate, reading.before, reading.after
     if isinstance(gate, Absent) or gate.preparing or before.epoch != after.epoch:
         return
-    add = partial(_finding, after, "epoch")
+    add = partial(finding_about, after, "epoch")
     if gate.epoch != after.epoch:
         says = f"the gate sells in epoch {gate.epoch}, the ledger is in epoch {after.epoch}"
         notes.add(add("other_epoch", says))
@@ -134,7 +134,7 @@ def _judge_epoch(reading: Reading, notes: Notes) -> None:
 
 def _judge_gate(reading: Reading, gate: GateRound, notes: Notes) -> None:
     before, after = reading.before, reading.after
-    add = partial(_finding, after)
+    add = partial(finding_about, after)
     due = gate.total - gate.admitted + gate.released
     if gate.available != due or not 0 <= gate.available <= gate.total or not 0 <= gate.released <= gate.admitted:
         says = (
@@ -151,7 +151,3 @@ def _judge_gate(reading: Reading, gate: GateRound, notes: Notes) -> None:
     if gate.released > after.decided:
         says = f"the gate has given back {gate.released} units, the ledger has decided only {after.decided}"
         notes.add(add("give_back", "ahead", says))
-
-
-def _finding(ledger: LedgerRound, invariant: str, kind: str, says: str) -> Finding:
-    return Finding(invariant=invariant, kind=kind, says=says, round_id=ledger.id, sale_id=ledger.sale_id)

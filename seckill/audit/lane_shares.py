@@ -13,7 +13,7 @@ from zlib import crc32
 
 from seckill.audit.gate import PREPARING, Absent, GateReader, GateRound, Held, read_orders, read_record
 from seckill.audit.ledger import LedgerRound
-from seckill.audit.report import Finding, Notes
+from seckill.audit.report import Notes, finding_about
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _whole(shares: Sequence[GateRound]) -> GateRound:
 
 def judge_shares(shares: Shares, before: LedgerRound, after: LedgerRound, notes: Notes) -> None:
     """What the sums of a round do not show."""
-    add = partial(_finding, after)
+    add = partial(finding_about, after)
     for place, share in enumerate(shares.first):
         sent, got = sum(share.sent.values()), sum(share.got.values())
         if share.total != share.dealt - sent + got:
@@ -175,7 +175,3 @@ async def orders_of(
         for place, text in (await gate.past(share, list(places))).items():
             found[places[place]] |= {order.number: order for order in read_orders(lane, text) or ()}
     return found
-
-
-def _finding(round_: LedgerRound, invariant: str, kind: str, says: str) -> Finding:
-    return Finding(invariant=invariant, kind=kind, says=says, round_id=round_.id, sale_id=round_.sale_id)

@@ -14,7 +14,7 @@ from seckill.audit.gate import GateReader, Held
 from seckill.audit.lane_shares import lane_of, orders_of
 from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
 from seckill.audit.money_checks import wrong_money
-from seckill.audit.report import Finding, Notes
+from seckill.audit.report import Notes, finding_about
 
 OVER = ("cancelled", "expired", "failed", "refunded")
 STEPS = {
@@ -69,7 +69,7 @@ async def audit_orders(
 
 def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
     row = subject.row
-    add = partial(_finding, round_, row)
+    add = partial(finding_about, round_, number=row.id, user=row.user_id)
     live = row.state in LIVE
     if not live and row.state not in OVER:
         notes.add(add("orders", "state", f"has the state {row.state}, which does not exist"))
@@ -107,7 +107,7 @@ def _wrong_step(state: str, events: Sequence[AnyRow]) -> str | None:
 
 def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None, notes: Notes) -> None:
     row = subject.row
-    add = partial(_finding, round_, row)
+    add = partial(finding_about, round_, number=row.id, user=row.user_id)
     if held is None:
         # An entry of an earlier epoch that was given up after the rebuild: the gate forgot it, and owes nothing for it.
         given_up = row.epoch != round_.epoch and row.expires_ms is None and row.paid_ms is None
@@ -122,15 +122,3 @@ def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None,
         notes.add(add("orders", "content", says))
     if held.live and any(release.done_ms is not None for release in subject.releases):
         notes.add(add("releases", "not_in_gate", f"is {row.state} and was given back, but the gate still holds it"))
-
-
-def _finding(round_: LedgerRound, row: AnyRow, invariant: str, kind: str, says: str) -> Finding:
-    return Finding(
-        invariant=invariant,
-        kind=kind,
-        says=says,
-        round_id=round_.id,
-        sale_id=round_.sale_id,
-        number=row.id,
-        user=row.user_id,
-    )

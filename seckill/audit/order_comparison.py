@@ -14,7 +14,7 @@ from seckill.audit.gate import Entry, GateReader, GateRound, Held
 from seckill.audit.lane_shares import lanes_of, orders_of, read_rounds
 from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.order_checks import audit_orders
-from seckill.audit.report import OF_GATE, Finding, Notes, Unsure
+from seckill.audit.report import OF_GATE, Finding, Notes, Unsure, finding_about
 
 # What the comparison says about a round is worth nothing if the gate was rebuilt meanwhile.
 _WITH_GATE = (*OF_GATE, "limit", "orders", "releases")
@@ -139,13 +139,13 @@ async def _find_lost(
 async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, book: Book) -> None:
     """What one statement can say about all orders of a round."""
     for sums in await ledger.sums(ids):
-        finding = partial(Finding, invariant="counters", round_id=sums.id, sale_id=sums.sale_id)
+        finding = partial(finding_about, sums, "counters")
         if sums.sold != sums.live_units:
             says = f"the ledger counts {sums.sold} units sold, its live orders have {sums.live_units}"
-            book.rounds[sums.id].add(finding(kind="sold", says=says))
+            book.rounds[sums.id].add(finding("sold", says))
         if sums.written != sums.written_units:
             says = f"the ledger counts {sums.written} units written, its orders have {sums.written_units}"
-            book.rounds[sums.id].add(finding(kind="written", says=says))
+            book.rounds[sums.id].add(finding("written", says))
     for row in await ledger.above_limit(ids):
         book.rounds[row.round_id].add(
             Finding(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 # A broken table must not become a message that is unreadable or fills the memory.
 FINDINGS_MAX = 10_000
@@ -64,6 +65,28 @@ class Finding:
     def key(self) -> tuple[object, ...]:
         """The same for the same thing at another time, when figures may differ."""
         return self.invariant, self.kind, self.round_id, self.number, self.user
+
+
+class AuditedRound(Protocol):
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def sale_id(self) -> int: ...
+
+
+def finding_about(
+    round_: AuditedRound, invariant: str, kind: str, says: str, *, number: int | None = None, user: str | None = None
+) -> Finding:
+    return Finding(
+        invariant=invariant,
+        kind=kind,
+        says=says,
+        round_id=round_.id,
+        sale_id=round_.sale_id,
+        number=number,
+        user=user,
+    )
 
 
 @dataclass(frozen=True, slots=True)

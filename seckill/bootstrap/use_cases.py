@@ -8,13 +8,16 @@ from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
+from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.keeper import Keeper
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.broker_relay import Relay
 from seckill.engine.orders.buyer_actions import BuyerActions
 from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.releases import ReleaseDesk
@@ -22,8 +25,11 @@ from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.readiness import Readiness
 from seckill.engine.rounds.failover import LaneFailover
+from seckill.engine.rounds.losses import LossDetection
+from seckill.engine.rounds.opening import RefusedRounds, RoundOpener
 from seckill.engine.rounds.operator import OperatorDesk
 from seckill.engine.rounds.rebuild import Rebuilder, Tell
+from seckill.engine.rounds.recovery import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
@@ -58,7 +64,7 @@ class UseCases:
 
     @cached_property
     def admission(self) -> AdmissionDesk:
-        return AdmissionDesk(self.engine.gate, self.sale_cache, self._before_answers)
+        return AdmissionDesk(self.engine.gate, self.sale_cache, SoldOutFlags(self.engine.gate), self._before_answers)
 
     @cached_property
     def operator_desk(self) -> OperatorDesk:
@@ -122,18 +128,50 @@ class UseCases:
         return Retirement(self.engine.gate, self.engine.transport, self.engine.ledger)
 
     @cached_property
+    def repeater(self) -> RoundRepeater:
+        return RoundRepeater(self.engine.ledger, self.sale_cache, self.settings.lanes)
+
+    @cached_property
+    def refused_rounds(self) -> RefusedRounds:
+        return RefusedRounds()
+
+    @cached_property
+    def opener(self) -> RoundOpener:
+        return RoundOpener(self.engine.gate, self.engine.ledger, self.refused_rounds)
+
+    @cached_property
+    def losses(self) -> LossDetection:
+        return LossDetection(self.engine.gate, self.engine.ledger, self.sale_cache, self.opener)
+
+    @cached_property
+    def recovery(self) -> RoundRecovery:
+        rebuilder = self.rebuilder(partial(raise_alarm, self.alarm))
+        return RoundRecovery(self.losses, self.moving, rebuilder, self.sale_cache, self.refused_rounds)
+
+    @cached_property
+    def queues(self) -> LaneQueues:
+        return LaneQueues(self.engine.transport, self.engine.ledger)
+
+    @cached_property
+    def missing_orders(self) -> MissingOrders:
+        engine = self.engine
+        return MissingOrders(engine.gate, engine.transport, engine.ledger, self.sale_cache, self.unwritten, self.alarm)
+
+    @cached_property
     def keeper(self) -> Keeper:
         return Keeper(
-            self.engine.gate,
-            self.engine.transport,
-            self.engine.ledger,
-            self.sale_cache,
-            self.alarm,
-            repetition=RoundRepeater(self.engine.ledger, self.sale_cache, self.settings.lanes),
-            moving=self.moving,
-            rebuilder=self.rebuilder(partial(raise_alarm, self.alarm)),
-            unwritten=self.unwritten,
+            sale_cache=self.sale_cache,
+            repeater=self.repeater,
+            opener=self.opener,
+            recovery=self.recovery,
             retirement=self.retirement,
+            queues=self.queues,
+            missing_orders=self.missing_orders,
+            release_desk=self.release_desk,
+            failures=self.failures,
+            payments=self.payments,
+            refunds=self.refunds,
+            delays=self.delays,
         )
 
     @property

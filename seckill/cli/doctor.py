@@ -163,7 +163,7 @@ async def _rounds(settings: Settings) -> str:
     if _absent_gate(settings) or not settings.database_url:
         return "there is no gate and ledger to compare yet"
     async with open_engine(settings) as engine:
-        lost = await UseCases(engine, settings).keeper.look_for_losses()
+        lost = await UseCases(engine, settings).losses.find()
     if lost:
         raise SeckillError(f"the gate has lost {len(lost)}: `seckill keeper` (or `seckill up`) rebuilds them.")
     return "the gate has all that are on"

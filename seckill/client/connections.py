@@ -94,7 +94,7 @@ class HttpTransport:
         # What must not be done twice goes over a connection that the API cannot be about to close.
         connection = (self._used() if message.repeatable else None) or await self._connect()
         try:
-            connection.writer.write(self._written(message))
+            connection.writer.write(self.written(message))
             await connection.writer.drain()
             reading = _Reading()
             while not reading.is_done:
@@ -120,7 +120,7 @@ class HttpTransport:
     async def _connect(self) -> _Connection:
         return _Connection(*await asyncio.open_connection(self._host, self._port, ssl=self._tls))
 
-    def _written(self, message: Message) -> bytes:
+    def written(self, message: Message) -> bytes:
         headers = {"Host": self._host_header, "Content-Length": str(len(message.body)), **message.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return f"{message.method} {self._prefix}{message.path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + message.body

@@ -1,4 +1,8 @@
-from enum import StrEnum
+"""Every answer to a claim, and what there is to say about each refusal: one row a refusal, for all who pass it on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
 
 
 class Outcome(StrEnum):
@@ -25,3 +29,54 @@ class Outcome(StrEnum):
     # Not a decision but the lack of one: the gate did not answer in time, so the claim may or may not have been
     # admitted.
     UNKNOWN = "unknown"
+
+
+class RefusalKind(Enum):
+    """What stands against a claim, as clients tell refusals apart that they do not know by name."""
+
+    NO_IDENTITY = auto()
+    NO_SUCH_THING = auto()
+    NOT_VALID = auto()
+    TOO_SOON = auto()  # for this buyer: waiting helps
+    CONFLICT = auto()  # with the state of the sale, or with what the buyer has
+    GONE = auto()  # for good
+    TROUBLE = auto()  # ours: the same claim may be tried again at once
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRefusal:
+    kind: RefusalKind
+    sentence: str  # for people
+    of_round: bool = False  # true of the round that was asked and of no other: the claim may be for the next
+
+
+REFUSALS: Mapping[Outcome, ClaimRefusal] = {
+    Outcome.UNAUTHENTICATED: ClaimRefusal(RefusalKind.NO_IDENTITY, "Sign in first."),
+    Outcome.UNKNOWN_SALE: ClaimRefusal(RefusalKind.NO_SUCH_THING, "There is no such sale."),
+    Outcome.INVALID: ClaimRefusal(RefusalKind.NOT_VALID, "The request is not valid."),
+    Outcome.RATE_LIMITED: ClaimRefusal(RefusalKind.TOO_SOON, "Too many requests, please slow down."),
+    Outcome.NOT_READY: ClaimRefusal(
+        RefusalKind.TROUBLE, "The sale is not ready to answer. Nothing was bought; please try again."
+    ),
+    Outcome.KEY_REUSED: ClaimRefusal(
+        RefusalKind.NOT_VALID, "This Idempotency-Key was used for another request; use a new one."
+    ),
+    Outcome.COOLING_DOWN: ClaimRefusal(
+        RefusalKind.TOO_SOON,
+        "You have let an order of this sale lapse; please wait before you buy again.",
+        of_round=True,
+    ),
+    Outcome.LIMIT_REACHED: ClaimRefusal(
+        RefusalKind.CONFLICT, "You have reached the limit per buyer for this sale.", of_round=True
+    ),
+    Outcome.NOT_STARTED: ClaimRefusal(RefusalKind.CONFLICT, "The sale has not started yet."),
+    Outcome.ENDED: ClaimRefusal(RefusalKind.GONE, "The sale is over.", of_round=True),
+    Outcome.PAUSED: ClaimRefusal(RefusalKind.CONFLICT, "The sale is paused; please try again later.", of_round=True),
+    Outcome.OVERLOADED: ClaimRefusal(
+        RefusalKind.TROUBLE, "Too many orders are waiting. Nothing was bought; please try again."
+    ),
+    Outcome.SOLD_OUT: ClaimRefusal(RefusalKind.CONFLICT, "Sold out.", of_round=True),
+    Outcome.UNKNOWN: ClaimRefusal(
+        RefusalKind.TROUBLE, "The result is unclear. Repeat with the same Idempotency-Key to learn it."
+    ),
+}

@@ -181,3 +181,6 @@ class Counted:
     revision: int
     synced_revision: int
     epoch: int
+
+
+NOTHING_COUNTED = Counted(written=0, admitted=0, released=0, decided=0, revision=0, synced_revision=0, epoch=0)

@@ -131,6 +131,12 @@ class SaleCache:
         then_ms, at_s = self._gate_ms
         return then_ms + int((self._monotonic() - at_s) * 1000)
 
+    async def gate_time_ms(self) -> int:
+        """The gate is asked if the last reading is not fresh."""
+        if not self.is_fresh():
+            await self.refresh_pulses()
+        return self.now_ms()
+
     def is_fresh(self) -> bool:
         return self._gate_ms is not None and self._monotonic() - self._gate_ms[1] < FRESH_S
 

@@ -149,8 +149,8 @@ class AdmittingGate(Protocol):
         if that is not known. Never repeats the call on its own."""
 
 
-class ClaimGate(AdmittingGate, ViewGate, Protocol):
-    """For claims, and for knowing who has won when all is sold."""
+class WinnersGate(ViewGate, Protocol):
+    """For knowing who has won when all is sold."""
 
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
@@ -199,8 +199,8 @@ class OpeningGate(RulesGate, ForgettingGate, Protocol):
         """Creates the round with its full stock if it was never created. It admits no one before `update_round`."""
 
 
-class KeeperGate(OpeningGate, PulseGate, Protocol):
-    """For opening rounds, and for telling which are lost."""
+class LossGate(ViewGate, PulseGate, Protocol):
+    """For telling which rounds are lost."""
 
 
 class FencingGate(Protocol):
@@ -276,9 +276,10 @@ class RepairGate(TrackingGate, FencingGate, ReleaseGate, ViewGate, Protocol):
 
 
 class Gate(
-    ClaimGate,
+    WinnersGate,
     LatePaymentGate,
-    KeeperGate,
+    OpeningGate,
+    LossGate,
     RebuildGate,
     FailoverGate,
     RepairGate,

@@ -154,8 +154,12 @@ class LaneLedger(Protocol):
         """Where there are rounds that are not retired."""
 
 
-class KeeperLedger(SyncLedger, LaneLedger, CountLedger, Protocol):
-    """For opening rounds, and for telling what the gate or the ledger has lost."""
+class MissingOrdersLedger(SaleLookup, CountLedger, Protocol):
+    """For telling which orders were admitted and not written."""
+
+
+class LossLedger(SaleLookup, CountLedger, Protocol):
+    """For telling which rounds the gate has lost."""
 
     async def rounds_waiting(self, count: int) -> list[Round]:
         """Rounds that the oldest `count` items of the outbox are for, except retired ones."""
@@ -294,7 +298,7 @@ class Ledger(
     OperatorLedger,
     RepetitionLedger,
     RetirementLedger,
-    KeeperLedger,
+    LossLedger,
     FailoverLedger,
     RebuildLedger,
     WorkerLedger,

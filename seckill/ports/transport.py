@@ -63,10 +63,12 @@ class WorkerTransport(LanesTransport, StatesTransport, Protocol):
         """Call only after the ledger has committed: these will never be delivered again."""
 
 
-class KeeperTransport(LanesTransport, BacklogTransport, Protocol):
-    """For watching the queues."""
-
+class QueuesTransport(Protocol):
     async def queues(self, lanes: Collection[int]) -> dict[int, Queue]: ...
+
+
+class LaneQueuesTransport(LanesTransport, BacklogTransport, Protocol):
+    """For looking after the queues."""
 
     async def retire_consumers(self, idle_s: float) -> int:
         """Forgets consumers that hold nothing and have been silent for `idle_s`."""
@@ -95,7 +97,9 @@ class NewsTransport(Protocol):
         """Round and version, as they are announced. They may come late, repeated and in any order."""
 
 
-class Transport(WorkerTransport, KeeperTransport, UnwrittenTransport, ReleaseTransport, NewsTransport, Protocol):
+class Transport(
+    WorkerTransport, QueuesTransport, LaneQueuesTransport, UnwrittenTransport, ReleaseTransport, NewsTransport, Protocol
+):
     """Brings admissions to workers and news to nodes: what a backend implements. A use case asks for the part that it
     needs."""
 

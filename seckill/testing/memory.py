@@ -129,8 +129,8 @@ class _Behind:
         """How much there was to do."""
         return sum(
             [
-                await self._use.keeper.go_on(),
-                await self._use.keeper.sync_rounds(),
+                await self._use.repeater.step(),
+                await self._use.opener.step(),
                 await self._worker.read_and_record(wait_s=0),
                 await self._use.failures.retry_due(),
                 await self._use.release_desk.expire(),

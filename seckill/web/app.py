@@ -140,7 +140,7 @@ class Api:
             await ctx.orders.listen(engine.transport)
 
         async def hear_of_units() -> None:
-            await ctx.desk.listen(engine.transport)
+            await ctx.desk.sold_out.listen(engine.transport)
 
         loops = [
             asyncio.create_task(loop)

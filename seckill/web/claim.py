@@ -28,7 +28,7 @@ from seckill.web.canonical_path import is_canonical
 from seckill.web.client_address import Headers
 from seckill.web.context import authenticate
 from seckill.web.order_ids import OrderIds
-from seckill.web.problems import MEDIA_TYPE, REFUSALS, HttpProblem, invalid
+from seckill.web.problems import ANSWERS, MEDIA_TYPE, HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
 
@@ -218,4 +218,4 @@ def _internal(error: Exception, request_id: bytes | None) -> HttpProblem:
 
 
 # The refusals that are the same for every buyer, made once: after the sell-out they are nearly all answers.
-_PREPARED: Mapping[Outcome, ClaimReply] = {outcome: problem_reply(HttpProblem.of(outcome)) for outcome in REFUSALS}
+_PREPARED: Mapping[Outcome, ClaimReply] = {outcome: problem_reply(HttpProblem.of(outcome)) for outcome in ANSWERS}

@@ -8,7 +8,7 @@ import msgspec
 
 from seckill import __version__
 from seckill.backends.payment.signature import HEADER
-from seckill.web.problems import MEDIA_TYPE, REFUSALS
+from seckill.web.problems import ANSWERS, MEDIA_TYPE
 from seckill.web.routes import ROUTES, Route
 from seckill.web.schemas import NewSale, Problem, SalePatch
 
@@ -108,7 +108,7 @@ def _response(route: Route) -> dict[str, Any]:
 
 
 def _problem(route: Route, status: int) -> dict[str, Any]:
-    codes = [f"`{outcome}`" for outcome, (found, _) in REFUSALS.items() if found == status]
+    codes = [f"`{outcome}`" for outcome, (found, _) in ANSWERS.items() if found == status]
     return {
         "description": ", ".join(codes) if codes and route.handler is None else "Refused",
         "content": {MEDIA_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},

@@ -6,28 +6,24 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from seckill.domain.outcome import Outcome
+from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
 from seckill.web.incidents import Incident
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
+_STATUSES = {
+    RefusalKind.NO_IDENTITY: 401,
+    RefusalKind.NO_SUCH_THING: 404,
+    RefusalKind.NOT_VALID: 422,
+    RefusalKind.TOO_SOON: 429,
+    RefusalKind.CONFLICT: 409,
+    RefusalKind.GONE: 410,
+    RefusalKind.TROUBLE: 503,
+}
 # Outcome → HTTP status and what it means, in a sentence for humans.
-REFUSALS: Mapping[Outcome, tuple[int, str]] = {
-    Outcome.UNAUTHENTICATED: (401, "Sign in first."),
-    Outcome.UNKNOWN_SALE: (404, "There is no such sale."),
-    Outcome.INVALID: (422, "The request is not valid."),
-    Outcome.RATE_LIMITED: (429, "Too many requests, please slow down."),
-    Outcome.NOT_READY: (503, "The sale is not ready to answer. Nothing was bought; please try again."),
-    Outcome.KEY_REUSED: (422, "This Idempotency-Key was used for another request; use a new one."),
-    Outcome.COOLING_DOWN: (429, "You have let an order of this sale lapse; please wait before you buy again."),
-    Outcome.LIMIT_REACHED: (409, "You have reached the limit per buyer for this sale."),
-    Outcome.NOT_STARTED: (409, "The sale has not started yet."),
-    Outcome.ENDED: (410, "The sale is over."),
-    Outcome.PAUSED: (409, "The sale is paused; please try again later."),
-    Outcome.OVERLOADED: (503, "Too many orders are waiting. Nothing was bought; please try again."),
-    Outcome.SOLD_OUT: (409, "Sold out."),
-    Outcome.UNKNOWN: (503, "The result is unclear. Repeat with the same Idempotency-Key to learn it."),
+ANSWERS: Mapping[Outcome, tuple[int, str]] = {
+    outcome: (_STATUSES[refusal.kind], refusal.sentence) for outcome, refusal in REFUSALS.items()
 }
 
 _TITLES = {
@@ -64,7 +60,7 @@ class HttpProblem(Exception):
 
     @classmethod
     def of(cls, outcome: Outcome, detail: str = "", **extra: Any) -> "HttpProblem":
-        status, sentence = REFUSALS[outcome]
+        status, sentence = ANSWERS[outcome]
         return cls(status, outcome.value, detail or sentence, **extra)
 
     def body(self) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.engine.keeper import run_keeper
+from seckill.engine.keeper import SERVERS_EVERY_S, KeeperStep, run_schedule
 from seckill.engine.orders.worker import Worker
 from seckill.loops import Stop
 from seckill.operations.server_alarm import ServerAlarm
@@ -135,18 +135,8 @@ async def keeping(settings: Settings, engine: Engine, alarm: Alarm | None = None
     """A keeper with all its loops."""
     use = UseCases(engine, settings, alarm=alarm)
     stop = Stop()
-    servers = ServerAlarm(engine.gate, use.alarm)
-    task = asyncio.create_task(
-        run_keeper(
-            use.keeper,
-            use.release_desk,
-            use.failures,
-            use.payments,
-            use.refunds,
-            stop,
-            watch_servers=servers.step,
-        )
-    )
+    servers = KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S)
+    task = asyncio.create_task(run_schedule([*use.keeper.schedule(stop), servers], stop))
     try:
         yield
     finally:

@@ -15,14 +15,14 @@ from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine import keeper as keeper_module
-from seckill.engine.keeper import run_keeper
+from seckill.engine.keeper import run_schedule
 from seckill.engine.orders.broker_relay import Relay, run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
-from seckill.settings import Secret, Settings
-from tests.api.conftest import ADMIN_KEY, JWT_SECRET, OPERATOR, Node, buyer, make_node
+from seckill.settings import Settings
+from tests.api.conftest import OPERATOR, Node, buyer, make_node, settings_of_a_node
 from tests.fixtures.rabbitmq import RabbitServer
 from tests.patience import PATIENCE_S
 
@@ -32,18 +32,8 @@ NEVER_S = 3600.0
 
 @pytest.fixture
 def settings(redis_url: str, rabbit: RabbitServer, sqlite_database: str) -> Settings:
-    return Settings(
-        redis_url=redis_url,
-        broker_url=rabbit.url(),
-        database_url=sqlite_database,
-        jwt_secret=JWT_SECRET,
-        admin_key=Secret(ADMIN_KEY),
-        durability="fast",
-        gate_timeout_s=PATIENCE_S,
-        backlog_max=1000,
-        lanes=4,
-        retry_delays_s=RETRY_DELAYS_S,
-    )
+    settings = settings_of_a_node(redis_url, sqlite_database)
+    return replace(settings, broker_url=rabbit.url(), retry_delays_s=RETRY_DELAYS_S)
 
 
 @asynccontextmanager
@@ -52,13 +42,11 @@ async def at_work(settings: Settings, engine: Engine, *, heed: bool = True) -> A
     assert engine.broker is not None
     stop = Stop()
     use = UseCases(engine, replace(settings, claim_idle_s=1))
-    delays = use.delays if heed else None
+    keeper = use.keeper if heed else replace(use.keeper, delays=None)
     async with asyncio.TaskGroup() as roles:
         roles.create_task(run_worker(use.worker(stop), stop))
         roles.create_task(run_relay(use.relay(engine.broker), stop))
-        roles.create_task(
-            run_keeper(use.keeper, use.release_desk, use.failures, use.payments, use.refunds, stop, delays)
-        )
+        roles.create_task(run_schedule(keeper.schedule(stop), stop))
         try:
             yield
         finally:
@@ -107,7 +95,7 @@ async def test_orders_reach_the_ledger(settings: Settings, node: Node, engine: E
 
 
 async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Settings) -> None:
-    """Buyers are answered, and the orders wait in the streams. Whoever reads them there finds them all."""
+    """Buyers are answered, and the orders wait in the streams. A worker that reads them there finds them all."""
     async with open_engine(replace(settings, broker_url="amqp://127.0.0.1:1/")) as engine:
         node = await make_node(settings, engine)
         sale = await node.create(units=3)
@@ -132,7 +120,7 @@ async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Setti
 async def test_a_poison_entry_goes_through_the_retry_queues_to_the_final_one(
     settings: Settings, node: Node, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch, heed: bool
 ) -> None:
-    """M17: woken by the retry queues alone (the sweep would come in an hour), or by the sweep alone."""
+    """The keeper is woken by the retry queues alone (the sweep would come in an hour), or by the sweep alone (M17)."""
     if heed:
         monkeypatch.setattr(keeper_module, "RETRY_EVERY_S", NEVER_S)
     swept = asyncio.Event()
@@ -165,7 +153,7 @@ async def test_a_poison_entry_goes_through_the_retry_queues_to_the_final_one(
 async def test_the_delay_queue_wakes_the_expiry_sweep(
     settings: Settings, node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """M12: the sweep itself would come in an hour."""
+    """The delay queue wakes the keeper: the sweep itself would come in an hour (M12)."""
     monkeypatch.setattr(keeper_module, "EXPIRE_EVERY_S", NEVER_S)
     swept = asyncio.Event()
     expire = engine.ledger.expire_due

@@ -201,7 +201,7 @@ async def test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_ord
     won = {user: (await node.buy(sale, user, key="k")).json() for user in ("ann", "bob")}
     assert (await node.buy(sale, "loser-0")).json()["code"] == "sold_out"
     round_id = int(sale["round"])
-    while not node.api.context.desk.is_flagged(round_id):
+    while not node.api.context.desk.sold_out.is_raised(round_id):
         await asyncio.sleep(0)
     await node.refresh()
     asked: list[Any] = []
@@ -224,7 +224,7 @@ async def test_after_the_sell_out_losers_cost_no_call_and_winners_find_their_ord
         assert (await node.buy(sale, user)).json()["order_ids"] == [order["order_id"]]
     await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
     await node.refresh()
-    assert not node.api.context.desk.is_flagged(round_id)
+    assert not node.api.context.desk.sold_out.is_raised(round_id)
     assert (await node.buy(sale, "loser-0")).status_code == 202
     gate.admit = original  # type: ignore[method-assign]
 
@@ -233,14 +233,14 @@ async def test_a_flag_of_an_older_version_is_never_raised(node: Node) -> None:
     """The reading is overtaken by units that come back (F46)."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
-    desk = node.api.context.desk
+    flags = node.api.context.desk.sold_out
     ref = (await node.engine.ledger.sales())[0].round.ref
     view = await node.engine.gate.inspect(ref)
     assert view is not None
     await node.http.patch(f"/v1/sales/{sale['id']}", json={"add_units": 1}, headers=OPERATOR)
-    desk._flagging[ref.id] = asyncio.create_task(desk._raise_flag(ref, view.version))
-    await desk._flagging[ref.id]
-    assert not desk.is_flagged(ref.id)
+    flags._raising[ref.id] = asyncio.create_task(flags._raise(ref, view.version))
+    await flags._raising[ref.id]
+    assert not flags.is_raised(ref.id)
 
 
 async def test_a_gate_that_forgot_everything_is_not_sold_out(node: Node, redis_url: str) -> None:
@@ -285,7 +285,7 @@ async def a_second_after(second: int) -> None:
 
 
 async def test_a_buyer_who_hammers_is_slowed_down_and_nobody_else(settings: Settings, engine: Engine) -> None:
-    """S17. After everything that is wrong with the request, before the gate is asked."""
+    """The limit comes after everything that can be wrong with the request, and before the gate is asked (S17)."""
     node = await make_node(replace(settings, claims_per_second=3), engine)
     sale = await node.create(units=100, limit_per_buyer=50)
     began = 0

@@ -72,9 +72,7 @@ async def test_clients_that_vanish_give_their_places_back(served: Served, monkey
     await served.until_all_are_gone()
 
 
-async def test_whoever_does_nothing_makes_room_for_whoever_comes(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_connections_make_room_for_new_ones(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first; what is being answered stays."""
     monkeypatch.setattr(idle_connections, "EVERY_S", 0.0)
     monkeypatch.setattr(idle_connections, "IDLE_S_MIN", 0.0)
@@ -122,7 +120,7 @@ async def test_one_buyer_waits_for_so_much_and_no_more(served: Served, served_fr
             assert refused.headers["retry-after"]
         async with socket(served.url, token("ann")) as one_more:
             assert await one_more.closed() == 4429
-        assert (await http.get(f"/v1/orders/{order_id}")).status_code == 200, "whoever does not wait is answered"
+        assert (await http.get(f"/v1/orders/{order_id}")).status_code == 200, "a request that does not wait is answered"
         for poll in polls:
             poll.cancel()
         await asyncio.gather(*polls, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Over HTTP: who lets an order lapse waits, is told for how long, and everybody else goes first."""
+"""Over HTTP: a buyer who lets an order lapse waits, is told for how long, and all others go first."""
 
 import asyncio
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.api.repeating import add, announce, end_at, make_keeper, now_ms, open
 from tests.api.test_rebuild import flush, rebuild
 from tests.backends.sql.making import HOUR_MS
 
-# Nobody waits for its end here, however slow the machine is.
+# No test waits for its end, however slow the machine is.
 LONG_S = 3600
 
 
@@ -79,10 +79,10 @@ async def test_a_node_that_refuses_as_sold_out_lets_the_gate_speak_to_who_waits(
     assert (await node.buy(sale, "bob")).status_code == 202
     assert (await node.buy(sale, "cid")).json()["code"] == "sold_out"
     async with asyncio.timeout(30):
-        while not node.api.context.desk.is_flagged(int(sale["round"])):
+        while not node.api.context.desk.sold_out.is_raised(int(sale["round"])):
             await asyncio.sleep(0.01)
     await node.refresh()
-    assert node.api.context.desk.is_flagged(int(sale["round"]))
+    assert node.api.context.desk.sold_out.is_raised(int(sale["round"]))
     assert (await node.buy(sale, "dan")).json()["code"] == "sold_out"
     assert (await node.buy(sale, "ann")).json()["code"] == "cooling_down"
 

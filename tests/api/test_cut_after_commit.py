@@ -1,4 +1,4 @@
-"""The connection to the database breaks after COMMIT was sent: nobody is told anything untrue, nothing is done twice.
+"""The connection to the database breaks after COMMIT was sent: no buyer is told anything untrue, nothing is done twice.
 
 F64, F65. Every test looks past the cut connection first, to show that it hit the window: committed, and yet an error.
 """

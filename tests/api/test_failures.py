@@ -24,7 +24,7 @@ async def test_a_poison_entry_that_the_gate_never_made(node: Node, engine: Engin
     orders = [response.json()["order_id"] for response in responses]
     client: Any = connect(redis_url)
     (found,) = await engine.ledger.sales()
-    # Somebody's row has the slot of u10's order, so that the ledger must refuse it.
+    # Another row has the slot of u10's order, so that the ledger must refuse it.
     stream = keys.orders(found.round.lane)
     entries = await client.xrange(stream)
     await client.xadd(stream, {"order": "{garbage"})

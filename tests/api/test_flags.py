@@ -48,7 +48,7 @@ async def sell_out(nodes: list[Node]) -> tuple[dict[str, Any], str, int]:
         sale_cache._monotonic = lambda now_s=now_s: now_s  # type: ignore[misc]
         assert (await node.buy(sale, "early")).json()["code"] == "sold_out"
         async with asyncio.timeout(PATIENCE_S):
-            while not node.api.context.desk.is_flagged(round_id):
+            while not node.api.context.desk.sold_out.is_raised(round_id):
                 await asyncio.sleep(0)
         assert await refuses_by_itself(node, sale)
     return sale, order_id, round_id
@@ -76,7 +76,7 @@ async def cancel(node: Node, order_id: str) -> None:
 
 @asynccontextmanager
 async def listening(node: Node, redis_url: str) -> AsyncIterator[None]:
-    task = asyncio.create_task(node.api.context.desk.listen(node.engine.transport))
+    task = asyncio.create_task(node.api.context.desk.sold_out.listen(node.engine.transport))
     client: Any = connect(redis_url)
     async with asyncio.timeout(PATIENCE_S):
         while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] == 0:
@@ -89,7 +89,7 @@ async def listening(node: Node, redis_url: str) -> AsyncIterator[None]:
 
 async def until_not_flagged(node: Node, round_id: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while node.api.context.desk.is_flagged(round_id):
+        while node.api.context.desk.sold_out.is_raised(round_id):
             await asyncio.sleep(0.01)
 
 
@@ -104,40 +104,53 @@ async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate
         assert await release_desk.relay() == 1
         await until_not_flagged(b, round_id)
     assert (await b.buy(sale, "bob")).status_code == 202
-    assert await refuses_by_itself(a, sale), "the control: nobody told it"
+    assert await refuses_by_itself(a, sale), "the control: it has not been told"
     await a.refresh()
-    assert not a.api.context.desk.is_flagged(round_id)
+    assert not a.api.context.desk.sold_out.is_raised(round_id)
 
 
 async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], release_desk: ReleaseDesk) -> None:
-    """Nobody listens, so the announcement is gone. The round's version in the gate tells all the same (F58)."""
+    """No node listens, so the announcement is lost. The round's version in the gate shows it all the same (F58)."""
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
     assert await release_desk.relay() == 1
     for node in nodes:
         assert await refuses_by_itself(node, sale)
         await node.refresh()
-        assert not node.api.context.desk.is_flagged(round_id)
+        assert not node.api.context.desk.sold_out.is_raised(round_id)
     assert (await nodes[1].buy(sale, "bob")).status_code == 202
+
+
+async def test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_version(
+    nodes: list[Node], release_desk: ReleaseDesk
+) -> None:
+    """From the moment that the pulse is there, even before flags are withdrawn because of it (F46)."""
+    node = nodes[0]
+    sale, order_id, round_id = await sell_out(nodes)
+    await cancel(node, order_id)
+    assert await release_desk.relay() == 1
+    await node.api.context.sale_cache.refresh_pulses()
+    assert node.api.context.desk.sold_out.is_raised(round_id), "the control: the flag still stands"
+    assert (await node.buy(sale, "bob")).status_code == 202
 
 
 async def test_who_repeats_a_dead_keepers_release_announces_it(
     nodes: list[Node], engine: Engine, release_desk: ReleaseDesk, redis_url: str
 ) -> None:
-    """The unit is back, and whoever brought it died before telling."""
+    """The unit is back, and the keeper that gave it back died before it told the nodes."""
     _, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
     (item,) = await engine.ledger.outbox(10)
     assert item.release is not None
     assert (await engine.gate.release(item.ref, [item.release])).results == [Released.RELEASED]
     async with listening(nodes[1], redis_url):
-        assert nodes[1].api.context.desk.is_flagged(round_id)
+        assert nodes[1].api.context.desk.sold_out.is_raised(round_id)
         assert await release_desk.relay() == 1
         await until_not_flagged(nodes[1], round_id)
 
 
 async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: list[Node], redis_url: str) -> None:
-    """A replica that took over, and has not seen the last admissions. Nobody tells: only the units do."""
+    """A replica took over without the last admissions. Nothing is announced: only the count of units shows it."""
     node = nodes[0]
     sale, _, round_id = await sell_out(nodes)
     (stored,) = [each for each in await node.engine.ledger.sales() if each.round.id == round_id]
@@ -147,7 +160,7 @@ async def test_a_gate_that_went_back_to_the_same_version_is_not_sold_out(nodes: 
     await client.aclose()
     assert await refuses_by_itself(node, sale), "the control: it knows nothing of it yet"
     await node.refresh()
-    assert not node.api.context.desk.is_flagged(round_id)
+    assert not node.api.context.desk.sold_out.is_raised(round_id)
     assert (await node.buy(sale, "bob")).status_code == 202
 
 
@@ -155,21 +168,21 @@ async def test_only_a_newer_version_withdraws_a_flag(nodes: list[Node], engine: 
     """Late, repeated and made-up announcements (F46)."""
     node = nodes[0]
     sale, _, round_id = await sell_out(nodes)
-    version = node.api.context.desk._flags[round_id].version
+    version = node.api.context.desk.sold_out.standing[round_id].version
     async with listening(node, redis_url):
         for old in (version, version - 1, 0, -5, version):
             await engine.transport.publish_version(round_id, old)
         await engine.transport.publish_version(round_id + 1, version + 7)  # of another round
         await engine.transport.publish_version(999, 1)
         async with asyncio.timeout(PATIENCE_S):
-            while 999 not in node.api.context.desk._announced:  # so all before it were heard
+            while 999 not in node.api.context.desk.sold_out._announced:  # so all before it were heard
                 await asyncio.sleep(0.01)
         assert await refuses_by_itself(node, sale)
         # A newer one sets nothing either: the gate is asked, and the gate says the truth.
         await engine.transport.publish_version(round_id, version + 1)
         await until_not_flagged(node, round_id)
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
-    assert not node.api.context.desk.is_flagged(round_id), "not for a version that is said to be over"
+    assert not node.api.context.desk.sold_out.is_raised(round_id), "not for a version that is said to be over"
 
 
 async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
@@ -178,27 +191,27 @@ async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
     """The announcement comes while the winners are being read, or between the gate's answer and that."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
-    desk, round_id = node.api.context.desk, int(sale["round"])
+    flags, round_id = node.api.context.desk.sold_out, int(sale["round"])
     real = node.engine.gate.buyers
 
     async def overtaken(ref: Any) -> Any:
         async for portion in real(ref):
-            desk.hear(round_id, 10**6)
+            flags.hear(round_id, 10**6)
             yield portion
 
     monkeypatch.setattr(node.engine.gate, "buyers", overtaken)
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
     async with asyncio.timeout(PATIENCE_S):
-        while desk._flagging:
+        while flags._raising:
             await asyncio.sleep(0)
-    assert desk._announced == {round_id: 10**6}, "it was overtaken"
-    assert not desk.is_flagged(round_id)
+    assert flags._announced == {round_id: 10**6}, "it was overtaken"
+    assert not flags.is_raised(round_id)
     assert (await node.buy(sale, "cid")).json()["code"] == "sold_out"
-    assert (desk._flagging, desk.is_flagged(round_id)) == ({}, False)
+    assert (flags._raising, flags.is_raised(round_id)) == ({}, False)
     await node.refresh()
-    assert desk._announced, "the round is on"
-    desk.forget({})
-    assert desk._announced == {}, "nothing is kept of rounds that are over"
+    assert flags._announced, "the round is on"
+    flags.keep({})
+    assert flags._announced == {}, "nothing is kept of rounds that are over"
 
 
 async def test_a_cancelled_unit_is_sold_on_another_node(

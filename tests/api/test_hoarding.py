@@ -1,4 +1,4 @@
-"""S18: an account that takes the unit and never pays, again and again, against people who want to buy it.
+"""An account takes the unit and never pays, again and again, against people who want to buy it (S18).
 
 Real Valkey, a worker and a keeper with all their loops. The hoarder presses without a pause, the others now and then.
 """
@@ -75,7 +75,7 @@ async def let_lapse(node: Node, order_id: str) -> None:
     await write(ledger, f"UPDATE orders SET expires_ms = 1 WHERE id = {number}")
 
 
-async def test_after_a_lapse_somebody_else_gets_the_unit(shop: Node) -> None:
+async def test_after_a_lapse_another_buyer_gets_the_unit(shop: Node) -> None:
     sale = await shop.create(units=1, cool_down_s=LONG_S)
     answers: Counter[str] = Counter()
     held = await press(shop, sale, HOARDER, 0.0, answers)
@@ -96,7 +96,7 @@ async def test_after_a_lapse_somebody_else_gets_the_unit(shop: Node) -> None:
 
 
 async def test_control_without_a_cool_down_the_hoarder_takes_it_again(shop: Node) -> None:
-    """Nobody could stop it: where nobody else is quicker, the same account has it again and again."""
+    """Nothing would stop it: if no other buyer is quicker, the same account gets the unit again and again."""
     sale = await shop.create(units=1, cool_down_s=0)
     answers: Counter[str] = Counter()
     orders = set()

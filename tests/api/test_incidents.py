@@ -116,7 +116,7 @@ async def guess(node: Node, address: str, key: str) -> httpx2.Response:
     return await node.http.get("/v1/admin/live", headers=headers)
 
 
-async def test_whoever_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not(
+async def test_a_client_that_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not(
     settings: Settings, engine: Engine, told: list[Any]
 ) -> None:
     node = await make_node(replace(settings, trusted_proxies=(ip_network("127.0.0.1"),)), engine)

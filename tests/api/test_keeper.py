@@ -11,9 +11,10 @@ from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Claim
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus, SaleChange
-from seckill.engine.keeper import REBUILT_AT_ONCE, Keeper
+from seckill.engine.keeper import Keeper
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds.opening import Sync, bring_to_gate
+from seckill.engine.rounds.recovery import REBUILT_AT_ONCE
 from seckill.errors import GateUnavailable
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.backends.sql.making import draft
@@ -29,20 +30,20 @@ async def test_a_sale_whose_creator_died_is_opened(engine: Engine) -> None:
     """Stored, but the process died before it could tell the gate (F44)."""
     sale = await engine.ledger.create_sale(draft(), lane=0)
     keeper = make_keeper(engine)
-    assert await keeper.look_for_losses() == [], "not opened yet is not lost"
-    assert await keeper.sync_rounds() == 1
+    assert await keeper.recovery.losses.find() == [], "not opened yet is not lost"
+    assert await keeper.opener.step() == 1
     view = await engine.gate.inspect(sale.round.ref)
     assert view is not None
     assert (view.status, view.available) == ("open", sale.round.total)
-    assert await keeper.sync_rounds() == 0
-    assert await keeper.look_for_losses() == []
+    assert await keeper.opener.step() == 0
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_a_change_that_never_reached_the_gate_is_passed_on(engine: Engine, node: Node) -> None:
     await node.create()
     (sale,) = await engine.ledger.sales()
     await engine.ledger.change_sale(sale.id, SaleChange(status=RoundStatus.PAUSED, add_units=4))
-    assert await make_keeper(engine).sync_rounds() == 1
+    assert await make_keeper(engine).opener.step() == 1
     view = await engine.gate.inspect(sale.round.ref)
     assert view is not None
     assert (view.status, view.total, view.available) == ("paused", sale.round.total + 4, sale.round.total + 4)
@@ -58,7 +59,7 @@ async def test_every_crash_while_opening_ends_in_one_opening(engine: Engine) -> 
     other = await engine.ledger.create_sale(draft(), lane=0)
     opening = await engine.gate.open_round(other.round)
     await engine.ledger.mark_opened(other.round.id, other.round.epoch, opening.opened_ms)  # …and died
-    assert await make_keeper(engine).sync_rounds() == 1
+    assert await make_keeper(engine).opener.step() == 1
     for made in (sale, other):
         view = await engine.gate.inspect(made.round.ref)
         assert view is not None
@@ -72,15 +73,15 @@ async def test_a_lost_round_is_reported_and_never_filled_again(engine: Engine, n
     await client.flushall()
     await client.aclose()
     keeper = make_keeper(engine)
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(sale["round"])]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [int(sale["round"])]
     await engine.ledger.change_sale(1, SaleChange(add_units=1))
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.opener.step() == 0
     (found,) = await engine.ledger.sales()
     assert await engine.gate.inspect(found.round.ref) is None
 
 
 async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redis_url: str) -> None:
-    """It read the round before somebody else opened it and sold from it; then the gate lost everything."""
+    """It read the round before another keeper opened it and buyers bought; then the gate lost everything."""
     sale = await engine.ledger.create_sale(draft(), lane=0)
     await bring_to_gate(sale.round, engine.gate, engine.ledger)
     await engine.gate.admit(sale.round.ref, [Claim("ann", 1)])
@@ -91,13 +92,13 @@ async def test_a_slow_opener_cannot_fill_a_gate_that_forgot(engine: Engine, redi
     assert await bring_to_gate(sale.round, engine.gate, engine.ledger) is Sync.LOST
     keeper = make_keeper(engine)
     await engine.ledger.change_sale(sale.id, SaleChange(add_units=1))
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.opener.step() == 0
     (answer,) = (await engine.gate.admit(sale.round.ref, [Claim("bob", 1)])).answers
     assert answer.outcome is Outcome.NOT_READY
 
 
 async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engine, node: Node, redis_url: str) -> None:
-    """The gate is empty, and whoever began the rebuild has died after giving the round its new epoch (F51)."""
+    """The gate is empty, and the keeper that began the rebuild died after giving the round its new epoch (F51)."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     await node.work()
@@ -108,26 +109,26 @@ async def test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled(engine: Engi
     raised = await engine.ledger.next_epoch(found.round)
     assert raised is not None
     keeper = make_keeper(engine)
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.opener.step() == 0
     assert await engine.gate.inspect(raised.ref) is None, "it would have its one unit again"
-    assert await keeper.rebuild_losses() == 1
+    assert await keeper.recovery.rebuild_losses() == 1
     await node.refresh()
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"
 
 
 async def test_a_round_that_the_gate_refuses_holds_up_no_other(engine: Engine, redis_url: str) -> None:
-    """Somebody has put something else under its key."""
+    """Something else stands under its key."""
     bad, good = [await engine.ledger.create_sale(draft(), lane=0) for _ in range(2)]
     client = connect(redis_url)
     await client.set(keys.round_(bad.round.ref), "?")
     keeper = make_keeper(engine)
-    assert await keeper.sync_rounds() == 1
+    assert await keeper.opener.step() == 1
     view = await engine.gate.inspect(good.round.ref)
     assert view is not None
     assert view.status == "open"
     await client.delete(keys.round_(bad.round.ref))
     await client.aclose()
-    assert await keeper.sync_rounds() == 1
+    assert await keeper.opener.step() == 1
 
 
 async def test_a_round_that_takes_nothing_back_holds_up_no_other(engine: Engine, node: Node, redis_url: str) -> None:
@@ -169,9 +170,9 @@ async def test_a_round_that_cannot_be_rebuilt_holds_up_no_other(
 
     monkeypatch.setattr(engine.gate, "fence", refuse)
     keeper = make_keeper(engine)
-    assert await keeper.rebuild_losses() == 1
+    assert await keeper.recovery.rebuild_losses() == 1
     assert (await node.buy(good, "ann")).json()["code"] == "limit_reached", "it is back, and knows its buyer"
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(bad["round"])]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [int(bad["round"])]
 
 
 async def test_rounds_that_were_lost_together_do_not_wait_for_each_other(
@@ -199,7 +200,7 @@ async def test_rounds_that_were_lost_together_do_not_wait_for_each_other(
     monkeypatch.setattr(engine.gate, "finish_rebuild", together)
     keeper = make_keeper(engine)
     async with asyncio.timeout(PATIENCE_S):
-        assert await keeper.rebuild_losses() == len(on_sale) + len(paused)
+        assert await keeper.recovery.rebuild_losses() == len(on_sale) + len(paused)
     assert set(finishing[:REBUILT_AT_ONCE]) == {int(sale["round"]) for sale in on_sale}
     assert set(finishing[REBUILT_AT_ONCE:]) == {int(sale["round"]) for sale in paused}
 
@@ -221,16 +222,16 @@ async def test_an_error_of_one_round_is_told_when_the_others_are_back(
     monkeypatch.setattr(engine.ledger, "next_epoch", broken)
     keeper = make_keeper(engine)
     with pytest.raises(ValueError, match="not a round"):
-        await keeper.rebuild_losses()
+        await keeper.recovery.rebuild_losses()
     assert (await node.buy(good, "ann")).status_code == 202
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(bad["round"])]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [int(bad["round"])]
 
 
 async def test_the_backlog_is_measured_and_consumers_are_kept(engine: Engine, node: Node) -> None:
     sale: dict[str, Any] = await node.create()
     await node.buy(sale, "ann")
     keeper = make_keeper(engine)
-    assert await keeper.measure_backlog() == 1
+    assert await keeper.queues.measure_backlog() == 1
     await node.work()
-    assert await keeper.measure_backlog() == 0
-    assert await keeper.retire_consumers() == 0
+    assert await keeper.queues.measure_backlog() == 0
+    assert await keeper.queues.retire_consumers() == 0

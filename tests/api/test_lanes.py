@@ -49,14 +49,14 @@ async def test_a_sale_over_lanes_from_claim_to_return(node: Node, engine: Engine
     # A unit comes back in one lane, and a buyer of another gets it.
     await node.refresh()
     async with asyncio.timeout(PATIENCE_S):
-        while not node.api.context.desk.is_flagged(int(sale["round"])):
+        while not node.api.context.desk.sold_out.is_raised(int(sale["round"])):
             assert (await node.buy(sale, "late")).json()["code"] == "sold_out"
             await asyncio.sleep(0.01)
     await node.http.post(f"/v1/orders/{orders[winner]}/cancel", headers=buyer(winner))
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     assert await release_desk.relay() == 1
     await node.refresh()
-    assert not node.api.context.desk.is_flagged(int(sale["round"]))
+    assert not node.api.context.desk.sold_out.is_raised(int(sale["round"]))
     assert (await node.buy(sale, "late")).status_code == 202
     assert (await node.buy(sale, "later")).json()["code"] == "sold_out"
     await node.work()
@@ -90,7 +90,7 @@ async def test_a_lane_that_is_lost_is_made_good_from_the_ledger(node: Node, engi
     lost = next(iter(await lanes_used(node, sale)))
     await client.delete(*await client.keys(f"*{{{keys.tag(lost)}}}*:{sale['round']}"))
     await client.aclose()
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [int(sale["round"])]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [int(sale["round"])]
     await rebuild(keeper)
     await node.refresh()
     again = [await node.buy(sale, f"u{i}", key="k") for i in range(8)]

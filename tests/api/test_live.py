@@ -37,7 +37,7 @@ async def test_a_stream_tells_the_state_now_and_each_change_and_ends(served: Ser
 
 
 @pytest.mark.parametrize("verb", ["pay", "cancel"])
-async def test_whoever_comes_late_gets_the_last_state_and_the_end(served: Served, verb: str) -> None:
+async def test_a_late_listener_gets_the_last_state_and_the_end(served: Served, verb: str) -> None:
     order_id = await served.order()
     await served.node.work()
     await served.act(order_id, verb)
@@ -67,7 +67,7 @@ async def test_what_was_seen_last_is_not_told_again(served: Served) -> None:
         assert told.response.status_code == 204, "nothing will ever come: an EventSource stops here"
 
 
-async def test_somebody_elses_stream_is_as_unknown_as_none(served: Served) -> None:
+async def test_another_buyers_stream_is_as_unknown_as_none(served: Served) -> None:
     order_id = await served.order()
     for user, public_id, status in [("eve", order_id, 404), ("eve", "0123456789ABC", 404), ("ann", "*", 404)]:
         async with stream(served.url, public_id, token(user)) as told:
@@ -121,7 +121,7 @@ async def test_asking_for_the_head_does_not_wait(served: Served) -> None:
     await served.until_all_are_gone()
 
 
-async def test_one_buyer_has_so_many_streams_and_no_more(served: Served) -> None:
+async def test_one_buyer_has_a_limited_number_of_streams(served: Served) -> None:
     order_id = await served.order()
     async with AsyncExitStack() as opened:
         for _ in range(SEATS_PER_BUYER_MAX):

@@ -69,7 +69,7 @@ async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
     await node.work()
     store.contents = Contents()
     assert (await node.buy(sale, "cid")).json()["code"] == "not_ready"
-    assert await keeper.rebuild_losses() == 1
+    assert await keeper.recovery.rebuild_losses() == 1
     await node.refresh()
     await node.http.post(f"/v1/orders/{ended}/cancel", headers=buyer("bob"))
     assert await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay() == 1

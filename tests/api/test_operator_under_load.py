@@ -20,7 +20,7 @@ from tests.backends.sql.looking import order_rows
 from tests.patience import PATIENCE_S
 
 BUYERS_AT_ONCE = 4
-# So many refusals must come while nothing may be sold.
+# This many refusals must come while nothing may be sold.
 REFUSALS = 20
 
 

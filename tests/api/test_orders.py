@@ -16,7 +16,7 @@ from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer, make_node
 
 
-async def test_somebody_elses_order_is_as_unknown_as_none(node: Node) -> None:
+async def test_another_buyers_order_is_as_unknown_as_none(node: Node) -> None:
     """Queued and written, the same status and the same body (S8)."""
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
@@ -143,7 +143,7 @@ async def test_health(node: Node, engine: Engine) -> None:
     assert (await node.http.get("/version")).json()["name"] == "seckill"
 
 
-async def test_figures_are_for_operators_unless_everybody_may_see_them(settings: Settings, engine: Engine) -> None:
+async def test_figures_are_for_operators_unless_all_may_see_them(settings: Settings, engine: Engine) -> None:
     node = await make_node(settings, engine)
     assert (await node.http.get("/metrics")).status_code == 401
     assert (await node.http.get("/metrics", headers=buyer("ann"))).status_code == 403
@@ -254,7 +254,7 @@ async def test_the_openapi_document_knows_every_route(node: Node) -> None:
     assert documented == served
 
 
-async def test_whoever_waits_is_answered_when_the_node_stops(node: Node) -> None:
+async def test_waiting_buyers_are_answered_when_the_node_stops(node: Node) -> None:
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
     waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=30", headers=buyer("ann")))

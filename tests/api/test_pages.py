@@ -1,4 +1,4 @@
-"""The shells and their files: cacheable, strict, and the same for everybody."""
+"""The shells and their files: cacheable, strict, and the same for all visitors."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,6 +11,8 @@ import pytest
 import seckill.web
 from seckill.bootstrap.engine import Engine
 from seckill.cli.demo import demo_sale
+from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
+from seckill.engine.money.payments import REFUSED
 from seckill.settings import Settings
 from seckill.web.demo_sign_in import user_called
 from tests.api.conftest import Node, make_node
@@ -26,7 +28,7 @@ async def demo(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
 
 
 @pytest.mark.parametrize("path", ["/", "/sales/ANY", "/orders", "/orders/ANY", "/console"])
-async def test_a_shell_is_the_same_for_everybody_and_strict(node: Node, path: str) -> None:
+async def test_a_shell_is_the_same_for_all_visitors_and_strict(node: Node, path: str) -> None:
     response = await node.http.get(path, headers={"Accept-Encoding": "identity"})
     assert response.status_code == 200
     assert response.headers["cache-control"] == "public, max-age=60"
@@ -131,6 +133,18 @@ def test_every_text_is_there_in_both_languages() -> None:
         assert chinese
         assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", chinese)), key
         assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[A-Za-z]{3}", english), key
+
+
+def test_every_refusal_has_its_texts() -> None:
+    """A new one too: for the buyer who meets it, for the operator who counts it, for money that it sends back."""
+    keys = set(re.findall(r"^  (\w+):", (STATIC / "app" / "strings.js").read_text(encoding="utf-8"), re.MULTILINE))
+    no_round = {Outcome.UNAUTHENTICATED, Outcome.UNKNOWN_SALE}  # so that no round counts them
+    assert {f"reason_{outcome}" for outcome in set(REFUSALS) - no_round} <= keys
+    # The page asks again by itself, or sends the buyer to sign in.
+    silent = {outcome for outcome, refusal in REFUSALS.items() if refusal.kind is RefusalKind.TROUBLE}
+    shown = set(REFUSALS) - silent - {Outcome.RATE_LIMITED, Outcome.UNAUTHENTICATED}
+    assert {f"refused_{outcome}" for outcome in shown} | {f"refused_{outcome}_title" for outcome in shown} <= keys
+    assert {f"refund_{outcome}" for outcome in REFUSED} <= keys
 
 
 def test_every_text_that_is_used_exists_and_every_one_is_used() -> None:

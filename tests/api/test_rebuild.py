@@ -32,8 +32,8 @@ async def flush(redis_url: str) -> None:
 
 async def rebuild(keeper: Keeper) -> None:
     for _ in range(5):
-        await keeper.measure_backlog()
-        if await keeper.rebuild_losses():
+        await keeper.queues.measure_backlog()
+        if await keeper.recovery.rebuild_losses():
             return
     pytest.fail("the round was not rebuilt")
 
@@ -53,7 +53,7 @@ async def test_an_empty_gate_is_rebuilt_and_sells_on(node: Node, keeper: Keeper,
     assert (await node.buy(sale, "cid")).json()["code"] == "not_ready"
     await rebuild(keeper)
     await node.refresh()
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     assert (await custody(node, sale))["available"] == 4
     again = await node.buy(sale, "ann", key="k")
     assert (again.status_code, again.json()["order_id"]) == (202, kept["order_id"]), "keys are remembered"
@@ -73,7 +73,7 @@ async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
     sale = await node.create(units=5)
     await node.buy(sale, "ann")
     await node.work()
-    await keeper.measure_backlog()
+    await keeper.queues.measure_backlog()
     await flush(redis_url)
     asked = engine.ledger.sale
     sold: list[str] = []
@@ -87,9 +87,9 @@ async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
         return await asked(sale_id, round_id)
 
     monkeypatch.setattr(engine.ledger, "sale", sale_after_the_rival)
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     assert sold, "the rival was there"
-    assert await keeper.rebuild_losses() == 0
+    assert await keeper.recovery.rebuild_losses() == 0
     await node.work()
     found = await custody(node, sale)
     assert (found["available"], found["unpaid"], found["queued"]) == (3, 2, 0), "what was sold meanwhile stands"
@@ -99,15 +99,15 @@ async def test_what_another_keeper_has_rebuilt_is_not_rebuilt_again(
 async def test_a_round_that_was_lost_while_it_was_being_opened_is_rebuilt(
     engine: Engine, keeper: Keeper, redis_url: str, created_again: bool
 ) -> None:
-    """The ledger has noted its opening, and whoever did that died before the gate got the rules."""
+    """The ledger has noted its opening, and the keeper died before it gave the gate the rules."""
     round_ = (await engine.ledger.create_sale(draft(units=3), lane=0)).round
     opening = await engine.gate.open_round(round_)
     await engine.ledger.mark_opened(round_.id, round_.epoch, opening.opened_ms)
-    assert await keeper.look_for_losses() == [], "somebody may be about to give it its rules"
+    assert await keeper.recovery.losses.find() == [], "another keeper may be about to give it its rules"
     await flush(redis_url)
-    if created_again:  # by somebody slow
+    if created_again:  # by a slow keeper
         await engine.gate.open_round(round_)
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.opener.step() == 0
     await rebuild(keeper)
     view = await engine.gate.inspect(round_.ref)
     assert view is not None
@@ -147,7 +147,7 @@ async def test_a_gate_that_went_back_in_time_is_noticed(
         await client.delete(key, keys.buyers(found.round.ref))
         await client.restore(key, 0, value)
     await client.aclose()
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
     assert (await custody(node, sale))["available"] == 7
@@ -170,15 +170,15 @@ async def test_a_gate_that_went_back_is_noticed_also_when_it_has_made_up_for_it(
     await node.refresh()
     assert [(await node.buy(sale, user)).status_code for user in ("cid", "dan")] == [202, 202]
     await node.work()
-    assert await keeper.look_for_losses() == [], "it counts as many as the ledger has"
+    assert await keeper.recovery.losses.find() == [], "it counts as many as the ledger has"
     failures = DeadLetterDesk(engine.ledger, Alarm(""), (0, 0, 0))
     while await failures.retry_due():
         pass
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
     assert (await node.buy(sale, "eve")).json()["code"] == "sold_out"
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_a_gate_that_went_back_behind_a_release_is_noticed(
@@ -192,17 +192,17 @@ async def test_a_gate_that_went_back_behind_a_release_is_noticed(
     client: Any = connect(redis_url)
     old = {key: await client.dump(key) for key in (keys.round_(found.round.ref), keys.buyers(found.round.ref))}
     await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer("ann"))
-    assert await keeper.look_for_losses() == [], "decided, and not relayed yet"
+    assert await keeper.recovery.losses.find() == [], "decided, and not relayed yet"
     await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     for key, value in old.items():
         await client.restore(key, 0, value, replace=True)
     await client.aclose()
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
     assert (await node.buy(sale, "bob")).status_code == 202
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed(
@@ -215,26 +215,26 @@ async def test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed(
     key = keys.round_(found.round.ref)
     old = await client.dump(key)
     assert (await node.http.post(f"/v1/sales/{sale['id']}/pause", headers=OPERATOR)).status_code == 200
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     await client.restore(key, 0, old, replace=True)
     await client.aclose()
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
     assert (await node.buy(sale, "ann")).json()["code"] == "paused"
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
     node: Node, keeper: Keeper, engine: Engine, redis_url: str
 ) -> None:
-    """Somebody has begun to rebuild it and died. Then it is there again as it was, in an epoch that is over: it would
+    """A keeper has begun to rebuild it and died. Then it is there again as it was, in an epoch that is over: it would
     admit people whose orders are void."""
     sale = await node.create(units=1)
     (found,) = await engine.ledger.sales()
-    assert await keeper.look_for_losses() == [], "so the keeper knows it, in its first epoch"
+    assert await keeper.recovery.losses.find() == [], "so the keeper knows it, in its first epoch"
     await engine.ledger.next_epoch(found.round)
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [found.round.id]
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [found.round.id]
     await rebuild(keeper)
     await node.refresh()
     assert (await node.buy(sale, "ann")).status_code == 202
@@ -242,7 +242,7 @@ async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
     tally = await engine.ledger.tally(found.round.id)
     assert tally is not None
     assert tally.unpaid == 1
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
@@ -266,7 +266,7 @@ async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, e
     assert (view.available, view.admitted) == (0, 2), "nothing was given back that was not taken"
     found = await custody(node, sale)
     assert (found["unpaid"], found["queued"], found["returning"]) == (2, 0, 0), "where every unit is can be told"
-    assert await keeper.look_for_losses() == [], "and no second rebuild"
+    assert await keeper.recovery.losses.find() == [], "and no second rebuild"
 
 
 async def test_a_slow_rebuild_writes_nothing_to_a_round_that_another_has_opened(
@@ -310,7 +310,7 @@ async def test_a_slow_rebuild_writes_nothing_to_a_round_that_another_has_opened(
     assert view is not None
     assert tally is not None
     assert (view.status, view.admitted) == ("open", tally.recorded), "whatever the ledger has, the gate has"
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
 
 
 async def test_a_rebuild_that_was_begun_again_makes_the_first_void(node: Node, engine: Engine, redis_url: str) -> None:
@@ -351,7 +351,7 @@ async def test_nothing_opens_a_fenced_round_but_its_rebuild(node: Node, engine: 
 async def test_a_round_that_is_over_is_not_left_half_rebuilt(
     node: Node, engine: Engine, keeper: Keeper, left: str
 ) -> None:
-    """By a keeper that died: nobody watches it any more, and no release waits for it."""
+    """By a keeper that died. No other watches the round any more, and no release waits for it."""
     sale = await node.create(units=3)
     assert (await node.buy(sale, "ann")).status_code == 202
     await node.work()
@@ -360,10 +360,10 @@ async def test_a_round_that_is_over_is_not_left_half_rebuilt(
     await engine.gate.fence(found.round)
     if left == "epoch raised":
         assert await engine.ledger.next_epoch(found.round) is not None
-    assert await keeper.look_for_losses() == []
-    assert await keeper.rebuild_what_is_over() == 1
+    assert await keeper.recovery.losses.find() == []
+    assert await keeper.recovery.rebuild_what_is_over() == 1
     view = await engine.gate.inspect(found.round.ref)
     assert view is not None
     assert (view.status, view.admitted, view.available) == ("closed", 1, 2)
     assert view.epoch == (3 if left == "epoch raised" else 2), "a rebuild has an epoch of its own"
-    assert await keeper.rebuild_what_is_over() == 0
+    assert await keeper.recovery.rebuild_what_is_over() == 0

@@ -40,7 +40,7 @@ def settings(settings: Settings, ledger_url: str) -> Settings:
 
 
 async def test_five_hundred_in_flight_while_one_round_follows_the_other(node: Node) -> None:
-    """F67. A crowd presses without pause. All of the first round is queued when it ends; no worker has written any."""
+    """A crowd presses without pause. When the first round ends, all its orders are queued and none is written (F67)."""
     started_ms = await now_ms(node)
     first = await announce(node, started_ms - HOUR_MS, started_ms + HOUR_MS, units=500, pay_within_s=1)
     sale, outcomes, numbers = shown(node, first), Counter[str](), iter(range(100_000))
@@ -80,7 +80,7 @@ async def test_five_hundred_in_flight_while_one_round_follows_the_other(node: No
 
 
 async def check_admission_times(node: Node, first: Sale, second: Sale, boundary_ms: int) -> None:
-    """By the gate's clock, everybody is in the round that was on."""
+    """By the gate's clock, all of them are in the round that was on."""
     for one, inside in ((first, range(boundary_ms)), (second, range(boundary_ms, boundary_ms + HOUR_MS))):
         held = await node.engine.ledger.holdings(one.round.id, "", 1000)
         numbers = [holding.number for mine in held.values() for holding in mine]
@@ -121,7 +121,7 @@ async def test_the_same_buyer_in_the_next_round(node: Node) -> None:
     assert sorted((order["order_id"], order["round"]) for order in listed) == sorted(expected)
 
 
-async def test_a_winner_who_repeats_after_the_switch_finds_the_own_order(node: Node) -> None:
+async def test_a_winner_who_repeats_after_the_switch_finds_their_order(node: Node) -> None:
     """The answer was lost at the last moment: the same key must not buy in the next round."""
     _, second, won = await ended_and_next(node, 0, limit_per_buyer=2)
     again = await node.buy(shown(node, second), "ann", key="k")
@@ -216,14 +216,14 @@ async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, en
     await client.flushall()
     await client.aclose()
     keeper = make_keeper(engine)
-    assert await keeper.look_for_losses() == []
+    assert await keeper.recovery.losses.find() == []
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     async with asyncio.timeout(PATIENCE_S):
         while not await release_desk.expire():
             await asyncio.sleep(0.05)
     assert await release_desk.relay() == 0, "there is nothing to give it back to"
-    assert [round_.id for round_ in await keeper.look_for_losses()] == [first.round.id]
-    assert await keeper.rebuild_losses() == 1
+    assert [round_.id for round_ in await keeper.recovery.losses.find()] == [first.round.id]
+    assert await keeper.recovery.rebuild_losses() == 1
     assert await release_desk.relay() == 1
     view = await engine.gate.inspect(first.round.ref)
     assert view is not None

@@ -101,15 +101,15 @@ async def test_the_keeper_makes_the_next_round_and_opens_it_before_its_time(node
     window = {"begins_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=1)).isoformat()}
     sale = await node.create(repeat="daily", units=7, **window)
     keepers = [make_keeper(engine) for _ in range(3)]
-    made = await asyncio.gather(*[keeper.go_on() for keeper in keepers])
+    made = await asyncio.gather(*[keeper.repeater.step() for keeper in keepers])
     assert sum(made) == 1
-    assert await keepers[1].sync_rounds() == 1
+    assert await keepers[1].opener.step() == 1
     (newest,) = await engine.ledger.sales()
     assert newest.round.begins_ms == int((begins + timedelta(days=1)).timestamp() * 1000)
     view = await engine.gate.inspect(newest.round.ref)
     assert view is not None
     assert (view.status, view.available, view.begins_ms) == ("open", 7, newest.round.begins_ms)
-    assert sum([await keeper.go_on() for keeper in keepers]) == 0
+    assert sum([await keeper.repeater.step() for keeper in keepers]) == 0
     await node.refresh()
     assert (await look(node, newest))["round"] == sale["round"], "the one that is on is still the one"
 
@@ -119,7 +119,7 @@ async def test_an_operator_changes_the_round_that_is_on(node: Node, engine: Engi
     window = {"begins_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=1)).isoformat()}
     sale = await node.create(repeat="daily", units=1, **window)
     keeper = make_keeper(engine)
-    await keeper.go_on()
+    await keeper.repeater.step()
     url = f"/v1/sales/{sale['id']}"
     patch = {"add_units": 2, "limit_per_buyer": 2, "title": "More"}
     changed = (await node.http.patch(url, json=patch, headers=OPERATOR)).json()
@@ -131,7 +131,7 @@ async def test_an_operator_changes_the_round_that_is_on(node: Node, engine: Engi
     assert (newest.title, newest.round.total, newest.round.limit_per_buyer) == ("More", 1, 2)
     closed = (await node.http.post(f"{url}/close", headers=OPERATOR)).json()
     assert (closed["state"], closed["next_rounds"]) == ("ended", [])
-    await keeper.sync_rounds()
+    await keeper.opener.step()
     (newest,) = await engine.ledger.sales()
     view = await engine.gate.inspect(newest.round.ref)
     assert view is not None

@@ -50,7 +50,7 @@ async def round_keys(client: Redis) -> int:
 
 
 async def ended(node: Node, orders: int = 2, **facts: Any) -> Sale:
-    """A round that has just ended, with so many orders in the stream."""
+    """A round that has just ended, with that many orders in the stream."""
     now_ms = (await node.engine.gate.pulses([]))[0]
     wanted = draft(begins_ms=now_ms - HOUR_MS, ends_ms=now_ms + HOUR_MS, **facts)
     sale = await node.engine.ledger.create_sale(wanted, lane=0)
@@ -97,8 +97,8 @@ async def test_a_round_at_rest_leaves_the_gate(node: Node, retirement: Retiremen
     late = await node.buy(public(node, sale), "somebody")
     assert (late.status_code, late.json()["code"]) == (410, "ended"), "never not_ready"
     keeper = make_keeper(node.engine)
-    assert await keeper.look_for_losses() == []
-    assert await keeper.sync_rounds() == 0
+    assert await keeper.recovery.losses.find() == []
+    assert await keeper.opener.step() == 0
     assert await round_keys(client) == 0, "nobody brings it back"
 
 
@@ -170,7 +170,7 @@ async def test_a_round_that_an_operator_changes_meanwhile_is_not_retired(node: N
     assert await engine.ledger.retire(sale.round.id, late_ms) is False, "it is on again"
     assert await engine.ledger.change_sale(sale.id, SaleChange(ends_ms=late_ms - 1)) is not None
     assert await engine.ledger.retire(sale.round.id, late_ms) is False, "the gate has another end"
-    assert await make_keeper(engine).sync_rounds() == 1
+    assert await make_keeper(engine).opener.step() == 1
     assert await engine.ledger.retire(sale.round.id, late_ms) is True
 
 
@@ -242,7 +242,7 @@ async def test_orders_given_up_after_a_rebuild_keep_no_round_in_the_gate(
 
 
 async def test_a_long_past_costs_nothing_every_second(node: Node, engine: Engine) -> None:
-    """Ten thousand rounds of one sale: nobody holds them by heart or reads them again and again."""
+    """Ten thousand rounds of one sale: no node keeps them in memory or reads them again and again."""
     sale = await ended(node, orders=0)
     ledger = engine.ledger
     assert isinstance(ledger, SqlLedger)

@@ -220,7 +220,7 @@ async def test_the_states_of_a_sale(node: Node) -> None:
 
 
 async def test_unknown_sales_cost_neither_gate_nor_ledger(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F71, M20: ten thousand random ids, not one question asked, not one key made."""
+    """Ten thousand random ids: the node asks no server about them and makes no key for them (F71, M20)."""
     calls: list[str] = []
 
     class Counting:

@@ -15,7 +15,7 @@ from seckill.web.pages import STATIC
 
 PACKAGE = Path(request_body.__file__).parent.parent
 # Calls whose last text is said to an operator, and the names that such texts go by.
-SAYING = {"invalid", "BadRecurrence", "NotPossible", "NotInForce", "Step", "LedgerRefused"}
+SAYING = {"finding_about", "invalid", "BadRecurrence", "NotPossible", "NotInForce", "Step", "LedgerRefused"}
 FILES = [
     *(
         PACKAGE / "web" / f"{name}.py"

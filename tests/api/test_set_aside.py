@@ -174,7 +174,7 @@ def before_each_call(patch: pytest.MonkeyPatch, engine: Engine, move: Callable[[
 
 
 async def test_an_order_of_a_void_epoch_is_failed_at_once(node: Node, engine: Engine, redis_url: str) -> None:
-    """No delay changes that the gate was rebuilt without it, so nobody waits for one."""
+    """No delay changes that the gate was rebuilt without it, so it fails without one."""
     sale = await node.create(units=2)
     order_id = (await node.buy(sale, "ann")).json()["order_id"]
     in_hand = await engine.transport.read(10, 5)

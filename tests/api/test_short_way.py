@@ -182,7 +182,7 @@ async def test_a_connection_that_shall_not_be_kept(served: Served, old: bool) ->
         assert await reader.read() == b""
 
 
-async def test_whoever_hangs_up_is_admitted_and_finds_the_order_by_the_key(
+async def test_a_buyer_who_hangs_up_is_admitted_and_finds_the_order_by_the_key(
     served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event]
 ) -> None:
     sale = await served.node.create()

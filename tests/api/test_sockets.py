@@ -43,7 +43,7 @@ async def test_an_order_is_sent_at_once_and_at_each_change(served: Served) -> No
         await served.act(order_id, "pay")
         assert (await opened.hear())["state"] == "paid"
         await opened.say({"watch": order_id})
-        assert (await opened.hear())["state"] == "paid", "whoever asks again is told again"
+        assert (await opened.hear())["state"] == "paid", "a client that asks again is told again"
     await served.until_all_are_gone()
 
 
@@ -70,7 +70,7 @@ async def test_several_orders_over_one_socket(served: Served) -> None:
         assert {(order["order_id"], order["state"]) for order in heard} == {(each, "unpaid") for each in ids}
 
 
-async def test_somebody_elses_order_is_not_found(served: Served) -> None:
+async def test_another_buyers_order_is_not_found(served: Served) -> None:
     order_id = await served.order()
     async with socket(served.url, token("eve")) as opened:
         for wanted in (order_id, "0123456789ABC", "*", ""):
@@ -81,7 +81,7 @@ async def test_somebody_elses_order_is_not_found(served: Served) -> None:
         assert await opened.hear() == {"error": "not_found", "order_id": order_id}
 
 
-async def test_so_many_orders_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_socket_watches_a_limited_number_of_orders(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websocket, "ORDERS_MAX", 2)
     ids = [await served.order() for _ in range(3)]
     async with socket(served.url, token("ann")) as opened:
@@ -235,7 +235,7 @@ async def test_a_page_of_this_site_may(served: Served) -> None:
             assert (await opened.hear())["order_id"] == order_id
 
 
-async def test_one_buyer_has_so_many_sockets_and_no_more(served: Served) -> None:
+async def test_one_buyer_has_a_limited_number_of_sockets(served: Served) -> None:
     order_id = await served.order()
     async with AsyncExitStack() as all_of_them:
         for _ in range(SEATS_PER_BUYER_MAX):

@@ -14,9 +14,8 @@ from seckill.backends.redis.gate import connect
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.settings import Secret, Settings
-from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, buyer, make_node
-from tests.patience import PATIENCE_S
+from seckill.settings import Settings
+from tests.api.conftest import Node, buyer, make_node, settings_of_a_node
 
 UNITS = 20
 LIMIT = 2
@@ -109,16 +108,7 @@ def ledger_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def settings(redis_url: str, ledger_url: str) -> Settings:
-    return Settings(
-        redis_url=redis_url,
-        database_url=ledger_url,
-        jwt_secret=JWT_SECRET,
-        admin_key=Secret(ADMIN_KEY),
-        durability="fast",
-        gate_timeout_s=PATIENCE_S,
-        backlog_max=1000,
-        lanes=4,
-    )
+    return settings_of_a_node(redis_url, ledger_url)
 
 
 @pytest.fixture

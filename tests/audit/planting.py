@@ -11,7 +11,7 @@ from tests.audit.conftest import World
 
 HOUR_MS = 3_600_000
 ROUND = "the round"
-FORGED = 1 << 33  # an order number that nobody was ever given
+FORGED = 1 << 33  # an order number that no buyer was ever given
 
 Plant = Callable[[World], Awaitable[None]]
 
@@ -76,7 +76,7 @@ async def forget_buyer(world: World) -> None:
 
 
 async def forget_note(world: World) -> None:
-    """The order that is over is there, but nobody would look for it."""
+    """The order that is over is there, but in a place where it is never looked for."""
     await world.redis.hdel(await world.buyers_key(), "cid")
 
 
@@ -164,7 +164,7 @@ async def forge_order(world: World) -> None:
 
 
 async def lower_limit(world: World) -> None:
-    """As if nobody had ever been allowed what gil has."""
+    """As if the limit had never allowed what gil has."""
     await world.sell("gil", quantity=2)
     await world.sql("UPDATE rounds SET limit_per_buyer = 1, limit_before = 1 WHERE id = :id", id=world.round_id)
     await world.redis.hset(await world.round_key(), "limit", 1)

@@ -275,7 +275,7 @@ async def test_a_suspicion_does_not_hold_up_the_others_for_long(
 
 
 async def test_a_reason_counts_once_also_when_it_cannot_be_seen_meanwhile(busy: World, watched: Watched) -> None:
-    """With something queued nobody can tell whether what was admitted is on its way or lost."""
+    """While something is queued, an admitted order may be on its way or lost: it cannot be told."""
     await watched.auditor.read(gently=True)
     for name in ("admitted", "total"):
         await busy.redis.hincrby(await busy.round_key(), name, 1)

@@ -7,7 +7,7 @@ from sqlalchemy import literal, select
 
 from seckill.audit.database import ReadOnlyDatabase
 from seckill.errors import LedgerUnavailable
-from seckill.lab.chaos.proxy import Proxy
+from seckill.lab.servers.proxy import Proxy
 
 BACK_TO = b"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 

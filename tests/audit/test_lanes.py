@@ -80,7 +80,7 @@ async def dealt_too_much(world: World, round_: Round) -> None:
 
 
 async def in_the_wrong_lane(world: World, round_: Round) -> None:
-    """Whoever is in two lanes may buy twice."""
+    """A buyer who is in two lanes may buy twice."""
     lane = round_.ref.lane_of("ann")
     other = RoundRef(id=round_.id, lane=next(each for each in round_.every_lane if each != lane))
     await world.redis.hset(keys.buyers(other), "ann", "1:999999:1:1::1")

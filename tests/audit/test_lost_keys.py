@@ -24,7 +24,7 @@ def keeper_of(world: World) -> Keeper:
     """One that has waited long enough for workers."""
     ticks = count(step=60)
     use = use_cases(world.engine)
-    use.keeper._rebuilder._monotonic = lambda: float(next(ticks))
+    use.recovery._rebuilder._monotonic = lambda: float(next(ticks))
     return use.keeper
 
 
@@ -32,11 +32,11 @@ async def keep(world: World, keeper: Keeper) -> None:
     """As its loops do, until it finds nothing to do any more."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            await keeper.measure_backlog()
-            rebuilt = await keeper.rebuild_losses()
-            written = await keeper.write_missing()
+            await keeper.queues.measure_backlog()
+            rebuilt = await keeper.recovery.rebuild_losses()
+            written = await keeper.missing_orders.write()
             await world.release_desk.relay()
-            if not (rebuilt or written or await keeper.look_for_losses()):
+            if not (rebuilt or written or await keeper.recovery.losses.find()):
                 break
     await world.node.refresh()
     while await world.node.worker.read_and_record(wait_s=0):
@@ -51,7 +51,7 @@ async def open_sale(world: World, units: int, **changes: Any) -> None:
 
 async def orders(world: World) -> dict[str, tuple[int, str]]:
     rows = await world.query("SELECT user_id, id, state FROM orders WHERE round_id = :round", round=world.round_id)
-    assert len({row.user_id for row in rows}) == len(rows), "nobody has two"
+    assert len({row.user_id for row in rows}) == len(rows), "no buyer has two"
     return {row.user_id: (row.id, row.state) for row in rows}
 
 
@@ -64,7 +64,7 @@ async def sells_exactly(world: World, units: int) -> None:
 
 
 async def press_again(world: World) -> set[int | str]:
-    """Everybody with the own key: the orders that they are told of, or why not."""
+    """Each buyer with a key of their own: the orders that they are told of, or why there is none."""
     told: set[int | str] = set()
     for user in world.numbers:
         answer = await world.node.buy(world.sale, user, key=f"key of {user}")
@@ -86,18 +86,18 @@ async def test_a_lost_stream_with_60_queued_under_load(world: World, noticed: st
     keeper = keeper_of(world)
     await world.sell(*(f"u{i}" for i in range(60)))
     if noticed == "by its count":
-        await keeper.look_for_losses()
-        await keeper.write_missing()
+        await keeper.recovery.losses.find()
+        await keeper.missing_orders.write()
     assert await orders(world) == {}
     await world.redis.delete(await world.stream_key())
     await world.sell(*(f"v{i}" for i in range(20)))
     while noticed == "by its silence" and await world.redis.xlen(await world.stream_key()):
         await world.node.work()
-    await keeper.look_for_losses()
-    assert await keeper.write_missing() >= 60
+    await keeper.recovery.losses.find()
+    assert await keeper.missing_orders.write() >= 60
     await keep(world, keeper)
     assert await orders(world) == unpaid(world), "each 202 is a row, with its own id"
-    assert await keeper.write_missing() == 0
+    assert await keeper.missing_orders.write() == 0
     assert await press_again(world) == set(world.numbers.values())
     await sells_exactly(world, 20)
 
@@ -148,7 +148,7 @@ async def test_lost_records_of_40_buyers_at_the_limit_who_press_again(world: Wor
 
 @ON_SQLITE
 async def test_a_lost_stream_and_lost_records(world: World) -> None:
-    """What was queued is known to nobody any more. What was written is kept, and no unit is lost or sold twice."""
+    """No store knows any more what was queued. What was written is kept, and no unit is lost or sold twice."""
     await open_sale(world, units=50)
     await world.sell(*(f"u{i}" for i in range(20)))
     await world.node.work()
@@ -170,7 +170,7 @@ async def test_a_lost_counter(world: World) -> None:
     async with asyncio.timeout(PATIENCE_S):
         for i in count():
             answer = await world.node.buy(world.sale, f"v{i}")
-            assert await keeper.look_for_losses() == [], "it passes with the second"
+            assert await keeper.recovery.losses.find() == [], "it passes with the second"
             if answer.status_code == 202:
                 break
             assert answer.json()["code"] == "not_ready"
@@ -189,7 +189,7 @@ async def test_a_lost_round_or_a_field_of_it(world: World, gone: str) -> None:
     await world.node.work()
     await world.act("cancel", "u0")
     await world.release_desk.relay()
-    await world.sell(*(f"v{i}" for i in range(10)))  # and nobody writes them
+    await world.sell(*(f"v{i}" for i in range(10)))  # and no worker writes them
     if gone == "round":
         await world.redis.delete(await world.round_key())
     elif gone == "past":
@@ -269,7 +269,7 @@ async def test_an_older_copy_of_the_ledger(world: World, rebuilt: bool) -> None:
     live = {user: number for user, (number, state) in before.items() if state in ("unpaid", "paid")}
     assert {user: number for user, (number, state) in after.items() if state == "unpaid"} == live
     assert after["u0"][1] == "cancelled"
-    assert after["v0"] == (before["v0"][0], "failed"), "it was over: how, nobody knows any more"
+    assert after["v0"] == (before["v0"][0], "failed"), "it was over: how, is no longer known"
     assert await press_again(world) == set(world.numbers.values())
     assert (await world.node.buy(world.sale, "zoe")).json()["code"] == "sold_out"
     order_id = world.engine.order_ids.encode(world.numbers["w1"])
@@ -278,7 +278,7 @@ async def test_an_older_copy_of_the_ledger(world: World, rebuilt: bool) -> None:
 
 @ON_SQLITE
 async def test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten(world: World) -> None:
-    """It must not sell that one's stock, nor take its buyers for the own ones."""
+    """The new sale must not sell the old one's stock, nor take its buyers for its own."""
     copy = await copy_of(world)
     await open_sale(world, units=3)
     await world.sell("ann")
@@ -294,7 +294,7 @@ async def test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten(worl
     assert world.sale["round"] == forgotten["round"]
     world.numbers, world.node = {}, other
     keeper = keeper_of(world)
-    await keeper.sync_rounds()
+    await keeper.opener.step()
     await keep(world, keeper)
     await world.sell("ann")
     await world.node.work()
@@ -304,7 +304,7 @@ async def test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten(worl
 
 @ON_SQLITE
 async def test_records_that_the_gate_has_not_counted_are_not_believed(world: World) -> None:
-    """They may be somebody's invention."""
+    """They may be forged."""
     await open_sale(world, units=10)
     await world.sell("ann")
     await world.node.work()

@@ -106,7 +106,7 @@ def _repair(world: World, **environ: str) -> int:
     done = subprocess.run(
         command, env=os.environ | environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
-    print(done.stdout, done.stderr)  # noqa: T201 (for whoever has to find out why)
+    print(done.stdout, done.stderr)  # noqa: T201 (shown if the test fails)
     return done.returncode
 
 

@@ -30,7 +30,7 @@ async def test_free_orders(world: World) -> None:
 
 
 async def test_a_limit_that_was_lowered_later(busy: World) -> None:
-    """Whoever bought when it was higher is not above it."""
+    """A buyer who bought when the limit was higher is not above it."""
     await busy.sell("gil", quantity=2)
     await busy.node.work()
     for limit in (1, 3, 1):
@@ -80,8 +80,8 @@ async def test_a_rebuilt_gate_and_what_was_queued_before(busy: World) -> None:
     keeper = use_cases(engine).keeper
     report = await busy.auditor.read(full=True)
     assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
-    while not await keeper.rebuild_losses():
-        await keeper.measure_backlog()
+    while not await keeper.recovery.rebuild_losses():
+        await keeper.queues.measure_backlog()
     await busy.node.refresh()
     assert await busy.found() == {}
     await busy.node.worker.record(in_hand)
@@ -148,7 +148,7 @@ async def test_servers_that_do_not_answer(busy: World) -> None:
         assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
         assert "The gate does not answer" in report.reasons()[0]
         (progress,) = [result for result in report.results if result.invariant.name == "progress"]
-        assert progress.verdict is Verdict.UNKNOWN, "nobody knows what waits in the queue"
+        assert progress.verdict is Verdict.UNKNOWN, "what waits in the queue cannot be known"
     async with open_auditor(replace(busy.settings, database_url="sqlite:////nowhere/ledger.db")) as auditor:
         report = await auditor.read(full=True)
         assert (report.verdict, report.findings) == (Verdict.UNKNOWN, [])
@@ -212,7 +212,7 @@ async def test_readings_without_a_change_compare_the_orders_seldom(busy: World) 
 
 
 async def test_a_round_that_was_closed_while_the_gate_kept_it_shut(world: World) -> None:
-    """Nobody rebuilds what is closed and has nothing on the move, and nothing of it can be wrong."""
+    """No keeper rebuilds a closed round in which nothing moves, and nothing of it can be wrong."""
     (sale,) = await world.engine.ledger.sales()
     await world.engine.gate.fence(sale.round)
     report = await world.auditor.read(full=True)

@@ -1,4 +1,4 @@
-"""Nobody takes a test for a shop."""
+"""No visitor can mistake a test for a shop."""
 
 import pytest
 from playwright.async_api import expect

@@ -129,7 +129,7 @@ async def test_the_limit_leads_to_the_order_there_is(visit: Visit, stack: Stack)
 
 
 async def test_a_lost_answer_is_asked_for_with_the_same_key(visit: Visit, stack: Stack) -> None:
-    """F9. The order is made, its answer never arrives, and the page is loaded anew in between."""
+    """The order is made, its answer never arrives, and the page is loaded anew in between (F9)."""
     sale = await stack.create_sale(units=5, limit_per_buyer=3)
     page = await visit.sale_page(sale, "lost")
     keys: list[str] = []

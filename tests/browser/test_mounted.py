@@ -1,4 +1,4 @@
-"""The pages under a path of somebody else's application."""
+"""The pages under a path of another application."""
 
 from fastapi import FastAPI
 from playwright.async_api import Browser, expect

@@ -1,4 +1,4 @@
-"""What keeps buyers and operators safe, and the pages open to everybody."""
+"""What keeps buyers and operators safe, and the pages usable for all of them."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ async def test_the_policy_is_in_force(visit: Visit, stack: Stack) -> None:
 
 
 async def test_a_token_is_taken_from_the_address_and_never_seen_again(visit: Visit, stack: Stack) -> None:
-    """S7. The last check is made for every test here: no request had a token in its address."""
+    """The last check is made for every test here: no request had a token in its address (S7)."""
     sale = await stack.create_sale(units=3)
     token = stack.token("hand")
     page = await visit.page()

@@ -1,4 +1,4 @@
-"""A link with a token in it. Anybody can make one, and send it to somebody who is signed in."""
+"""A link with a token in it. Anyone can make one and send it to a buyer who is signed in."""
 
 import pytest
 from playwright.async_api import Page, expect
@@ -23,7 +23,7 @@ async def signed_in(page: Page) -> str | None:
 
 @pytest.mark.parametrize("locale", WORDS)
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
-async def test_whoever_is_signed_in_is_asked_first(
+async def test_a_buyer_who_is_signed_in_is_asked_first(
     visit: Visit, stack: Stack, locale: str, viewport: dict[str, int]
 ) -> None:
     effect, stay, go = WORDS[locale]
@@ -58,7 +58,7 @@ async def test_whoever_is_signed_in_is_asked_first(
     assert await signed_in(page) != before
 
 
-async def test_a_purchase_after_such_a_link_is_of_whoever_stayed(visit: Visit, stack: Stack) -> None:
+async def test_a_purchase_after_such_a_link_is_of_the_buyer_who_stayed(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=3)
     page = await visit.sale_page(sale, "mara")
     await follow(page, stack, "thief", f"/sales/{sale['id']}")

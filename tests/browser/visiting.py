@@ -103,7 +103,7 @@ class Visit:
         self._contexts: list[BrowserContext] = []
 
     async def page(self, viewport: dict[str, int] = PHONE, locale: str = "en-GB", **options: Any) -> Page:
-        # Without motion: what is faded in has no contrast yet, for axe as for anybody.
+        # Without motion: what is being faded in has no contrast yet, and axe would say so.
         context = await self._browser.new_context(
             viewport={"width": viewport["width"], "height": viewport["height"]},
             locale=locale,

@@ -79,7 +79,7 @@ class Shop:
         return status
 
     async def until_accepted(self, more: int) -> None:
-        """So many more than now."""
+        """That many more than now."""
         enough = len(self.accepted) + more
         async with asyncio.timeout(PATIENCE_S):
             while len(self.accepted) < enough:
@@ -98,7 +98,7 @@ class Shop:
         return found
 
     async def until_settled(self) -> None:
-        """Everything that was admitted is in the ledger, and nobody has anything left to do.
+        """Everything that was admitted is in the ledger, and nothing is left to do.
 
         After a failover the first reading may still fail: Sentinel cuts the connections of a server that it promotes,
         and who is asked for the backlog learns of the new server beside the call.

@@ -154,7 +154,7 @@ async def test_a_server_that_takes_over_again_is_not_believed_before_it_was_comp
 async def torn_cluster() -> AsyncIterator[LocalCluster]:
     """One that need not be whole again afterwards."""
     with tempfile.TemporaryDirectory(prefix="sk") as folder:
-        # Nobody takes anybody for dead by himself.
+        # No node takes another for dead by itself.
         made = LocalCluster(Path(folder), durability="fast", node_timeout_s=3600, program=valkey_program())
         try:
             await made.start()
@@ -219,7 +219,7 @@ async def test_what_was_read_while_a_server_was_replaced_tells_nothing(
 
 
 async def test_a_server_that_no_keeper_has_vouched_for_tells_nothing(sentinel: LocalSentinel, tmp_path: Path) -> None:
-    """The replica lacks the newest orders when it takes over. Nobody is admitted there before it is rebuilt."""
+    """The replica lacks the newest orders when it takes over. It admits no one before the round is rebuilt."""
     settings = make_settings(sentinel.url, tmp_path, durability="fast")
     async with open_shop(settings, units=100) as shop, open_auditor(settings) as mine:
         primary, replica = sentinel.nodes

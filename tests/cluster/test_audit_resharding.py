@@ -1,4 +1,4 @@
-"""While slots move, and while the cluster is down, everybody says that they cannot tell. Then they tell."""
+"""While slots move, and while the cluster is down, all that read it say that they cannot tell. Then they tell."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ Ask = Callable[[], Awaitable[object]]
 
 
 class Askers:
-    """Everything that reads the gate by itself or because somebody asks."""
+    """Everything that reads the gate by itself or because it is asked to."""
 
     def __init__(self, shop: Shop, auditor: Auditor) -> None:
         engine = shop.engine
@@ -63,12 +63,13 @@ class Askers:
         return [
             self.watchdog.step,
             self.sale_cache.refresh_sales,
-            keeper.sync_rounds,
-            keeper.look_for_losses,
-            keeper.look_after_lanes,
-            keeper.measure_backlog,
-            keeper.retire_consumers,
-            keeper.retire_rounds,
+            keeper.opener.step,
+            keeper.recovery.losses.find,
+            keeper.recovery.look_after_lanes,
+            keeper.queues.measure_backlog,
+            keeper.queues.retire_consumers,
+            keeper.sale_cache.gate_time_ms,
+            lambda: keeper.retirement.step(keeper.sale_cache.now_ms()),
             self.release_desk.relay,
             lambda: engine.transport.read(10, 0.05),
             lambda: engine.transport.take_over(3600, 10),
@@ -122,7 +123,7 @@ async def asked_shop(settings: Settings) -> AsyncIterator[Askers]:
 
 @pytest.mark.parametrize("last", ["home", "days", "buyers"])
 async def test_audits_in_every_state_of_a_slot_that_moves(cluster: LocalCluster, tmp_path: Path, last: str) -> None:
-    """Whatever goes last. Whoever wrote to the place that a key is to have would stop the move."""
+    """Whatever goes last. A write to the place that a key is to have would stop the move."""
     settings = make_settings(cluster.url, tmp_path, durability="fast")
     async with asked_shop(settings) as askers:
         shop = askers.shop

@@ -64,7 +64,7 @@ def servers(request: pytest.FixtureRequest) -> ReplicatedServers:
 
 @asynccontextmanager
 async def selling(settings: Settings, bell: Bell) -> AsyncIterator[Shop]:
-    """A node and a keeper with all their loops, each with its own eyes, and more units than anybody wants."""
+    """A node and a keeper with all their loops, each with its own eyes, and more units than buyers want."""
     async with (
         open_shop(settings, units=10_000) as shop,
         open_engine(settings) as keepers,
@@ -88,7 +88,7 @@ async def until_readiness(shop: Shop, wanted: tuple[int, str]) -> None:
 
 
 async def until_refused(shop: Shop) -> None:
-    """By somebody else each time: whoever has an order gets it again."""
+    """By another buyer each time: one who has an order would get it again."""
     tries = 0
     async with asyncio.timeout(PATIENCE_S):
         while await shop.buy(f"tries{tries}") != 503:

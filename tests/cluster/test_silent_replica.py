@@ -261,7 +261,7 @@ async def test_units_that_came_back_are_on_sale_after_all(
     servers: ReplicatedServers, tmp_path: Path, and_back: bool
 ) -> None:
     """A release that the replica lacks is made again by the comparison with the ledger. Also when the first primary has
-    taken over again before anybody has compared: it has the replica's data now, and was vouched for once."""
+    taken over again before a keeper has compared: it has the replica's data now, and was vouched for once."""
     settings = make_settings(servers.url, tmp_path, gate_timeout_s=GATE_TIMEOUT_S)
     async with open_shop(settings, units=1) as shop:
         assert await shop.insist("ann") == 202
@@ -279,7 +279,7 @@ async def test_units_that_came_back_are_on_sale_after_all(
         if and_back:
             assert await servers.fail_over(await servers.primary_of(keys.orders(await shop.lane()))) is primary
             await servers.heal()
-        async with asyncio.timeout(PATIENCE_S):  # nobody has compared it; but first it has to be found
+        async with asyncio.timeout(PATIENCE_S):  # no keeper has compared it; but first it has to be found
             while not await shop.engine.gate.moved_lanes([await shop.lane()]):
                 await asyncio.sleep(0.05)
         async with keeping(settings, shop.engine), working(shop):

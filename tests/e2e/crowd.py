@@ -63,7 +63,7 @@ class Crowd:
         raise AssertionError(f"{user} got no clear answer in {TRIES_MAX} tries")
 
     async def keep_buying(self, until: asyncio.Event, buyers: int) -> None:
-        """New buyers without end, so many at a time."""
+        """New buyers without end, that many at a time."""
         numbers = itertools.count()
 
         async def one_after_the_other() -> None:

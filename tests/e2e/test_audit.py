@@ -89,7 +89,7 @@ async def _shop(
             await asyncio.sleep(0.1)
         elif verb != "forget":
             headers = {"Authorization": f"Bearer {crowd.stack.token(user)}"}
-            with contextlib.suppress(httpx2.HTTPError):  # whoever was killed meanwhile: then it expires
+            with contextlib.suppress(httpx2.HTTPError):  # the API was killed meanwhile: then it expires
                 await crowd._http.post(f"/v1/orders/{order_id}/{verb}", headers=headers)
 
 

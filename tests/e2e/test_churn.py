@@ -73,7 +73,7 @@ async def _never_oversold(stack: Stack) -> bool:
 
 
 async def _pay_for_everything(stack: Stack, crowd: Crowd) -> None:
-    """Buyers who pay at once, until nobody can buy any more."""
+    """Buyers who pay at once, until there is nothing left to buy."""
     numbers = itertools.count()
     paid: set[str] = set()
 
@@ -82,7 +82,7 @@ async def _pay_for_everything(stack: Stack, crowd: Crowd) -> None:
             user = f"payer-{next(numbers)}"
             await crowd.buy(user)
             if user not in crowd.orders:
-                await asyncio.sleep(0.1)  # sold out for now: somebody still has time to pay
+                await asyncio.sleep(0.1)  # sold out for now: a buyer still has time to pay
             elif await _pay(stack, crowd, user):
                 paid.add(user)
 

@@ -1,4 +1,4 @@
-"""Connections of one address take no place from anybody else, on real processes with few files to open."""
+"""Connections of one address take no place from those of others, on real processes that may open few files."""
 
 import contextlib
 import json

@@ -72,7 +72,7 @@ async def _kill_until_every_window_was_hit(
         target = chance.choice([role for role in wanted if killed[role] < wanted[role]] or ["nobody"])
         if target == "everything":
             stack.kill_everything()
-            # Only what was not hit yet: whoever dies often is started again later and later.
+            # Only what was not hit yet: a process that dies often is started again later and later.
             await stack.start(SECKILL_FAILPOINTS=_failpoints([name for name, hits in _hits(stack).items() if not hits]))
             killed[target] += 1
         elif stack.kill(target):
@@ -91,7 +91,7 @@ def _hits(stack: Stack) -> dict[str, int]:
 
 
 async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
-    """F39, in an idle system: no new order has to come for the old ones to be found."""
+    """In an idle system: no new order has to come for the old ones to be found (F39)."""
     stack = Stack(folder, api=1, settings={"SECKILL_CLAIM_IDLE_S": "1"})
     async with running(stack, SECKILL_FAILPOINTS="worker.transport.read.after=kill:1"):
         sale = await stack.create_sale()

@@ -18,7 +18,7 @@ WINDOWS = {"lanes.give.after": 0.15, "lanes.take.after": 0.3}
 SALES_MAX = 10
 
 
-async def test_whoever_dies_while_units_move_all_are_sold_and_none_twice(folder: Path) -> None:
+async def test_deaths_while_units_move_leave_all_sold_and_none_twice(folder: Path) -> None:
     """All buyers belong to two lanes, so most of the units have to come from the other six."""
     failpoints = ",".join(f"{name}=kill:{chance}" for name, chance in WINDOWS.items())
     stack = Stack(folder)

@@ -22,7 +22,7 @@ from tests.patience import PATIENCE_S
 
 UNITS = 3
 WINDOWS = {
-    # Of twelve notices, six decisions and three refunds: whoever dies often is started again later and later.
+    # Of twelve notices, six decisions and three refunds: a process that dies often is started again later and later.
     "payments.capture.after": 0.25,
     "payments.admit.after": 0.2,
     "ledger.settle.inside": 0.2,
@@ -135,7 +135,7 @@ async def test_late_money_pays_a_new_order_or_goes_back_whatever_is_killed(folde
 
 
 class Impatience:
-    """What somebody who was killed had taken is free at once, instead of after a quarter or half of a minute."""
+    """What a killed process had taken is free at once, instead of after a quarter or half of a minute."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack

@@ -1,5 +1,5 @@
-"""A shop that gives its goods away by mistake: a role on its own does not start unless somebody said that it is a test,
-and then everybody is told."""
+"""A shop that gives its goods away by mistake: a role on its own does not start unless the operator has said that it is
+a test, and then every visitor is told."""
 
 import asyncio
 import os

@@ -65,7 +65,7 @@ async def test_a_hundred_units_become_a_hundred_orders(
         assert stack.stop() == 0
 
 
-async def test_a_winner_finds_the_own_order_whatever_happened(folder: Path) -> None:
+async def test_a_winner_finds_their_order_whatever_happened(folder: Path) -> None:
     """After the sell-out, on both API processes, after a restart of everything."""
     async with running(Stack(folder)) as stack:
         sale = await stack.create_sale(units=1)

@@ -177,7 +177,7 @@ async def test_roles_are_copies_and_are_started_anew_when_there_is_nothing_to_co
         await until(lambda: stack.pids("worker") not in ([], [copied]), "the worker did not come back")
         (started,) = stack.pids("worker")
         await until(lambda: command_line(started)[1:] == ["-m", "seckill", "worker"], "not started anew")
-        assert stack.pids("api") == [api], "whoever is there does not need who made it"
+        assert stack.pids("api") == [api], "a process that runs does not need the one that made it"
         assert stack.logged("no copies of a loaded process can be made any more") == 1
         assert stack.stop() == 0
         assert all(map(gone, (started, api)))

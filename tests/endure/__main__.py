@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--admissions", type=int, default=10_000_000, help="in total, over all set-ups")
     parser.add_argument("--faults", type=int, default=3000, help="in total, over all set-ups")
     parser.add_argument("--minutes", type=float, default=10.0, help="of each leg")
-    parser.add_argument("--legs", type=int, help="no more than so many from now on")
+    parser.add_argument("--legs", type=int, help="run at most this many from now on")
     wanted = parser.parse_args()
     try:
         results = endure(

@@ -42,7 +42,7 @@ def test_it_stops_when_both_are_reached_and_tells_how_much_was_done(tmp_path: Pa
     assert "://" not in shown, "nothing from elsewhere"
 
 
-def test_whoever_interrupts_it_goes_on_with_the_leg_that_was_under_way(tmp_path: Path) -> None:
+def test_after_an_interruption_it_goes_on_with_the_leg_that_was_under_way(tmp_path: Path) -> None:
     ran: list[int] = []
 
     def interrupted(leg: Leg, folder: Path) -> Result:

@@ -7,7 +7,7 @@ import pytest
 from seckill.lab.servers import ports
 
 
-def test_no_port_is_given_twice_or_to_where_somebody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_is_given_twice_or_while_it_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((ports.HOST, 0)) as taken:
         port: int = taken.getsockname()[1]
         monkeypatch.setattr(ports, "PORTS", range(port, port + 50))

@@ -54,7 +54,7 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder that belongs to somebody else")
-def test_somebody_else_s_folder_is_refused(tmp_path: Path) -> None:
+def test_another_users_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir(mode=0o700)
     os.chown(tmp_path / "a", 65534, 65534)
     with pytest.raises(StartError, match="others could get at it"):

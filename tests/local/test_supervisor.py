@@ -8,7 +8,7 @@ from seckill.local.supervisor import Process, Supervisor
 
 
 class Role(Process):
-    """Ends when it is told to stop and everybody whom it waits for has been told, too."""
+    """Ends when it is told to stop and all that it waits for have been told, too."""
 
     def __init__(self, name: str, diary: list[str]) -> None:
         super().__init__(name, [], {})
@@ -67,7 +67,7 @@ async def test_who_dies_while_others_stop_is_not_started_again() -> None:
     with pytest.raises(asyncio.CancelledError):
         await stopping
     assert "api 2 starts" not in diary
-    assert not roles["worker"].told.is_set(), "whoever is in a hurry does not wait for it: it dies with its parent"
+    assert not roles["worker"].told.is_set(), "a caller in a hurry does not wait for it: it dies with its parent"
 
 
 async def test_who_dies_is_started_again() -> None:

@@ -210,7 +210,7 @@ def loading(url: str) -> bool:
             return True
         except redis.exceptions.ConnectionError:
             return False
-    raise AssertionError("loaded before anybody looked")
+    raise AssertionError("loaded before the test could look")
 
 
 async def test_the_socket_of_a_dead_server_is_no_hindrance(short_path: Path) -> None:
@@ -259,7 +259,7 @@ async def test_a_data_path_that_is_too_long_for_a_socket(short_path: Path) -> No
     assert not folder.exists()
 
 
-async def test_a_socket_folder_prepared_by_somebody_else_is_refused(short_path: Path) -> None:
+async def test_a_socket_folder_prepared_by_another_user_is_refused(short_path: Path) -> None:
     server = EmbeddedValkey(short_path / ("x" * 120), durability="strict")
     folder = Path(server.url.removeprefix("unix://")).parent
     folder.mkdir()

@@ -99,7 +99,7 @@ MUTANTS = (
         caught_by="tests/audit/test_pauses.py::test_a_true_finding_keeps_the_sale_paused[sqlite]",
     ),
     Mutant(
-        name="A pause by a false alarm stays until somebody comes",
+        name="A pause by a false alarm stays until an operator lifts it",
         trap="ours",
         path="operations/watchdog.py",
         edits={"                if again.is_sound(round_.id):\n": "                if not again.rounds:\n"},

@@ -121,7 +121,7 @@ MUTANTS = (
             "local refused = not known and (": "local refused = available < quantity and 'sold_out' or not known and (",
             "    if known then\n": "    if known and not refused then\n",
         },
-        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[valkey]",
+        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_its_order_also_when_sold_out[valkey]",
     ),
     Mutant(
         name="A repeated key is not recognised",
@@ -150,7 +150,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_admit.py::test_twenty_thousand_winners_have_as_many_numbers[valkey]",
     ),
     Mutant(
-        name="The stream is cut to a length, whoever has read it",
+        name="The stream is cut to a length, read or not",
         trap="F41",
         path=ADMIT,
         edits={"'XADD', KEYS[3], '*'": "'XADD', KEYS[3], 'MAXLEN', 2, '*'"},
@@ -280,7 +280,7 @@ MUTANTS = (
         trap="S18",
         path=ADMIT,
         edits={"now_ms < again_ms and 'cooling_down' or refusal(units, quantity)": "refusal(units, quantity)"},
-        caught_by="tests/api/test_hoarding.py::test_after_a_lapse_somebody_else_gets_the_unit",
+        caught_by="tests/api/test_hoarding.py::test_after_a_lapse_another_buyer_gets_the_unit",
     ),
     Mutant(
         name="The wait after a lapse does not grow",
@@ -313,8 +313,10 @@ MUTANTS = (
     Mutant(
         name="Who has to wait in a round that is over has to wait in the next as well",
         trap="S18",
-        path="engine/claims/admission.py",
-        edits={"_OVER_HERE = {Outcome.COOLING_DOWN, ": "_OVER_HERE = {"},
+        path="domain/outcome.py",
+        edits={
+            'please wait before you buy again.",\n        of_round=True,\n': 'please wait before you buy again.",\n',
+        },
         caught_by="tests/api/test_cool_down.py::test_the_next_round_begins_without_a_wait",
     ),
     Mutant(
@@ -332,7 +334,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rebuild.py::test_a_rebuilt_round_has_the_ledgers_orders_and_nothing_else[valkey]",
     ),
     Mutant(
-        name="A release of an order that nobody knows gives back a unit",
+        name="A release of an unknown order gives back a unit",
         trap="F63",
         path=RELEASE,
         edits={
@@ -392,7 +394,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rounds.py::test_an_update_applies_once_and_never_backwards[valkey]",
     ),
     Mutant(
-        name="Somebody slow opens a gate that forgot, with full stock",
+        name="A slow keeper opens a gate that forgot, with full stock",
         trap="F51",
         path=UPDATE,
         edits={"if round[4] ~= ARGV[8] then return 'other_opening' end\n": ""},
@@ -428,7 +430,7 @@ MUTANTS = (
         "test_a_server_that_comes_back_without_its_file_sells_nothing[looks at new connections only]",
     ),
     Mutant(
-        name="Nobody looks at a server that is told otherwise",
+        name="A server whose settings are changed while it runs is not looked at",
         trap="F72",
         path="web/app.py",
         edits={'                repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
@@ -469,7 +471,7 @@ MUTANTS = (
     Mutant(
         name="A round that is over stays half rebuilt",
         trap="ours",
-        path="engine/keeper.py",
+        path="engine/rounds/losses.py",
         edits={"if await self._gate.inspect(round_.ref) is not None and (found": "if False and (found"},
         caught_by="tests/api/test_rebuild.py::test_a_round_that_is_over_is_not_left_half_rebuilt[fenced]",
     ),

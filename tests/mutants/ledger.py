@@ -206,7 +206,7 @@ MUTANTS = (
         caught_by="tests/backends/sql/test_endings.py::test_expired_by_the_databases_clock[sqlite]",
     ),
     Mutant(
-        name="An order is given up although somebody has written it",
+        name="An order is given up although a worker has written it",
         trap="F64",
         path=LETTERS,
         edits={
@@ -233,11 +233,11 @@ MUTANTS = (
         caught_by="tests/backends/sql/test_letters.py::test_two_keepers_with_the_same_letter_count_one_try[sqlite]",
     ),
     Mutant(
-        name="Somebody else's order can be cancelled",
+        name="Another buyer's order can be cancelled",
         trap="S8",
         path="backends/sql/ledger.py",
         edits={"if row is not None and row.user_id == user else None": "if row is not None else None"},
-        caught_by="tests/backends/sql/test_endings.py::test_somebody_elses_order_is_left_alone[sqlite]",
+        caught_by="tests/backends/sql/test_endings.py::test_another_buyers_order_is_left_alone[sqlite]",
     ),
     Mutant(
         name="Several keepers each add the next round",
@@ -279,7 +279,7 @@ MUTANTS = (
         caught_by="tests/api/test_retirement.py::test_a_round_that_an_operator_changes_meanwhile_is_not_retired[sqlite]",
     ),
     Mutant(
-        name="The newest orders of a quiet sale are looked for among everybody's",
+        name="The newest orders of a quiet sale are looked for among those of all sales",
         trap="ours",
         path="backends/sql/postgres.py",
         edits={

@@ -44,7 +44,7 @@ MUTANTS = (
         trap="F8",
         path=RULE,
         edits={"    if not claim.request_id:\n": "    if not claim.request_id or state.available < claim.quantity:\n"},
-        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_the_own_order_also_when_sold_out[memory]",
+        caught_by="tests/backends/gate/test_admit.py::test_a_repeat_gets_its_order_also_when_sold_out[memory]",
     ),
     Mutant(
         name="The rule takes a missing round for sold out",
@@ -98,7 +98,7 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rounds.py::test_a_second_opening_changes_nothing[memory]",
     ),
     Mutant(
-        name="In memory, nobody takes over what a dead worker had",
+        name="In memory, what a dead worker had is not taken over",
         trap="F39",
         path=STREAMS,
         edits={"if now_ms - held.since_ms >= idle_s * 1000]": "if now_ms < held.since_ms]"},

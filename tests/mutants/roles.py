@@ -5,7 +5,10 @@ from tests.mutants.mutant import SIMULATION, Mutant
 WORKER = "engine/orders/worker.py"
 STREAMS = "backends/redis/streams.py"
 AFTERLIFE = "engine/orders/releases.py"
-KEEPER = "engine/keeper.py"
+OPENING = "engine/rounds/opening.py"
+RECOVERY = "engine/rounds/recovery.py"
+LOSSES = "engine/rounds/losses.py"
+MISSING = "engine/orders/missing_orders.py"
 FAILURES = "engine/orders/dead_letters.py"
 
 MUTANTS = (
@@ -77,7 +80,7 @@ MUTANTS = (
         caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
-        name="Nobody takes over what a dead worker had",
+        name="What a dead worker had is not taken over",
         trap="F39",
         path=STREAMS,
         edits={'self.consumer, idle_ms, "0-0"': 'self.consumer, 10**12, "0-0"'},
@@ -122,7 +125,7 @@ MUTANTS = (
         caught_by="tests/api/test_flags.py::test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate",
     ),
     Mutant(
-        name="Orders that nobody pays never expire",
+        name="Unpaid orders never expire",
         trap="F54",
         path=AFTERLIFE,
         edits={"expired = await self._ledger.expire_due(BATCH_MAX)": "expired = await self._ledger.expire_due(0)"},
@@ -138,9 +141,9 @@ MUTANTS = (
     Mutant(
         name="A round that the gate refuses holds up the others",
         trap="ours",
-        path=KEEPER,
+        path=OPENING,
         edits={
-            "            except GateUnavailable as error:\n                self._tell_once(round_, error)\n            else:": "            "
+            "            except GateUnavailable as error:\n                self._refused.tell(round_, error)\n            else:": "            "
             "except ZeroDivisionError:\n                pass\n            else:"
         },
         caught_by="tests/api/test_keeper.py::test_a_round_that_the_gate_refuses_holds_up_no_other",
@@ -148,9 +151,9 @@ MUTANTS = (
     Mutant(
         name="A round that cannot be rebuilt holds up the others",
         trap="ours",
-        path=KEEPER,
+        path=RECOVERY,
         edits={
-            "                except GateUnavailable as error:\n                    self._tell_once(round_, error)": "                "
+            "                except GateUnavailable as error:\n                    self._refused.tell(round_, error)": "                "
             "except ZeroDivisionError:\n                    pass"
         },
         caught_by="tests/api/test_keeper.py::test_a_round_that_cannot_be_rebuilt_holds_up_no_other",
@@ -158,14 +161,14 @@ MUTANTS = (
     Mutant(
         name="Rounds that were lost together are rebuilt one after the other",
         trap="ours",
-        path=KEEPER,
+        path=RECOVERY,
         edits={"asyncio.Semaphore(REBUILT_AT_ONCE)": "asyncio.Semaphore(1)"},
         caught_by="tests/api/test_keeper.py::test_rounds_that_were_lost_together_do_not_wait_for_each_other",
     ),
     Mutant(
         name="A gate that went back in time is not noticed",
         trap="F51",
-        path=KEEPER,
+        path=LOSSES,
         edits={
             "went_back = pulse.admitted < least.admitted or released": "went_back = released",
         },
@@ -174,21 +177,21 @@ MUTANTS = (
     Mutant(
         name="A gate that comes back in an epoch that is over is not noticed",
         trap="ours",
-        path=KEEPER,
+        path=LOSSES,
         edits={"if pulse.epoch != least.epoch or went_back": "if pulse.epoch != round_.epoch or went_back"},
         caught_by="tests/api/test_rebuild.py::test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed",
     ),
     Mutant(
         name="A gate that went back behind what an operator changed is not noticed",
         trap="ours",
-        path=KEEPER,
+        path=LOSSES,
         edits={" or went_back or pulse.revision < least.synced_revision:": " or went_back:"},
         caught_by="tests/api/test_rebuild.py::test_a_gate_that_went_back_behind_what_an_operator_changed_is_noticed",
     ),
     Mutant(
         name="A round that the gate has lost is filled anew instead of rebuilt",
         trap="F51",
-        path="engine/rounds/opening.py",
+        path=OPENING,
         edits={"    if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:\n": "    if False:\n"},
         caught_by="tests/api/test_keeper.py::test_a_round_of_a_later_epoch_is_rebuilt_and_never_filled",
     ),
@@ -283,19 +286,19 @@ MUTANTS = (
     Mutant(
         name="A stream that was lost is not noticed while others fill the next",
         trap="F37",
-        path="engine/keeper.py",
+        path=MISSING,
         edits={"if queue.added < self._added.get(lane, 0)": "if queue.added < 0"},
         caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its count-sqlite]",
     ),
     Mutant(
-        name="Orders that are neither queued nor written are nobody's business",
+        name="Orders that are neither queued nor written stay lost",
         trap="F37",
-        path="engine/keeper.py",
+        path=MISSING,
         edits={" or (is_still and missing > explained)": ""},
         caught_by="tests/audit/test_lost_keys.py::test_a_lost_stream_with_60_queued_under_load[by its silence-sqlite]",
     ),
     Mutant(
-        name="A rebuild forgets what nobody has written",
+        name="A rebuild forgets what no worker has written",
         trap="F51",
         path="engine/rounds/rebuild.py",
         edits={"kept = await self._unwritten.keep(round_)": "kept = None"},
@@ -326,7 +329,7 @@ MUTANTS = (
     Mutant(
         name="A sale sells the stock of one that the ledger has forgotten",
         trap="ours",
-        path="engine/rounds/opening.py",
+        path=OPENING,
         edits={"if opening.found is Found.ROUND and await _is_of_another(round_, gate, ledger):": "if False:"},
         caught_by="tests/audit/test_lost_keys.py::test_a_sale_that_gets_the_id_of_one_that_the_ledger_has_forgotten[sqlite]",
     ),

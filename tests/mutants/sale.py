@@ -3,14 +3,14 @@
 from tests.mutants.mutant import Mutant
 
 DESK = "engine/claims/admission.py"
+FLAGS = "engine/claims/sold_out.py"
 
 MUTANTS = (
     Mutant(
         name="A sold-out flag holds whatever the version",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={
-            "pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user",
             "            if pulse is None or pulse.version != flag.version or pulse.available > 0:\n": (
                 "            if pulse is None:\n"
             ),
@@ -18,23 +18,30 @@ MUTANTS = (
         caught_by="tests/api/test_flags.py::test_a_lost_announcement_is_made_up_for_by_asking",
     ),
     Mutant(
+        name="A flag refuses although the gate is known to have another version",
+        trap="F46",
+        path=DESK,
+        edits={"pulse is None or pulse.version != flag.version or claim.user": "pulse is None or claim.user"},
+        caught_by="tests/api/test_flags.py::test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_version",
+    ),
+    Mutant(
         name="A flag outlives a gate that went back to an earlier time",
         trap="ours",
-        path=DESK,
+        path=FLAGS,
         edits={" or pulse.available > 0:\n": ":\n"},
         caught_by="tests/api/test_flags.py::test_a_gate_that_went_back_to_the_same_version_is_not_sold_out",
     ),
     Mutant(
         name="A flag is raised although its version is over",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={"            if self._is_over(ref.id, version):  # while": "            if False:  # while"},
         caught_by="tests/api/test_flags.py::test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over",
     ),
     Mutant(
         name="An old announcement withdraws a flag",
         trap="F46",
-        path=DESK,
+        path=FLAGS,
         edits={"return version < self._announced.get(round_id, 0)": "return round_id in self._announced"},
         caught_by="tests/api/test_flags.py::test_only_a_newer_version_withdraws_a_flag",
     ),
@@ -59,7 +66,7 @@ MUTANTS = (
         edits={
             "if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):": "if earlier is not None and self._is_at(0):"
         },
-        caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_the_own_order[sqlite]",
+        caught_by="tests/api/test_repeating.py::test_a_winner_who_repeats_after_the_switch_finds_their_order[sqlite]",
     ),
     Mutant(
         name="The node's clock decides at the edge of two rounds",
@@ -76,14 +83,14 @@ MUTANTS = (
         caught_by="tests/engine/claims/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
     ),
     Mutant(
-        name="Who gives up shifts the answers of the others",
+        name="A buyer who gives up shifts the answers of the others",
         trap="S27",
         path="engine/claims/batching.py",
         edits={
             "        for (_, waiting), answer in zip(batch, answers, strict=True):\n": "        left = [waiting for _, waiting in batch if not waiting.done()]\n"
             "        for waiting, answer in zip(left, answers, strict=False):\n"
         },
-        caught_by="tests/engine/claims/test_batching.py::test_whoever_gives_up_shifts_nobody_elses_answer",
+        caught_by="tests/engine/claims/test_batching.py::test_a_buyer_who_gives_up_shifts_no_other_answer",
     ),
     Mutant(
         name="Made-up sale ids reach the database",
@@ -93,11 +100,11 @@ MUTANTS = (
         caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
     ),
     Mutant(
-        name="Somebody else's order is shown",
+        name="Another buyer's order is shown",
         trap="S8",
         path="engine/orders/tracking.py",
         edits={"return recorded(order) if order.user == user else None": "return recorded(order)"},
-        caught_by="tests/api/test_orders.py::test_somebody_elses_order_is_as_unknown_as_none",
+        caught_by="tests/api/test_orders.py::test_another_buyers_order_is_as_unknown_as_none",
     ),
     Mutant(
         name="A watch goes back to an older state",

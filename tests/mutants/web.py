@@ -4,11 +4,11 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        name="Whoever guesses at the admin key need not wait",
+        name="A client that guesses at the admin key need not wait",
         trap="ours",
         path="web/context.py",
         edits={"        if wait_s := self.guesses.wait_s(client):\n": "        if wait_s := 0:\n"},
-        caught_by="tests/api/test_incidents.py::test_whoever_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not",
+        caught_by="tests/api/test_incidents.py::test_a_client_that_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not",
     ),
     Mutant(
         name="A flood of refusals is a flood of lines",
@@ -54,7 +54,7 @@ MUTANTS = (
         caught_by="tests/api/test_envelope.py::test_no_redirect_names_a_host",
     ),
     Mutant(
-        name="Errors may be kept by whoever passes them on",
+        name="Errors may be kept by caches on the way",
         trap="ours",
         path="web/envelope.py",
         edits={"        missing.append(_NO_STORE)\n": "        pass\n"},
@@ -67,10 +67,10 @@ MUTANTS = (
         edits={
             '    metrics: Literal["public", "operator"] = field(\n        default="operator",': '    metrics: Literal["public", "operator"] = field(\n        default="public",'
         },
-        caught_by="tests/api/test_orders.py::test_figures_are_for_operators_unless_everybody_may_see_them",
+        caught_by="tests/api/test_orders.py::test_figures_are_for_operators_unless_all_may_see_them",
     ),
     Mutant(
-        name="Figures are put together for everybody who asks",
+        name="Figures are put together anew for each reader",
         trap="ours",
         path="telemetry.py",
         edits={"            if known is None:\n": "            if True:\n"},
@@ -81,10 +81,10 @@ MUTANTS = (
         trap="ours",
         path="web/acceptor.py",
         edits={"ACCEPTED_PER_TURN_MAX = 1000": "ACCEPTED_PER_TURN_MAX = 1"},
-        caught_by="tests/web/test_acceptor.py::test_everybody_who_waits_is_let_in_within_a_few_turns[uvloop]",
+        caught_by="tests/web/test_acceptor.py::test_all_waiting_clients_are_let_in_within_a_few_turns[uvloop]",
     ),
     Mutant(
-        name="Whoever comes when it is full is cut off without a word",
+        name="A client that comes when it is full is cut off without a word",
         trap="ours",
         path="web/acceptor.py",
         edits={
@@ -114,14 +114,14 @@ MUTANTS = (
         caught_by="tests/api/test_connection_places.py::test_one_buyer_waits_for_so_much_and_no_more[long polls]",
     ),
     Mutant(
-        name="Whoever is gone keeps a seat for the rest of the long poll",
+        name="A client that is gone keeps a seat for the rest of the long poll",
         trap="ours",
         path="engine/orders/tracking.py",
         edits={"                await gone()\n": "                await stays()\n"},
         caught_by="tests/api/test_connection_places.py::test_clients_that_vanish_give_their_places_back",
     ),
     Mutant(
-        name="Anybody may say whose request it is",
+        name="Any client may say whose request it is",
         trap="ours",
         path="web/client_address.py",
         edits={"        if not self.trusts(peer):\n            return peer\n": ""},

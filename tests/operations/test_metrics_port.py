@@ -33,7 +33,7 @@ def test_figures_and_nothing_else_are_served_while_it_lasts() -> None:
         get(port, "/metrics")
 
 
-def test_whoever_says_nothing_holds_up_nobody_for_long() -> None:
+def test_a_silent_client_holds_up_no_other_for_long() -> None:
     port = free_port()
     with metrics_port(Settings(metrics_port=port)), socket.create_connection(("127.0.0.1", port)):
         assert get(port, "/metrics")[0] == 200
@@ -52,4 +52,4 @@ def test_without_a_port_there_is_none_and_one_that_is_taken_is_said() -> None:
 def test_the_figures_of_a_folder(tmp_path: Path) -> None:
     port = free_port()
     with metrics_port(Settings(metrics_port=port), tmp_path):
-        assert get(port, "/metrics") == (200, ""), "nobody has counted anything there"
+        assert get(port, "/metrics") == (200, ""), "nothing has been counted there"

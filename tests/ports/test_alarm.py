@@ -1,4 +1,4 @@
-"""Alarms, against receivers that behave badly: whoever raises one goes on."""
+"""Alarms, against receivers that behave badly: the caller that raises one goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,7 +15,7 @@ Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def receiver(answer: Answer) -> AsyncIterator[str]:
-    """The address of somebody who hears an alarm and answers like this."""
+    """The address of a receiver that hears an alarm and answers like this."""
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -59,5 +59,5 @@ async def test_an_answer_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         raising = asyncio.create_task(Alarm(url).raise_("something is wrong", {}))
         done, _ = await asyncio.wait({raising}, timeout=PATIENCE_S)
         enough.set()
-        assert done, "it held up whoever raised it"
+        assert done, "it held up the caller that raised it"
         await raising

@@ -40,7 +40,7 @@ class Offer:
 
 
 class Person:
-    """Somebody at the other end of a bad line."""
+    """A buyer at the other end of a bad line."""
 
     def __init__(self, world: World, name: str, chance: Random) -> None:
         self.world = world
@@ -95,7 +95,7 @@ class Person:
         return outcome, None
 
     async def look(self, number: OrderNumber, wait_s: float) -> str | None:
-        """The state of the own order, None if it cannot be learnt now."""
+        """The state of the buyer's order, None if it cannot be learnt now."""
         node = self.node()
         seen = self._seen.get(number, "queued")
         try:

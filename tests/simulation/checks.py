@@ -84,7 +84,7 @@ class Books:
     rounds: dict[int, RoundRow] = field(default_factory=dict)
     releases: dict[int, bool] = field(default_factory=dict)  # order → relayed
     letters: set[int] = field(default_factory=set)  # orders of entries that are set aside, tried again or given up
-    unsettled: Counter[str] = field(default_factory=Counter)  # what still waits for somebody
+    unsettled: Counter[str] = field(default_factory=Counter)  # what still has to be done
 
     def has_lapsed(self, user: str, round_id: int) -> bool:
         mine = [row for row in self.orders.values() if (row.user_id, row.round_id) == (user, round_id)]
@@ -111,7 +111,7 @@ class Checks:
         self.ever_wounded: set[int] = set()  # rounds
         self.ever_forgot: set[int] = set()  # rounds of which orders may be gone that buyers were told of
         self.ever_lost: set[int] = set()  # also those that were just being opened: the ledger may note that later
-        self.deceived = False  # somebody has forged entries, which look as if the gate had forgotten admitting them
+        self.deceived = False  # forged entries were put in, which look as if the gate had forgotten admitting them
         self.lost: set[int] = set()  # orders that were in the gate and nowhere else when it lost them
         self.promised: dict[int, RoundRef] = {}  # orders that a buyer was told of
         self._held: dict[RoundRef, HeldRound] = {}  # by share: a round of one lane has one
@@ -300,7 +300,7 @@ class Checks:
         if not over == held.released == sum(order.quantity for orders in past.values() for order in orders):
             raise Broken(f"I2: buyers of round {ref.id} gave back {over}, the gate counts {held.released}: {past}")
         if any(len(orders) > 1 for orders in past.values()) and ref.id not in self.ever_wounded:
-            raise Broken(f"somebody had two orders for one key in round {ref.id}: {past}")
+            raise Broken(f"a buyer had two orders for one key in round {ref.id}: {past}")
         if live != held.admitted - held.released:
             raise Broken(f"I2: buyers of round {ref.id} hold {live}, the gate counts {held.admitted - held.released}")
 

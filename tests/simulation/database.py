@@ -34,7 +34,7 @@ class Around(Protocol):
         """A statement has been executed."""
 
     def committed(self, process: Process) -> None:
-        """Somebody has written, and others can see it."""
+        """A process has written, and others can see it."""
 
 
 class DatabaseFile:
@@ -61,7 +61,7 @@ class DatabaseFile:
         self._idle[writes].append(connection)
 
     def reader(self) -> sqlite3.Connection:
-        """For somebody who is not part of it."""
+        """For a reader that is not part of it."""
         raw = self._open(writes=False)
         self._made.append(raw)
         return raw
@@ -79,7 +79,7 @@ class DatabaseFile:
         return str(now_ms // 1000) if form == "%s" else f"{now_ms // 1000 % 60:02}.{now_ms % 1000:03}"
 
     async def lock(self, session: "Session") -> None:
-        """As the lock file: one writer at a time, over all processes, and nobody waits for ever."""
+        """As the lock file: one writer at a time, over all processes, and none waits for ever."""
         deadline_s = asyncio.get_running_loop().time() + LOCK_WAIT_S
         while self.writer is not None:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -185,7 +185,7 @@ class Session:
 
 
 class Whole(sqlite3.Cursor):
-    """Reads everything at once: what is written until somebody looks at it does not belong to it."""
+    """Reads everything at once: what is written before its rows are looked at does not belong to it."""
 
     def execute(self, sql: str, parameters: Any = ()) -> Self:
         super().execute(sql, parameters)

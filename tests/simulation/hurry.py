@@ -28,7 +28,7 @@ _WAITS = [
     (keeper, "RETIRE_EVERY_S", 1.7),
     (failover, "AGAIN_AFTER_S", 3.0),
     (retirement, "RETIRE_AFTER_MS", 6000),  # longer than a keeper that stood still is wrong about the time
-    (retirement, "HEARD_AFTER_MS", 8000),  # longer than anybody stands still, with what it knew before
+    (retirement, "HEARD_AFTER_MS", 8000),  # longer than any process stands still, with what it knew before
     (payments, "LEASE_S", 1.5),
     (refunds, "LEASE_S", 1.5),
     (refunds, "RETRY_S_MIN", 0.3),

@@ -1,4 +1,4 @@
-"""An event loop whose time is made up: nobody waits, and chance decides who goes on."""
+"""An event loop whose time is made up: there is no real waiting, and chance decides which task goes on."""
 
 import asyncio
 import heapq
@@ -11,12 +11,12 @@ from tests.simulation.processes import process_of
 
 
 class Stuck(Exception):
-    """Everybody waits, and for nothing that could still happen."""
+    """Every task waits, and for nothing that could still happen."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """When nobody can go on, time jumps to the next moment that somebody waits for. Among those who can, the one who
-    does is drawn. So the same seed always gives the same order, whatever the machine does meanwhile."""
+    """When no task can go on, time jumps to the next moment that one of them waits for. Among those that can, one is
+    drawn. So the same seed always gives the same order, whatever the machine does meanwhile."""
 
     def __init__(self, chance: Random | None = None) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ def this_process() -> "Process | None":
 
 
 class Killed(Exception):
-    """To whoever waited for an answer of the process."""
+    """Raised to callers that waited for an answer of the process."""
 
 
 class Process:
@@ -53,7 +53,7 @@ class Process:
         return self._context.run(make)
 
     async def ask(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """As somebody outside does, over a connection. Raises Killed if the process dies first."""
+        """As a caller outside does, over a connection. Raises Killed if the process dies first."""
         if self.is_dead:
             raise Killed
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()

@@ -52,7 +52,7 @@ class _Copy:
 
 class Replicated:
     """The primary's contents are the store's. `look` is called whenever something was written, at that moment: until
-    whoever wrote it has waited for the replica, the clock has gone on. `later` calls something after so many seconds;
+    its writer has waited for the replica, the clock has gone on. `later` calls something after that many seconds;
     `delay_s` draws how long the next copy takes."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Replicated:
         self._on_its_way = False
         self._waiting: dict[asyncio.Future[bool], int] = {}
         self._servers = 1
-        self.homes: dict[int, str] = {}  # lane → the server that somebody has vouched for
+        self.homes: dict[int, str] = {}  # lane → the server that a keeper has vouched for
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class Replicated:
         return self._copy is not None
 
     def fail_over(self) -> Contents:
-        """The replica takes the primary's place with what it has. Whoever waits for an answer gets none."""
+        """The replica takes the primary's place with what it has. Callers that wait for an answer get none."""
         copy = self._copy
         assert copy is not None
         self._servers += 1

@@ -18,7 +18,7 @@ from seckill.domain.admission import Answer, Claim
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale, SaleChange
-from seckill.engine.keeper import run_keeper
+from seckill.engine.keeper import run_schedule
 from seckill.engine.orders.tracking import OrderView
 from seckill.engine.orders.worker import run_worker
 from seckill.engine.rounds.shared_gate import SharedGate
@@ -140,7 +140,7 @@ class ApiNode(Role):
             loops.create_task(repeat("sales", self.sale_cache.refresh_sales, stop, SALES_EVERY_S))
             loops.create_task(repeat("pulses", pulses, stop, PULSES_EVERY_S))
             loops.create_task(repeat("states", partial(self.orders.listen, self.transport), stop))
-            loops.create_task(repeat("versions", partial(self.desk.listen, self.transport), stop))
+            loops.create_task(repeat("versions", partial(self.desk.sold_out.listen, self.transport), stop))
             loops.create_task(repeat("waiting", self.orders.look_up_waiting, stop, LOOK_UP_EVERY_S))
 
     async def claim(self, public_id: str, claim: Claim) -> tuple[RoundRef, Answer] | None:
@@ -175,5 +175,5 @@ class WorkerRole(Role):
 
 class KeeperRole(Role):
     async def run(self) -> None:
-        use = self.use
-        await run_keeper(use.keeper, use.release_desk, use.failures, use.payments, use.refunds, Stop())
+        stop = Stop()
+        await run_schedule(self.use.keeper.schedule(stop), stop)

@@ -77,7 +77,7 @@ def stock_copied_in_flight() -> AbstractContextManager[object]:
 
 
 def wait_that_lies() -> AbstractContextManager[object]:
-    """A server says at once that its replica has everything, to whoever has written nothing: who repeats a claim that
+    """A server says at once that its replica has everything if the client has written nothing: who repeats a claim that
     got no answer is told of an order that goes with the primary."""
     right = ReplicatedGate._has_it
 

@@ -17,7 +17,7 @@ async def at_once(_: object) -> None:
 
 
 def test_an_admission_is_looked_at_when_it_happens_and_not_when_the_replica_has_it() -> None:
-    """A round may end while a claim waits for the replica: whoever looked afterwards would take it for a late one."""
+    """A round may end while a claim waits for the replica: looked at afterwards, it would be taken for a late one."""
     loop = VirtualLoop()
     round_ = make_round()
     store = MemoryStore(lambda: round_.begins_ms)

@@ -1,4 +1,4 @@
-"""One run: the stores, the processes, the weather, and everybody who looks."""
+"""One run: the stores, the processes, the weather, and the checks that look on."""
 
 import asyncio
 import contextvars
@@ -24,7 +24,7 @@ from tests.simulation.replicas import Replicated
 from tests.simulation.roles import KEY, LANES, ApiNode, KeeperRole, Role, WorkerRole
 from tests.simulation.weather import STORM_S, Weather
 
-# A moment in 2030, so that nobody takes the machine's own time for it; in the middle of the storm a minute begins, and
+# A moment in 2030, which cannot be taken for the machine's own time; in the middle of the storm a minute begins, and
 # with it the next round of a sale that repeats.
 BEGIN_MS = 1_900_000_018_500
 NEXT_MINUTE_MS = BEGIN_MS + 1500
@@ -191,14 +191,14 @@ class World:
         return lag_s
 
     def _fail_over(self) -> None:
-        """The primary is gone, with whatever the replica does not have. With `strict`, nobody was told of that."""
+        """The primary is gone, with whatever the replica does not have. With `strict`, no buyer was told of that."""
         assert self.server is not None
         if not self.server.can_fail_over():
             return
         self._look_at_gate()
         with self.checks.losing(self.now_s(), declared=not self.strict):
             self.store.contents = self.server.fail_over()
-        # What went with the primary was given to nobody, or it would be somewhere: nobody delivers it once more.
+        # What went with the primary was given to no worker, or it would be somewhere: it is not delivered once more.
         left = self.checks.are_somewhere(payload for _, payload in self._payloads)
         self._payloads = [known for known in self._payloads if known[1] in left]
         self.counts["failovers"] += 1

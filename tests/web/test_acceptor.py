@@ -1,4 +1,4 @@
-"""Everybody who waits is let in within a few turns of the event loop, and whoever is not is told why."""
+"""All waiting clients are let in within a few turns of the event loop, and those that are not are told why."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 
 
 class Guest(asyncio.Protocol):
-    """Somebody who was let in."""
+    """A client that was let in."""
 
     leave: Callable[[], None]
 
@@ -54,7 +54,7 @@ def on(loop: str, main: Callable[[], Awaitable[None]]) -> None:
 
 @contextlib.contextmanager
 def crowd(listener: socket.socket, count: int, words: bytes = b"") -> Iterator[list[socket.socket]]:
-    """So many have connected, and nobody was let in yet."""
+    """That many clients have connected, and none has been let in yet."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(count):
@@ -84,7 +84,7 @@ async def turns_until(condition: Callable[[], bool]) -> int:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_everybody_who_waits_is_let_in_within_a_few_turns(loop: str) -> None:
+def test_all_waiting_clients_are_let_in_within_a_few_turns(loop: str) -> None:
     async def main() -> None:
         house: list[Guest] = []
         with contextlib.closing(bind("127.0.0.1", 0)) as listener, crowd(listener, WAITING):
@@ -112,7 +112,7 @@ def test_control_uvloops_own_way_takes_a_turn_for_each() -> None:
     on("uvloop", main)
 
 
-def test_those_who_are_in_wait_for_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_who_are_in_wait_for_a_limited_number_of_newcomers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ACCEPTED_PER_TURN_MAX", 7)
 
     async def main() -> None:
@@ -182,7 +182,7 @@ def test_who_is_turned_away_keeps_no_more_files_than_the_reserve_has(monkeypatch
     on("uvloop", main)
 
 
-def test_whoever_is_on_the_way_in_is_waited_for() -> None:
+def test_clients_on_their_way_in_are_waited_for() -> None:
     async def main() -> None:
         house: list[Guest] = []
         with contextlib.closing(bind("127.0.0.1", 0)) as listener, crowd(listener, 50):

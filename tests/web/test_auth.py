@@ -1,4 +1,4 @@
-"""Attacks S1-S7 on buyers' tokens."""
+"""Attacks on buyers' tokens: forged, stale, stolen and confused ones (S1-S7)."""
 
 import base64
 import math
@@ -214,7 +214,7 @@ def test_issuer_and_audience(claims: dict[str, Any], good: bool) -> None:
         refused(buyers, token)
 
 
-def test_a_token_for_somebody_else_is_refused_when_no_audience_is_set() -> None:
+def test_a_token_for_another_audience_is_refused_when_none_is_set() -> None:
     assert "audience" in refused(shared(), signed(aud="another-service"))
 
 

@@ -13,7 +13,7 @@ OURS = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
     ("peer", "headers", "client"),
     [
         ("192.0.2.7", [], "192.0.2.7"),
-        ("192.0.2.7", [("x-forwarded-for", "203.0.113.1")], "192.0.2.7"),  # anybody can write that
+        ("192.0.2.7", [("x-forwarded-for", "203.0.113.1")], "192.0.2.7"),  # any client can write that
         ("192.0.2.7", [("forwarded", "for=203.0.113.1")], "192.0.2.7"),
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", [("x-forwarded-for", "203.0.113.1")], "203.0.113.1"),

@@ -1,4 +1,4 @@
-"""S20-S22, S32: slow, large and malformed requests, and clients that do not read."""
+"""Slow, large and malformed requests, and clients that do not read (S20-S22, S32)."""
 
 import time
 
@@ -208,7 +208,7 @@ def test_requests_beyond_what_may_wait_are_not_taken(server: Guarded) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 def test_an_upgrade_behind_a_request_that_is_not_answered_yet_is_refused(server: Guarded) -> None:
-    """The connection would change hands, and whoever answers would write into it and never learn that it ended."""
+    """The connection would change hands, and the handler that answers would never learn that it ended."""
     with server.connect() as client:
         client.send(GET.replace(b"hello", b"slow") + HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         assert client.response().status == 200

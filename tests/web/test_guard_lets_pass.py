@@ -192,7 +192,7 @@ def test_a_slow_reader_that_does_read_is_served(server: Guarded) -> None:
         client.send(GET.replace(b"hello", b"page"))
         began = time.monotonic()
         read = 0
-        # Twice what is asked for; whoever gets no turn on a busy machine makes up for it.
+        # Twice what is asked for: a client that gets no turn on a busy machine makes up for it.
         while part := client.file.read(max(400, int(32_000 * (time.monotonic() - began)) - read)):
             read += len(part)
             time.sleep(0.012)

@@ -99,7 +99,7 @@ def test_the_second_token_of_a_kind_goes_the_short_way(monkeypatch: pytest.Monke
     assert buyers.verify(signed(sub="bob"), NOW).user == "bob"
 
 
-def test_only_so_many_kinds_of_headers_are_remembered() -> None:
+def test_a_limited_number_of_header_kinds_is_remembered() -> None:
     tokens = SignedTokens(SECRET.encode(), None, None)
     for number in range(2 * HEADERS_MAX):
         tokens.learn(f"{number}.b.c")

@@ -26,7 +26,6 @@ from sqlalchemy import (
     literal_column,
     select,
     text,
-    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError, DisconnectionError
@@ -34,7 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import WRITTEN, AnySelect, Backwards, ErrorMeaning, NewOrders
-from seckill.backends.sql.statements import Returning, first_line
+from seckill.backends.sql.statements import Returning, first_line, update_returning
 from seckill.backends.sql.tables import orders
 
 POOL_SIZE = 5
@@ -159,8 +158,7 @@ class PostgresDatabase:
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> Returning:
-        changed = update(table).where(where).values(values)
-        return Returning(changed.returning(*[table.c[name] for name in returning]))
+        return update_returning(table, where, values, returning)
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         told = error.orig if isinstance(error, DBAPIError) else error

@@ -18,7 +18,6 @@ from sqlalchemy import (
     func,
     literal_column,
     select,
-    update,
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
@@ -27,7 +26,7 @@ from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import AnySelect, Backwards, ErrorMeaning
 from seckill.backends.sql.sqlite_writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
-from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line
+from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line, update_returning
 from seckill.errors import StartError
 
 # Our processes wait for each other at the lock file; SQLite's own wait is for a shell that an operator has open.
@@ -106,8 +105,7 @@ class SqliteDatabase:
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> Returning:
-        changed = update(table).where(where).values(values)
-        return Returning(changed.returning(*[table.c[name] for name in returning]))
+        return update_returning(table, where, values, returning)
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         told = error.orig if isinstance(error, DBAPIError) else error

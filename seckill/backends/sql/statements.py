@@ -1,9 +1,10 @@
 """What several of the databases have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
-from sqlalchemy import Executable, FromClause, Insert, Text, TypeDecorator
+from sqlalchemy import ColumnElement, Executable, FromClause, Insert, Table, Text, TypeDecorator, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,6 +20,13 @@ class Returning:
 
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]:
         return (await connection.execute(self._statement, parameters)).all()
+
+
+def update_returning(
+    table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
+) -> Returning:
+    changed = update(table).where(where).values(values)
+    return Returning(changed.returning(*[table.c[name] for name in returning]))
 
 
 class InsertOrders:

@@ -8,24 +8,16 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import structlog
 
 from seckill.domain.admission import Answer, Claim
-from seckill.domain.outcome import Outcome
-from seckill.domain.sale import Round, RoundRef, Sale
+from seckill.domain.outcome import REFUSALS, Outcome
+from seckill.domain.sale import Round, Sale
 from seckill.engine.claims.batching import Batcher
 from seckill.engine.claims.claim_figures import ClaimFigures
-from seckill.engine.claims.lasting_states import LastingStates
-from seckill.engine.claims.winner_filter import WinnerFilter
+from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.sale_cache import SaleCache
-from seckill.errors import GateError
-from seckill.ports.gate import ClaimGate, GateReply, Pulse
-from seckill.ports.transport import NewsTransport
+from seckill.ports.gate import AdmittingGate, GateReply, Pulse
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS, Tallies
-
-log = structlog.get_logger()
 
 # Found once: looking up a label costs more than counting.
 _CLAIMS = {outcome: CLAIMS.labels(outcome.value) for outcome in Outcome}
@@ -35,15 +27,9 @@ _LOCAL_REFUSALS = {outcome: LOCAL_REFUSALS.labels(outcome.value) for outcome in 
 EDGE_MS = 1_000
 _LANE_BITS = 8
 # What a round that is over says to a claim that it does not know: the claim is for the next.
-_OVER_HERE = {Outcome.COOLING_DOWN, Outcome.LIMIT_REACHED, Outcome.ENDED, Outcome.PAUSED, Outcome.SOLD_OUT}
-
-
-@dataclass(frozen=True, slots=True)
-class SoldOutFlag:
-    """True for one version of the round: as long as nothing came back, no buyer outside `winners` can have an order."""
-
-    version: int
-    winners: WinnerFilter
+_OVER_HERE = {outcome for outcome, refusal in REFUSALS.items() if refusal.of_round}
+# Those of them that are said before it is looked whether the round is over, and `ended` itself.
+_MAYBE_OVER = {outcome for outcome in list(Outcome)[: list(Outcome).index(Outcome.ENDED) + 1] if outcome in _OVER_HERE}
 
 
 class ClaimInProgress(ABC):
@@ -114,7 +100,11 @@ def tell_nobody(_: Sequence[Answer]) -> None:
 
 class AdmissionDesk:
     def __init__(
-        self, gate: ClaimGate, sale_cache: SaleCache, before_answers: Callable[[Sequence[Answer]], None] = tell_nobody
+        self,
+        gate: AdmittingGate,
+        sale_cache: SaleCache,
+        sold_out: SoldOutFlags,
+        before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
     ) -> None:
         """`before_answers` is told what the gate answered to a batch before each waiting caller gets its own answer:
         what costs less for all at once can be done there."""
@@ -122,10 +112,8 @@ class AdmissionDesk:
         self._sale_cache = sale_cache
         self._before_answers = before_answers
         self._batchers: dict[int, Batcher] = {}  # by round and lane, see `_key`
-        self._flags: dict[int, SoldOutFlag] = {}
-        self._flagging: dict[int, asyncio.Task[None]] = {}
-        self._announced: dict[int, int] = {}  # round → the newest version that was announced
-        self._lasting = LastingStates(_tell)
+        self.sold_out = sold_out
+        self._flags = sold_out.standing
         self._tallies = Tallies()
         self.figures = ClaimFigures()
 
@@ -158,8 +146,7 @@ class AdmissionDesk:
     def round_after(self, sale: Sale, answer: Answer) -> Sale | None:
         """The same sale with the next round, if the claim may have come a moment too late for this one. A buyer who is
         at the limit here, or has to wait, is told so even when it is over, and may buy there."""
-        over = answer.outcome in (Outcome.ENDED, Outcome.LIMIT_REACHED, Outcome.COOLING_DOWN)
-        later = self._sale_cache.following(sale) if over else None
+        later = self._sale_cache.following(sale) if answer.outcome in _MAYBE_OVER else None
         return later if later and self._sale_cache.now_ms() >= later.round.begins_ms - EDGE_MS else None
 
     def batcher(self, round_: Round, user: str) -> Batcher:
@@ -171,7 +158,7 @@ class AdmissionDesk:
 
             async def call(claims: Sequence[Claim]) -> GateReply:
                 reply = await self._gate.admit(ref, claims)
-                self._consider_flag(ref, reply)
+                self.sold_out.consider(ref, reply)
                 self._before_answers(reply.answers)
                 return reply
 
@@ -203,76 +190,11 @@ class AdmissionDesk:
             return None
         return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None
 
-    def _consider_flag(self, ref: RoundRef, reply: GateReply) -> None:
-        if reply.available != 0 or ref.id in self._flagging:
-            return
-        flag = self._flags.get(ref.id)
-        if self._is_over(ref.id, reply.version) or (flag is not None and flag.version == reply.version):
-            return
-        if any(answer.outcome is Outcome.SOLD_OUT for answer in reply.answers):
-            self._flagging[ref.id] = asyncio.create_task(self._raise_flag(ref, reply.version))
-
-    async def _raise_flag(self, ref: RoundRef, version: int) -> None:
-        """While the version stands no new buyer can win, so the winners found now are all there are."""
-        try:
-            view = await self._gate.inspect(ref)
-            if view is None or not view.whole or view.version != version or view.available != 0:
-                return
-            winners = WinnerFilter(view.buyers)
-            async for portion in self._gate.buyers(ref):
-                for user in portion:
-                    winners.add(user)
-            if self._is_over(ref.id, version):  # while the winners were being read
-                return
-            self._flags[ref.id] = SoldOutFlag(version, winners)
-            self._lasting.change(ref.id, on=True)
-        except GateError as error:
-            log.warning("no sold-out flag, the gate keeps answering", round=ref.id, reason=str(error))
-        finally:
-            del self._flagging[ref.id]
-
-    async def listen(self, transport: NewsTransport) -> None:
-        """Withdraws flags as soon as it is announced that units came back."""
-        async for round_id, version in transport.version_changes():
-            self.hear(round_id, version)
-
-    def hear(self, round_id: int, version: int) -> None:
-        """A late or repeated announcement is about a version that is known to be over, and changes nothing."""
-        self._announced[round_id] = max(version, self._announced.get(round_id, 0))
-        flag = self._flags.get(round_id)
-        if flag is not None and self._is_over(round_id, flag.version):
-            self._withdraw(round_id)
-
-    def _is_over(self, round_id: int, version: int) -> bool:
-        return version < self._announced.get(round_id, 0)
-
-    def _withdraw(self, round_id: int) -> None:
-        del self._flags[round_id]
-        self._lasting.change(round_id, on=False)
-
     def forget(self, pulses: dict[int, Pulse]) -> None:
-        """Withdraws flags whose version is over, even if that was not announced, and drops rounds that are over.
-
-        While a version stands, units only go: if there are some again, the gate has gone back to an earlier time."""
-        for round_id, flag in list(self._flags.items()):
-            pulse = pulses.get(round_id)
-            if pulse is None or pulse.version != flag.version or pulse.available > 0:
-                self._withdraw(round_id)
-        self._lasting.keep(pulses)
-        for round_id in self._announced.keys() - pulses.keys() - self._flagging.keys():
-            del self._announced[round_id]
+        """Drops what is over."""
+        self.sold_out.keep(pulses)
         for key in [key for key, batcher in self._batchers.items() if _round_of(key) not in pulses and batcher.idle]:
             del self._batchers[key]
-
-    def is_flagged(self, round_id: int) -> bool:
-        return round_id in self._flags
-
-
-def _tell(round_id: int, sold_out: bool) -> None:
-    if sold_out:
-        log.info("sold out: most claims are refused here, without the gate", round=round_id)
-    else:
-        log.info("no longer sold out", round=round_id)
 
 
 def _key(round_id: int, lane: int) -> int:

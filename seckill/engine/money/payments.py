@@ -22,7 +22,7 @@ import structlog
 from seckill.domain.admission import LATE, Claim
 from seckill.domain.order import LAPSED, OVER
 from seckill.domain.order_number import ORIGIN_S, OrderNumber
-from seckill.domain.outcome import Outcome
+from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
 from seckill.errors import GateError, LedgerError, SeckillError
 from seckill.failpoints import reached
 from seckill.ports.gate import LatePaymentGate, Release, Released
@@ -43,7 +43,8 @@ REPLACEMENT_OVER = "replacement_over"
 QUEUED_S_MAX = 24 * 3600
 CLOCKS_DIFFER_S_MAX = 60
 
-_REFUSED = {Outcome.LIMIT_REACHED, Outcome.NOT_STARTED, Outcome.ENDED, Outcome.PAUSED, Outcome.SOLD_OUT}
+# Decisions, and no mere trouble: there is no unit for the money.
+REFUSED = {outcome for outcome, refusal in REFUSALS.items() if refusal.kind in (RefusalKind.CONFLICT, RefusalKind.GONE)}
 
 
 def late_request_id(number: OrderNumber) -> str:
@@ -115,7 +116,7 @@ class Payments:
         if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED):
             (holding,) = answer.holdings
             await self._settle(late, holding.number)
-        elif answer.outcome in _REFUSED:
+        elif answer.outcome in REFUSED:
             await self._give_back(late, answer.outcome.value)
         elif answer.outcome is Outcome.NOT_READY:
             await self._without_gate(late)

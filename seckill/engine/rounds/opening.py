@@ -18,11 +18,11 @@ from enum import StrEnum
 import structlog
 
 from seckill.domain.sale import Round
+from seckill.errors import GateUnavailable
 from seckill.ports.gate import Found, GateStatus, OpeningGate, Update
-from seckill.ports.ledger import OpeningLedger
+from seckill.ports.ledger import OpeningLedger, SyncLedger
 
 log = structlog.get_logger()
-
 
 FIRST_EPOCH = 1
 
@@ -30,6 +30,52 @@ FIRST_EPOCH = 1
 class Sync(StrEnum):
     DONE = "done"
     LOST = "lost"
+
+
+class RefusedRounds:
+    """A round that the gate refuses holds up no other, and is told of once."""
+
+    def __init__(self) -> None:
+        self._told: set[int] = set()
+
+    def tell(self, round_: Round, error: GateUnavailable) -> None:
+        if round_.id not in self._told:
+            log.error("the gate refuses a round", round=round_.id, reason=str(error))
+        self._told.add(round_.id)
+
+    def discard(self, round_: Round) -> None:
+        self._told.discard(round_.id)
+
+
+class RoundOpener:
+    def __init__(self, gate: OpeningGate, ledger: SyncLedger, refused: RefusedRounds) -> None:
+        self._gate = gate
+        self._ledger = ledger
+        self._refused = refused
+        self._not_there: set[int] = set()  # rounds whose opening is noted, and which could not be given their rules
+
+    async def step(self) -> int:
+        """Opens what is not open yet and passes on what operators changed. Returns how many it brought up to date."""
+        done = 0
+        for round_ in await self._ledger.rounds_to_sync():
+            try:
+                synced = await bring_to_gate(round_, self._gate, self._ledger)
+            except GateUnavailable as error:
+                self._refused.tell(round_, error)
+            else:
+                self._refused.discard(round_)
+                if synced is Sync.DONE:
+                    done += 1
+                else:
+                    self._not_there.add(round_.id)
+        return done
+
+    def is_new(self, round_: Round) -> bool:
+        """Not opened yet is not lost. But one that was lost while it was being opened has no rules in the gate, and
+        never gets any, unless it is rebuilt."""
+        if round_.epoch > FIRST_EPOCH or round_.synced_revision > 0:
+            return False
+        return round_.opened_ms is None or round_.id not in self._not_there
 
 
 async def bring_to_gate(round_: Round, gate: OpeningGate, ledger: OpeningLedger) -> Sync:

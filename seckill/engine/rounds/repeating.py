@@ -25,6 +25,11 @@ class RoundRepeater:
         self._lanes = lanes
         self._bad: set[int] = set()
 
+    async def step(self) -> int:
+        """Returns how many rounds it made."""
+        await self._sale_cache.refresh_sales()
+        return await self.make_due(await self._sale_cache.gate_time_ms())
+
     async def make_due(self, now_ms: int) -> int:
         """Returns how many rounds it made."""
         made = 0

@@ -1,4 +1,8 @@
-"""A load generator where there is no wrk: `python -m seckill.lab.bench.generator ADDRESS SECONDS`, claims in $LINES."""
+"""A load generator where there is no wrk: `python -m seckill.lab.bench.generator ADDRESS SECONDS`, claims in $LINES.
+
+Requests are made ahead, and of an answer little more than its length is read. Whatever a client did beyond that would
+take CPU time from the server that is measured.
+"""
 
 import asyncio
 import os

@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.client import NoAnswer
+from seckill.client.connections import HttpTransport, Message, Reply
 from seckill.domain.sale import Sale, SaleDraft
 from seckill.errors import StartError
 from seckill.lab.bench.services import SECRET, SERVERS
@@ -30,7 +31,6 @@ from seckill.web.listening_socket import bind
 
 READY_WITHIN_S = 60.0
 HOUR_MS = 3_600_000
-_DIRECT = build_opener(ProxyHandler({}))  # the server is on this machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ class Running:
     async def metrics(self) -> str:
         key = self.place.settings.admin_key
         assert key is not None
-        headers = {"Authorization": f"Bearer {key.reveal()}"}
-        return await asyncio.to_thread(_get, Request(f"{self.address}/metrics", headers=headers))  # noqa: S310
+        reply = await _get(self.address, "/metrics", 10, {"Authorization": f"Bearer {key.reveal()}"})
+        return reply.body.decode()
 
 
 @asynccontextmanager
@@ -108,7 +108,7 @@ async def engine_on(
 ) -> AsyncIterator[Running]:
     settings = place_.settings
     await migrate(settings.database_url)
-    environ = {**_environ(settings), **environ_}
+    environ = {**environ_of(settings), **environ_}
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(settings))
         listener = stack.enter_context(closing(bind("127.0.0.1", 0)))
@@ -121,7 +121,7 @@ async def engine_on(
             stack.push_async_callback(process.stop)
             pids[role] = process.pid
         if "api" in roles:
-            await until_answering(f"{address}/readyz")
+            await until_answering(address, "/readyz")
         yield Running(place=place_, engine=engine, address=address, pids=pids)
 
 
@@ -146,30 +146,33 @@ async def service(what: str, servers: CompareServers | None = None, secret: Secr
             await process.wait()
 
 
-async def until_answering(address: str) -> None:
+async def until_answering(address: str, path: str = "/") -> None:
     give_up_at_s = time.monotonic() + READY_WITHIN_S
-    while not await asyncio.to_thread(_answers, address):
+    while not await _answers(address, path):
         if time.monotonic() > give_up_at_s:
             raise StartError("A server of the benchmark did not start in time: try again on a quieter machine.")
         await asyncio.sleep(0.05)
 
 
-def _answers(address: str) -> bool:
+async def _answers(address: str, path: str) -> bool:
     """With anything but "not ready"."""
     try:
-        with _DIRECT.open(address, timeout=2):
-            return True
-    except OSError as error:
-        return getattr(error, "code", 503) != 503
+        return (await _get(address, path, 2)).status != 503
+    except NoAnswer:
+        return False
 
 
-def _get(request: Request) -> str:
-    with _DIRECT.open(request, timeout=10) as response:
-        text: str = response.read().decode()
-        return text
+async def _get(address: str, path: str, within_s: float, headers: Mapping[str, str] | None = None) -> Reply:
+    """Below `AsyncClient`, which knows the API's JSON: these answers are text, and not all of them the API's."""
+    transport = HttpTransport(address)
+    try:
+        message = Message(method="GET", path=path, headers=headers or {}, body=b"", repeatable=True)
+        return await transport.send(message, within_s)
+    finally:
+        await transport.close()
 
 
-def _environ(settings: Settings) -> Mapping[str, str]:
+def environ_of(settings: Settings) -> Mapping[str, str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
     assert settings.jwt_secret is not None
     assert settings.admin_key is not None

@@ -12,11 +12,11 @@ from seckill.failpoints import VARIABLE
 from seckill.lab.chaos import disks
 from seckill.lab.chaos.evidence import Amnesia, Done, Evidence
 from seckill.lab.chaos.place import ChaosPlace
-from seckill.lab.chaos.proxy import Trouble
 from seckill.lab.chaos.recovery_times import Recoveries
 from seckill.lab.chaos.schedule import Fault
 from seckill.lab.chaos.servers import Can, Forgetful, Silenceable
 from seckill.lab.chaos.servers.server import is_stopped
+from seckill.lab.servers.proxy import Trouble
 
 POLL_S = 0.02
 # A fault waits this long for its target to be there and do something: on a busy machine it may just be starting.

@@ -1,4 +1,8 @@
-"""As much of an HTTP client as buyers need: one connection, one request at a time, and no answer is an answer."""
+"""How chaos's buyers call the API: they go to the next node when one does not answer, and hang up at times.
+
+`AsyncClient` would repeat a claim by itself and make exceptions of refusals. Here the buyers decide what to repeat, and
+every answer is counted: so they use what carries that client's messages.
+"""
 
 import asyncio
 import contextlib
@@ -6,6 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+
+from seckill.client import NoAnswer
+from seckill.client.connections import HttpTransport, Message
 
 ANSWER_WITHIN_S = 8.0
 
@@ -15,55 +22,43 @@ class Unanswered(Exception):
 
 
 class Caller:
-    """Goes to the next node when one does not answer."""
+    """One request at a time."""
 
     def __init__(self, ports: Sequence[int], first: int) -> None:
+        self._nodes = [HttpTransport(f"http://127.0.0.1:{port}") for port in ports]
         self._ports = ports
         self._turn = first
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def call(
         self, method: str, path: str, token: str, body: object = None, *, key: str = "", listen: bool = True
     ) -> tuple[int, Any]:
         """Status and content. Without `listen` the request is sent, and its answer is not awaited."""
-        content = b"" if body is None else msgspec.json.encode(body)
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: chaos\r\nAuthorization: Bearer {token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-        )
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         if key:
-            head += f"Idempotency-Key: {key}\r\n"
+            headers["Idempotency-Key"] = key
+        content = b"" if body is None else msgspec.json.encode(body)
+        message = Message(method=method, path=path, headers=headers, body=content, repeatable=True)
+        node = self._nodes[self._turn % len(self._nodes)]
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                reader, writer = self._streams or await self._connect()
-                writer.write(f"{head}\r\n".encode() + content)
-                if not listen:
-                    await writer.drain()
-                    raise Unanswered
-                return await _answer(reader)
-        except (OSError, TimeoutError, EOFError, ValueError) as error:
-            await self.close()
+            if not listen:
+                await self._hang_up(node.written(message))
+                raise Unanswered
+            reply = await node.send(message, ANSWER_WITHIN_S)
+            return reply.status, msgspec.json.decode(reply.body or b"null")
+        except (NoAnswer, OSError, TimeoutError, ValueError) as error:
+            self._turn += 1
             raise Unanswered from error
-        except (Unanswered, asyncio.CancelledError):
-            await self.close()
-            raise
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        self._turn += 1
-        self._streams = await asyncio.open_connection("127.0.0.1", self._ports[self._turn % len(self._ports)])
-        return self._streams
-
-    async def close(self) -> None:
-        if self._streams is not None:
-            _, writer = self._streams
-            self._streams = None
+    async def _hang_up(self, request: bytes) -> None:
+        """Once the request is sent, without a look at the answer: no client does that, so the bytes go by hand."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            _, writer = await asyncio.open_connection("127.0.0.1", self._ports[self._turn % len(self._ports)])
+            writer.write(request)
+            await writer.drain()
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, Any]:
-    head = await reader.readuntil(b"\r\n\r\n")
-    status = int(head.split(b" ", 2)[1])
-    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    return status, msgspec.json.decode(await reader.readexactly(length) or b"null")
+    async def close(self) -> None:
+        for node in self._nodes:
+            await node.close()

@@ -172,7 +172,7 @@ def _twice(orders: dict[str, str]) -> list[tuple[int, str]]:
 
 
 class Died(BaseException):
-    """Nobody catches it, as nobody catches a kill -9."""
+    """No code catches it, as none catches a kill -9."""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ class Died(BaseException):
 async def test_dying_in_any_window_ends_in_one_outcome(
     shop: Shop, window: str, sold_out: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice in the window, then everybody repeats: the provider its notice, the keeper its work."""
+    """It dies twice in the window. Then the provider repeats its notice and the keeper its work."""
     sale = await shop.node.create(units=1)
     order_id = await shop.over(sale, relayed=sold_out)
     if sold_out:
@@ -220,7 +220,7 @@ async def test_dying_in_any_window_ends_in_one_outcome(
 
 
 async def test_an_unclear_answer_of_the_gate_is_asked_for_again(shop: Shop) -> None:
-    """Admitted, but nobody heard it: the same request id finds the same order."""
+    """The gate admitted it, but the answer was lost: the same request id finds the same order."""
     sale = await shop.node.create(units=1)
     order_id = await shop.over(sale)
     number = shop.node.engine.order_ids.decode(order_id)
@@ -274,7 +274,7 @@ async def test_a_gate_that_has_it_written_and_is_rebuilt_finds_it_again(shop: Sh
 
 
 async def test_a_round_that_is_over_and_gone_from_the_gate(shop: Shop, redis_url: str) -> None:
-    """Nobody rebuilds it any more, so nobody may wait for it."""
+    """No keeper rebuilds it any more, so nothing may wait for it."""
     sale = await shop.node.create(units=1)
     order_id = await shop.over(sale, relayed=False)
     await write(shop.ledger, "UPDATE rounds SET begins_ms = 1, ends_ms = 2")

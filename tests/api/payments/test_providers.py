@@ -66,7 +66,7 @@ async def side() -> AsyncIterator[PaymentSide]:
 
 
 async def owe(shop: Shop) -> str:
-    """A refund: somebody paid twice."""
+    """A refund: a buyer paid twice."""
     order_id = await shop.order(await shop.node.create())
     assert (await shop.notify(order_id, "pay-1")).status_code == 200
     assert (await shop.notify(order_id, "pay-2")).json()["code"] == "already_paid"

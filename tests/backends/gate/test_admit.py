@@ -55,7 +55,7 @@ async def test_the_last_unit_is_sold_and_not_one_more(gate: Gate, opened: Opened
     assert view.available == 0
 
 
-async def test_a_repeat_gets_the_own_order_also_when_sold_out(gate: Gate, opened: OpenedRound) -> None:
+async def test_a_repeat_gets_its_order_also_when_sold_out(gate: Gate, opened: OpenedRound) -> None:
     """Asked before stock, window and status are (F8, F9)."""
     round_ = await opened(make_round(total=1))
     first = (await gate.admit(round_.ref, [Claim("ann", 1, "k1")])).answers[0]

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from seckill.backends.redis.command_rights import NEEDED
 from seckill.backends.redis.gate import RedisGate, connect
-from seckill.lab.chaos.proxy import Proxy, Trouble
+from seckill.lab.servers.proxy import Proxy, Trouble
 
 
 async def write_after_reset(client: Redis) -> None:

@@ -1,4 +1,4 @@
-"""Who lets orders lapse waits before buying again, twice as long with each, and everybody else goes first."""
+"""A buyer who lets orders lapse waits before buying again, twice as long with each, and all others go first."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.backends.gate.test_release import buy
 from tests.fixtures.backends import Backend, RedisBackend
 from tests.making import make_round
 
-# Nobody waits for its end here, however slow the machine is.
+# No test waits for its end, however slow the machine is.
 LONG_S = 600
 
 
@@ -77,7 +77,7 @@ async def test_money_that_came_late_does_not_wait(gate: Gate, opened: OpenedRoun
     assert await outcomes(gate, round_.ref, [Claim("ann", 1, "late-1f")]) == [Outcome.ADMITTED]
 
 
-async def test_the_rule_can_change_while_somebody_waits(gate: Gate, opened: OpenedRound) -> None:
+async def test_the_rule_can_change_while_a_buyer_waits(gate: Gate, opened: OpenedRound) -> None:
     round_ = await opened(make_round(total=1, cool_down_s=LONG_S))
     await lapse(gate, round_, "ann", await buy(gate, round_, "ann"))
     assert await outcomes(gate, round_.ref, [Claim("ann", 1)]) == [Outcome.COOLING_DOWN]

@@ -8,7 +8,7 @@ import pytest
 from seckill.domain.admission import Claim
 from seckill.domain.outcome import Outcome
 from seckill.errors import GateUnavailable, GateUnclear
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, Gate, Release, Released, Update
 from tests.backends.gate.conftest import OpenedRound, give_back, open_round, outcomes
 from tests.fixtures.backends import Backend, MortalBackend
@@ -85,7 +85,7 @@ async def test_who_cannot_reach_the_gate_knows_that_nothing_was_changed(
 
 
 async def test_the_answer_to_a_call_that_was_given_up_reaches_nobody_else(gate: Gate, opened: OpenedRound) -> None:
-    """Buyers hang up at any moment. Whoever asks next gets the own answer."""
+    """Buyers hang up at any moment. The next one who asks gets the answer to their own claim."""
     round_ = await opened(make_round(total=10_000))
     given_up = 0
     for i in range(80):

@@ -1,4 +1,4 @@
-"""A key or a field of a round is gone: nobody is admitted and nothing is given back, until it has been rebuilt."""
+"""A key or a field of a round is gone: the gate admits no one and takes nothing back until it has been rebuilt."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -35,7 +35,7 @@ async def sells_nothing(gate: Gate, ref: RoundRef) -> bool:
 async def test_without_records_of_its_buyers_nothing_is_decided(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, gone: str
 ) -> None:
-    """Everybody could buy once more, and a repeat would become a second order."""
+    """Every buyer could buy once more, and a repeat would become a second order."""
     await open_round(redis_gate, ROUND)
     ann, _ = await buy(redis_gate, "ann", "bob")
     if gone == "all":

@@ -1,4 +1,4 @@
-"""What the store in memory promises beyond the suite: whoever gives it a clock and a way decides about everything."""
+"""What the store in memory promises beyond the suite: a test that gives it a clock and a way decides everything."""
 
 import asyncio
 import copy
@@ -34,7 +34,7 @@ class Clock:
 
 
 class VirtualTime(asyncio.SelectorEventLoop):
-    """Nobody waits: when nothing is ready, the clock moves on to the next timer."""
+    """There is no real waiting: when nothing is ready, the clock moves on to the next timer."""
 
     now_s = 0.0
 
@@ -136,7 +136,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
 
 
 def history(seed: int) -> object:
-    """Buyers, workers and somebody who gives back, over ways that delay and cut: all that happened, in its order."""
+    """Buyers, workers and a keeper that gives units back, over ways that delay and cut: all that happened, in order."""
     loop, chance = VirtualTime(), random.Random(seed)
     happened: list[object] = []
 
@@ -197,7 +197,7 @@ async def test_a_store_that_goes_back_in_time_has_what_it_had_then() -> None:
     view = await gate.inspect(ROUND.ref)
     assert view is not None
     assert (view.admitted, view.backlog, view.buyers) == (2, 2, 2)
-    assert await transport.settle(deliveries[:1]) == Settled(0, 1), "nobody had it, by the backup"
+    assert await transport.settle(deliveries[:1]) == Settled(0, 1), "no consumer had it, by the backup"
     await other.prepare([ROUND.lane])
     assert await other.read(10, 0) == deliveries[1:]
     (answer,) = (await gate.admit(ROUND.ref, [Claim("dan", 1)])).answers

@@ -21,7 +21,7 @@ RECORD_BYTES_MAX = 100
 
 
 async def test_a_record_stays_short_however_often_its_buyer_cancels(redis_gate: RedisGate, client: Any) -> None:
-    """Or one buyer would load the gate for everybody: it reads the whole record at each of the buyer's claims."""
+    """Or one buyer would slow the gate down for all: it reads the whole record at each of that buyer's claims."""
     round_ = await open_round(redis_gate, make_round(total=1))
     buyers, past = keys.buyers(round_.ref), keys.past(round_.ref)
     for i in range(TIMES):
@@ -37,11 +37,11 @@ async def test_a_record_stays_short_however_often_its_buyer_cancels(redis_gate: 
 
 
 async def test_only_buyers_who_have_such_orders_are_looked_up(redis_gate: RedisGate, client: Any) -> None:
-    """Everybody else's claim costs what it would without them."""
+    """The claims of all other buyers cost what they would without them."""
     round_ = await open_round(redis_gate, make_round(total=9, limit_per_buyer=2))
     held = await buy(redis_gate, round_, "ann", key="k")
     await give_back(redis_gate, round_.ref, [Release(held.number, "ann", 1, "k")])
-    for user in ("ann", "bob"):  # what nobody would be told of who is not looked up
+    for user in ("ann", "bob"):  # a buyer whose record is not looked up would not be told
         await client.hset(keys.past(round_.ref), f"planted {user}", "5:1:1:1:planted:0")
     claims = [Claim("bob", 1, "planted"), Claim("ann", 1, "planted"), Claim("bob", 1, "planted too")]
     found = await outcomes(redis_gate, round_.ref, claims)

@@ -127,7 +127,7 @@ async def test_what_the_gate_has_lost_is_missing_and_not_sold_again(backend: Bac
     await backend.lose_everything()
     assert await outcomes(gate, round_.ref, [Claim("bob", 1)]) == [Outcome.NOT_READY]
     assert await gate.update_round(replace(round_, revision=2)) is Update.MISSING
-    # Somebody who is slow creates it once more, with its full stock: the ledger's opening is another one.
+    # A slow keeper creates it once more, with its full stock: the ledger's opening is another one.
     while (again := await gate.open_round(round_)).opened_ms == opening.opened_ms:
         await backend.lose_everything()
     assert await gate.update_round(replace(round_, revision=2)) is Update.OTHER_OPENING

@@ -33,7 +33,7 @@ async def test_a_released_unit_is_on_sale_again(gate: Gate, opened: OpenedRound)
     assert (after.available, after.admitted, after.released) == (2, 2, 2)
     assert after.version > before.version, "nodes that say 'sold out' must be able to tell"
     again = await gate.release(round_.ref, [Release(held.number, "ann", 1)])
-    assert again.version == after.version, "whoever gave it back may have died before telling"
+    assert again.version == after.version, "the keeper that gave it back may have died before telling"
     assert (await gate.release(make_round(id=99).ref, [Release(held.number, "ann", 1)])).version == 0
     assert (await buy(gate, round_, "ann")).slot == 1, "the buyer may buy again"
 
@@ -51,7 +51,7 @@ async def test_a_hundred_calls_give_back_once(gate: Gate, opened: OpenedRound) -
 
 
 async def test_what_was_never_taken_is_not_given_back(gate: Gate, backend: Backend, opened: OpenedRound) -> None:
-    """Unknown buyer, unknown order, somebody else's order, a round that is not there (F63)."""
+    """Unknown buyer, unknown order, another buyer's order, a round that is not there (F63)."""
     round_ = await opened(make_round(total=5))
     held = await buy(gate, round_, "ann")
     before = await backend.contents()

@@ -15,7 +15,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
 from seckill.engine.rounds import shared_gate
 from seckill.engine.rounds.shared_gate import SharedGate
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, GateView, Opening, Release, Released, Update
 from seckill.ports.share_gate import ShareGate
 from tests.backends.gate.conftest import open_round, outcomes, rebuild
@@ -44,7 +44,7 @@ def lane_ref(round_: Round, place: int) -> RoundRef:
 
 
 def of_lane(round_: Round, place: int, count: int, prefix: str = "u") -> list[str]:
-    """So many buyers of that share."""
+    """That many buyers of that share."""
     users = (f"{prefix}{i}" for i in itertools.count())
     return list(itertools.islice((user for user in users if round_.ref.lane_of(user) == round_.lane + place), count))
 
@@ -121,7 +121,7 @@ async def test_opening_is_one_step_for_all_shares_and_can_be_repeated(
     assert await gate.open_round(round_) == Opening(Found.ROUND, opening.opened_ms)
     assert [view.total for view in await views(shares, round_)] == deal(10, LANES) == [3, 3, 2, 2]
     round_ = replace(round_, opened_ms=opening.opened_ms)
-    assert await shares.update_round(replace(round_, lanes=1, total=3)) is Update.APPLIED, "then somebody died"
+    assert await shares.update_round(replace(round_, lanes=1, total=3)) is Update.APPLIED, "then the keeper died"
     assert (await gate.pulses([round_.ref]))[1] == [None]
     (user,) = of_lane(round_, 1, 1)
     assert await outcomes(gate, round_.ref, [Claim(user, 1)]) == [Outcome.NOT_READY]
@@ -140,7 +140,7 @@ async def test_a_lost_share_makes_the_round_a_lost_one(shares: ShareGate, gate: 
     assert await gate.inspect(round_.ref) is None
     assert (await gate.pulses([round_.ref]))[1] == [None]
     assert await gate.update_round(replace(round_, revision=9)) is Update.MISSING
-    # The other lanes sell what they have. Whether there is more, nobody can tell now.
+    # The other lanes sell what they have. Whether there is more cannot be told now.
     users = of_lane(round_, 0, 4)
     found = await outcomes(gate, round_.ref, [Claim(user, 1) for user in users])
     assert found == [Outcome.ADMITTED] * 3 + [Outcome.NOT_READY]
@@ -289,7 +289,7 @@ async def test_units_that_are_added_are_dealt_once(shares: ShareGate, gate: Shar
     assert await outcomes(gate, round_.ref, [Claim(user, 1) for user in users]) == [Outcome.ADMITTED] * 5
     more = replace(round_, revision=2, total=12)
     first_share = replace(more, lanes=1, total=deal(12, LANES)[0])
-    assert await shares.update_round(first_share) is Update.APPLIED, "then somebody died"
+    assert await shares.update_round(first_share) is Update.APPLIED, "then the keeper died"
     assert await gate.update_round(more) is Update.APPLIED
     assert await gate.update_round(more) is Update.CURRENT
     await check_units(shares, more)
@@ -318,7 +318,7 @@ async def test_a_unit_that_comes_back_to_another_lane_is_sold_again(shares: Shar
 
 
 async def test_a_rebuilt_round_covers_what_every_lane_has_sold(shares: ShareGate, gate: SharedGate) -> None:
-    """Most was sold in one lane, with units of others: they are dealt anew so that nobody's share is overdrawn."""
+    """Most was sold in one lane, with units of others: they are dealt anew so that no share is overdrawn."""
     round_ = await open_round(gate, make_round(total=20, lanes=LANES))
     users = of_lane(round_, 2, 15)
     answers = (await gate.admit(round_.ref, [Claim(user, 1, "k") for user in users])).answers

@@ -103,7 +103,7 @@ class Post:
 
 
 async def read(transport: RabbitTransport, count: int) -> list[Delivery]:
-    """So many deliveries, however they are split; none too many arrive at once."""
+    """That many deliveries, however they are split; never more at once than asked for."""
     found: list[Delivery] = []
     while len(found) < count:
         portion = await transport.read(count - len(found), 20)

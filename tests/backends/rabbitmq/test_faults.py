@@ -28,7 +28,7 @@ async def until_relayed(relay: Relay, count: int) -> None:
 
 
 async def patiently(transport: RabbitTransport, count: int) -> list[Any]:
-    """The numbers of so many different entries, whatever comes twice."""
+    """The numbers of that many different entries, whatever comes twice."""
     found: dict[str, Any] = {}
     async with asyncio.timeout(PATIENCE_S):
         while len(found) < count:
@@ -53,7 +53,7 @@ async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate:
         await worker.read(10, 1)
     with pytest.raises(TransportUnavailable):
         await relay.relay(wait_s=0)
-    late = post.transport()  # somebody who is started while the broker is away
+    late = post.transport()  # a worker that is started while the broker is away
     with pytest.raises(TransportUnavailable):
         await late.read(10, 1)
     with pytest.raises(TransportUnavailable):
@@ -66,7 +66,7 @@ async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate:
 
 
 async def test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again(gate: RedisGate, post: Post) -> None:
-    """The broker confirmed them, and then somebody deleted the queue. Unroutable is not delivered (F61)."""
+    """The broker confirmed them, and then the queue was deleted. Unroutable is not delivered (F61)."""
     relay, worker = post.relay(), post.transport()
     await relay.prepare()
     numbers = await admit(gate, 3)

@@ -131,7 +131,7 @@ async def test_a_message_that_comes_after_its_entry_was_settled_does_no_harm(gat
     await admit(gate, 1)
     await relay.relay(wait_s=0)
     (delivery,) = await read(worker, 1)
-    await other._streams.settle([delivery])  # by somebody who reads the streams
+    await other._streams.settle([delivery])  # by a worker that reads the streams
     settled = await worker.settle([delivery])
     assert (settled.acknowledged, settled.deleted) == (1, 0)
 
@@ -172,8 +172,8 @@ async def test_states_reach_every_node_by_the_topic_exchange(post: Post) -> None
         await change.aclose()  # type: ignore[attr-defined]
 
 
-async def test_somebody_else_can_listen_to_failures_only(post: Post) -> None:
-    """M10."""
+async def test_another_program_can_listen_to_failures_only(post: Post) -> None:
+    """Results have routing keys by their kind, so another program can ask for failures alone (M10)."""
     assert [routing_key(state) for state in ("unpaid", "paid", "failed", "expired")] == [
         "order.success",
         "order.success",
@@ -225,7 +225,7 @@ async def until_due(post: Post, wanted: set[Due]) -> None:
 
 
 async def test_each_delay_has_a_queue_that_leads_to_due(post: Post) -> None:
-    """M12, M17, F54, F70: a short delay does not wait behind a long one."""
+    """A short delay does not wait behind a long one (M12, M17, F54, F70)."""
     await post.delays.remind_of_expiry(30)
     await post.delays.remind_of_retry(RETRY_DELAYS_S[1], "the entry", "the reason")
     await post.delays.remind_of_expiry(0.3)
@@ -252,7 +252,7 @@ async def test_reminders_never_stand_in_the_way(post: Post) -> None:
 
 @pytest.mark.parametrize("first", ["streams", "broker"])
 async def test_orders_in_flight_survive_a_change_of_the_setting(gate: RedisGate, post: Post, first: str) -> None:
-    """Some not read yet, some read and not settled, some settled. Whoever comes next gets exactly the rest, for
+    """Some not read yet, some read and not settled, some settled. The next worker gets exactly the rest, for
     certain; copies that the other still holds are recognised when they come."""
     streams, broker, relay = StreamTransport(post.redis_url), post.transport(), post.relay()
     before, after = (streams, broker) if first == "streams" else (broker, streams)

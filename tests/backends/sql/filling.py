@@ -25,7 +25,7 @@ _COUNTED = "UPDATE rounds SET sold = sold + :count, written = written + :count W
 
 
 async def fill(ledger: SqlLedger, round_: Round, count: int, overdue: int = 0) -> None:
-    """Unpaid orders of `buyer-1`, `buyer-2` and so on with the counters 1, 2, …; the first so many are overdue."""
+    """Unpaid orders of `buyer-1`, `buyer-2` and so on with the counters 1, 2, …; the first ones are overdue."""
     facts = {
         "count": count,
         "first": int(number(round_, 0)),

@@ -1,4 +1,4 @@
-"""A task may be cancelled at any moment, and whoever comes next must not suffer for it."""
+"""A task may be cancelled at any moment, and the next one must not suffer for it."""
 
 import asyncio
 import random

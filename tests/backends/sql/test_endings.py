@@ -132,7 +132,7 @@ async def test_expired_by_the_databases_clock(ledger: SqlLedger) -> None:
     assert len(await ledger.outbox(10)) == 1
 
 
-async def test_somebody_elses_order_is_left_alone(ledger: SqlLedger) -> None:
+async def test_another_buyers_order_is_left_alone(ledger: SqlLedger) -> None:
     _, order = await one_order(ledger)
     assert await ledger.pay(order.number, "eve", capture()) is None
     assert await ledger.cancel(order.number, "eve") is None
@@ -172,7 +172,7 @@ async def test_pay_cancel_and_expire_at_the_same_instant_have_one_winner(ledger:
         won["expire"] += len(ended)
 
     # In groups, and with every second one an expiry that wants one order more than the group has. So it wins at least
-    # that one, and cannot win all, whoever is quicker.
+    # that one, and cannot win all, whichever is quicker.
     for first in range(0, 120, 20):
         works = [expire(21)] if first % 40 == 0 else []
         for made in orders[first : first + 20]:

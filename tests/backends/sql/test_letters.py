@@ -43,7 +43,7 @@ def delivery(made: Admission, entry_id: str = "1-1") -> Delivery:
 
 
 async def clash(ledger: SqlLedger) -> tuple[Round, Admission]:
-    """An admission that the ledger refuses: somebody has the buyer's slot."""
+    """An admission that the ledger refuses: another order has the buyer's slot."""
     sale = await ledger.create_sale(draft(units=10), lane=0)
     await ledger.record([admission(sale.round, 1, user="ann")])
     return sale.round, admission(sale.round, 2, user="ann")
@@ -57,7 +57,7 @@ async def retry_all(failures: DeadLetterDesk) -> int:
 
 
 async def test_after_the_last_try_it_is_failed_released_and_dead(ledger: SqlLedger) -> None:
-    """F15, M15, M17."""
+    """It is tried again after each delay, then buried: a `failed` row, a release, a dead letter (F15, M15, M17)."""
     round_, bad = await clash(ledger)
     failures = DeadLetterDesk(ledger, Alarm(""), DELAYS_S)
     await ledger.set_aside(delivery(bad), "taken", 0)
@@ -200,7 +200,7 @@ async def test_two_keepers_with_the_same_letter_count_one_try(ledger: SqlLedger)
 
 
 async def test_people_are_told_once(ledger: SqlLedger) -> None:
-    """By a real POST to a real address; one that nobody answers holds up nothing."""
+    """By a real POST to a real address; an address that does not answer holds up nothing."""
     _, bad = await clash(ledger)
     heard: list[bytes] = []
 

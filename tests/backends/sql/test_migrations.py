@@ -200,7 +200,7 @@ async def test_a_migration_that_was_broken_off_is_taken_up_again(empty_url: str,
 
 
 def breaking(url: str, after: int) -> Database:
-    """A database whose connection breaks after so many statements that change something."""
+    """A database whose connection breaks after that many statements that change something."""
     opened = open_database(url)
     left = iter(range(after))
 

@@ -114,7 +114,7 @@ async def test_parallel_notices_over_two_nodes_have_one_outcome(ledger: SqlLedge
     by_payment: dict[int, set[Fate]] = {}
     for answer in answers:
         by_payment.setdefault(answer.payment_id, set()).add(answer.fate)
-    assert sorted(map(len, by_payment.values())) == [1] * 12, "everybody gets the same answer"
+    assert sorted(map(len, by_payment.values())) == [1] * 12, "all callers get the same answer"
     assert sorted(fate for fates in by_payment.values() for fate in fates) == [Fate.SETTLED] * 6 + [Fate.SURPLUS] * 6
     await check_money(ledger)
 
@@ -182,7 +182,7 @@ async def test_several_keepers_share_what_is_due(ledger: SqlLedger, ledger_url: 
 
 
 async def test_money_equals_orders_after_a_random_mix(ledger: SqlLedger, ledger_url: str) -> None:
-    """I14, with several tasks on two nodes: pays, notices (some repeated), cancels, expiries, late decisions."""
+    """Several tasks on two nodes pay, notify (some twice), cancel, expire and decide about late money (I14)."""
     other = open_ledger(ledger_url)
     chance = random.Random(26)
     round_ = await make_round(ledger, units=1000)

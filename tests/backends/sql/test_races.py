@@ -1,4 +1,4 @@
-"""Everybody at once. The first test takes the guard away: if it does not oversell, the others prove nothing."""
+"""All buyers at once. The first test takes the guard away: if it does not oversell, the others prove nothing."""
 
 import asyncio
 from collections.abc import Sequence

@@ -89,7 +89,7 @@ async def test_three_keepers_over_midnight_while_the_clocks_change(
     expected.append(ms("2026-09-07T00:00:00-03:00"))
     assert await scheduled(ledger) == expected
 
-    # The window of the 8th passes while nobody is there; that of the 9th is half over when the keepers come back.
+    # The window of the 8th passes while no keeper is there; that of the 9th is half over when the keepers come back.
     assert await all_at_once(keepers, ms("2026-09-09T00:30:00-03:00")) == 2
     expected += [ms("2026-09-09T00:00:00-03:00"), ms("2026-09-10T00:00:00-03:00")]
     assert await scheduled(ledger) == expected

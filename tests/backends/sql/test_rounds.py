@@ -27,7 +27,7 @@ async def test_a_revision_without_the_opening_is_not_enough(ledger: SqlLedger) -
     assert [round_.id for round_ in await ledger.rounds_to_sync()] == [sale.round.id]
 
 
-async def test_one_opening_counts_and_everybody_learns_which(ledger: SqlLedger) -> None:
+async def test_one_opening_counts_and_all_keepers_learn_which(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     openings = [ledger.mark_opened(sale.round.id, epoch=1, opened_ms=at_ms) for at_ms in range(1, 11)]
     (noted_ms,) = set(await asyncio.gather(*openings))
@@ -46,12 +46,12 @@ async def test_a_round_of_another_epoch_is_not_opened(ledger: SqlLedger) -> None
 
 
 async def test_a_round_that_was_opened_meanwhile_keeps_its_epoch(ledger: SqlLedger) -> None:
-    """Whoever wants to begin its rebuild again has not heard of that, and would void what was sold since."""
+    """A keeper that wants to begin its rebuild again has not heard of that, and would void what was sold since."""
     sale = await ledger.create_sale(draft(), lane=0)
     raised = await ledger.next_epoch(sale.round, gate_epoch=4)
     assert raised is not None
     assert (raised.epoch, raised.opened_ms) == (5, None)
-    assert await ledger.next_epoch(sale.round) is None, "somebody else was quicker"
+    assert await ledger.next_epoch(sale.round) is None, "another keeper was quicker"
     assert await ledger.mark_opened(raised.id, raised.epoch, 7) == 7
     assert await ledger.next_epoch(raised) is None
     again = await ledger.next_epoch(replace(raised, opened_ms=7))

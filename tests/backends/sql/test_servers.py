@@ -1,4 +1,4 @@
-"""What PostgreSQL and MariaDB have in common: locks that somebody holds, and values that do not fit."""
+"""What PostgreSQL and MariaDB have in common: locks that another session holds, and values that do not fit."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ from tests.patience import PATIENCE_S
 pytestmark = pytest.mark.parametrize("ledger_url", ["postgres", "mariadb"], indirect=True)
 
 
-async def test_a_lock_that_somebody_holds(ledger_url: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger) -> None:
+async def test_a_lock_that_another_session_holds(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch, ledger: SqlLedger
+) -> None:
     monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "200ms")
     monkeypatch.setitem(mysql._SESSION, "innodb_lock_wait_timeout", "1")
     sale = await ledger.create_sale(draft(), lane=0)

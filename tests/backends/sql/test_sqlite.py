@@ -35,7 +35,7 @@ async def ledger(path: Path) -> AsyncIterator[SqlLedger]:
 
 @pytest.fixture
 async def hasty(path: Path) -> AsyncIterator[SqlLedger]:
-    """Does not wait for long while somebody else writes."""
+    """Does not wait for long while another process writes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite, "LOCK_WAIT_S", 0.3)
         patch.setattr(sqlite, "BUSY_WAIT_S", 0.3)
@@ -105,7 +105,7 @@ async def test_several_processes_write_at_once(ledger: SqlLedger, path: Path) ->
 
     writers = asyncio.gather(*[run(first) for first in firsts])
     seen = [0]
-    while not writers.done():  # somebody reads all the time
+    while not writers.done():  # there is always a reader
         number, units, sold = await counts(ledger, sale.round.id)
         assert units == number >= seen[-1]
         assert sold >= number, "read after it"
@@ -214,7 +214,7 @@ def test_closing_ends_a_transaction_that_was_broken_off(path: Path) -> None:
     with connected(path) as other:
         with connected(path) as broken:
             cursor = broken.cursor().execute(BEGIN)
-            cursor.execute("UPDATE meta SET value = '1' RETURNING name")  # and nobody fetches the names
+            cursor.execute("UPDATE meta SET value = '1' RETURNING name")  # and the names are never fetched
         other.execute("PRAGMA busy_timeout = 0")
         other.cursor().execute(BEGIN)
         del cursor

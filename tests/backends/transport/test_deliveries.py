@@ -7,7 +7,7 @@ import pytest
 from seckill.domain.admission import Admission
 from seckill.domain.order_number import OrderNumber
 from seckill.errors import TransportUnavailable
-from seckill.lab.chaos.proxy import Trouble
+from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Gate
 from seckill.ports.transport import Delivery, Settled, Transport
 from tests.backends.transport.conftest import LANES, admit, open_rounds
@@ -127,7 +127,7 @@ async def test_entries_of_a_silent_consumer_are_taken_over(gate: Gate, transport
     await prepare(transports)
     await admit(gate, 4)
     taken = await dead.read(10, 0)
-    assert await alive.read(10, 0) == [], "they are somebody's"
+    assert await alive.read(10, 0) == [], "they belong to another consumer"
     assert await alive.take_over(idle_s=60, count=10) == [], "who may still be at work"
     assert await alive.take_over(idle_s=0, count=10) == taken
     assert await alive.take_over(idle_s=60, count=10) == [], "now they are the other one's, as if read now"
@@ -164,7 +164,7 @@ async def test_a_worker_that_was_given_up_for_dead_settles_without_harm(
     inherited = await heir.take_over(idle_s=0, count=10)
     assert inherited == deliveries
     assert await zombie.settle(deliveries[:1]) == Settled(1, 1)
-    assert await heir.settle(inherited) == Settled(2, 2), "the counts tell that somebody was quicker"
+    assert await heir.settle(inherited) == Settled(2, 2), "the counts tell that another was quicker"
     assert await zombie.settle(deliveries) == Settled(0, 0)
     assert await heir.backlog(LANES) == 0
 
@@ -274,13 +274,13 @@ async def test_consumers_that_hold_something_are_never_retired(gate: Gate, trans
     assert numbers(await holder.read(10, 0)) == admitted, "who was forgotten may come back"
 
 
-async def test_states_reach_everybody_who_listens(backend: Backend) -> None:
+async def test_states_reach_all_listeners(backend: Backend) -> None:
     sender = backend.transport()
     listeners = [backend.transport().state_changes() for _ in range(2)]
     waiting = [asyncio.ensure_future(anext(changes)) for changes in listeners]
     states = {"unpaid": [int(OrderNumber(1, 2, 3)), 2**63 - 1], "failed": [int(OrderNumber(2, 2, 4))]}
     async with asyncio.timeout(PATIENCE_S):
-        while not all(each.done() for each in waiting):  # what is sent before somebody listens is missed, as documented
+        while not all(each.done() for each in waiting):  # what is sent before anyone listens is missed, as documented
             await sender.publish_states(states)
             await asyncio.wait(waiting, timeout=0.05)
     assert [await each for each in waiting] == [states, states]
@@ -288,12 +288,12 @@ async def test_states_reach_everybody_who_listens(backend: Backend) -> None:
         await changes.aclose()  # type: ignore[attr-defined]
 
 
-async def test_versions_reach_whoever_listens(backend: Backend) -> None:
+async def test_versions_reach_all_listeners(backend: Backend) -> None:
     sender, receiver = backend.transport(), backend.transport()
     changes = receiver.version_changes()
     waiting = asyncio.ensure_future(anext(changes))
     async with asyncio.timeout(PATIENCE_S):
-        while not waiting.done():  # what is sent before somebody listens is missed, as documented
+        while not waiting.done():  # what is sent before anyone listens is missed, as documented
             await sender.publish_version(7, 1_000_000_008)
             await asyncio.wait([waiting], timeout=0.05)
     assert await waiting == (7, 1_000_000_008)
@@ -301,7 +301,7 @@ async def test_versions_reach_whoever_listens(backend: Backend) -> None:
 
 
 async def test_what_was_admitted_is_delivered_after_the_server_was_killed(mortal: MortalBackend) -> None:
-    """Also what somebody had, and nothing of what was settled."""
+    """Also what a consumer had in hand, and nothing of what was settled."""
     gate = mortal.gate()
     await open_rounds(gate)
     transport = mortal.transport()

@@ -1,4 +1,4 @@
-"""What the lane streams promise beyond the suite: a group that somebody destroyed, and consumers by name."""
+"""What the lane streams promise beyond the suite: a group that was destroyed, and consumers by name."""
 
 import asyncio
 from typing import Any
@@ -77,5 +77,5 @@ def test_an_entry_without_its_field_says_so(fields: list[bytes] | None) -> None:
     assert delivery.problem
 
 
-def test_a_field_that_somebody_put_before_it_hides_no_order() -> None:
+def test_a_field_that_was_put_before_it_hides_no_order() -> None:
     assert parse(3, b"1-1", [b"note", b"mended by hand", b"order", b"text"]).payload == b"text"

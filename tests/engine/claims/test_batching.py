@@ -1,4 +1,4 @@
-"""Claims that arrive while a call is under way share the next one, and nobody gets another's answer."""
+"""Claims that arrive while a call is under way share the next one, and no buyer gets another's answer."""
 
 import asyncio
 import random
@@ -61,8 +61,8 @@ async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
     assert batcher.idle
 
 
-async def test_whoever_gives_up_shifts_nobody_elses_answer() -> None:
-    """S27, with claims given up while they wait and while they are under way."""
+async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
+    """Each buyer gets the answer to their own claim, while others give up as they wait or are being asked (S27)."""
     calls = Calls()
     batcher = Batcher(calls, batch_max=50)
     chance = random.Random(1)

@@ -31,7 +31,7 @@ def delivery(counter: int, **changes: Any) -> Delivery:
 
 
 class Ledger:
-    """Refuses any batch that holds one of the bad numbers, and is away for the first so many calls."""
+    """Refuses any batch that holds one of the bad numbers, and does not answer the first `away` calls."""
 
     def __init__(self, bad: set[int] = frozenset(), away: int = 0) -> None:  # type: ignore[assignment]
         self.bad = bad
@@ -134,7 +134,7 @@ async def test_a_stream_that_goes_away_after_the_commit_repeats_harmlessly() -> 
     assert (result.new, result.repeated, transport.settled) == (0, 1, ["1-0"])
 
 
-async def test_whoever_waits_is_told_only_what_was_committed() -> None:
+async def test_a_waiting_buyer_is_told_only_what_was_committed() -> None:
     ledger, transport = Ledger(bad={2}), Transport()
     await worker(ledger, transport).record([delivery(1), delivery(2)])
     assert transport.told == [{"unpaid": [int(OrderNumber(1, 0, 1))]}]

@@ -1,10 +1,10 @@
 """`seckill compare` as a user runs it, small: each step of the ladder shows its known flaw, and the engine none.
 
-The flaws are provoked, not hoped for: 64 presses are in flight at once, 20 ms lie between a look and a deed, and
-whoever is killed stands still between writing an order and its commit until then. Those who sell exactly are the
-control for those who do not, on the same servers, with the same presses.
+The flaws are provoked, not hoped for: 64 presses are in flight at once, 20 ms lie between a look and a deed, and the
+process that is killed stands still between writing an order and its commit until then. The strategies that sell exactly
+are the control for those that do not, on the same servers, with the same presses.
 
-One run is one test, for it is the run that takes time."""
+One run is one test, because it is the run that takes time."""
 
 import json
 import os
@@ -124,7 +124,7 @@ def test_the_ladder(tmp_path: Path) -> None:
 
 
 def test_the_step_with_two_processes(tmp_path: Path) -> None:
-    """F28. By itself: on a busy machine one of the two may get its first turn when the other has sold everything, so
+    """By itself (F28): on a busy machine one of the two may get its first turn when the other has sold everything, so
     they get longer."""
     lock = found(compare("sync-process-lock", tmp_path, pause_ms=300), "sync-process-lock")
     assert_exact(lock, duplicates=True)

@@ -104,7 +104,7 @@ async def test_it_knows_the_server_and_what_is_dangerous(admin: Any, redis_backe
     assert "append-only file with appendfsync everysec, no replica" in health.says
     assert health.mend == []
     assert [advice for advice in health.advice if "may run FLUSHALL and CONFIG SET" in advice]
-    assert (await examine_gate(redis_backend_url, "fast", embedded=True)).advice == [], "nobody else comes near it"
+    assert (await examine_gate(redis_backend_url, "fast", embedded=True)).advice == [], "no one else can reach it"
     await allow(admin, "+config|get")
     assert (await examine_gate(as_limited(redis_backend_url), "fast")).advice == []
     await allow(admin)

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from seckill.errors import StartError
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can
+from seckill.lab.servers.proxy import Address
 
 PORTS = {"redis": 6379, "postgresql": 5432, "amqp": 5672}
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can, is_alive
 from seckill.lab.servers.mariadb import EmbeddedMariaDB
+from seckill.lab.servers.proxy import Address
 
 DATABASE = "seckill"
 

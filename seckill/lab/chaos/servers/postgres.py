@@ -18,9 +18,9 @@ from typing import Any
 import asyncpg
 
 from seckill.errors import StartError
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can, family, signal_all
 from seckill.lab.servers.ports import free_port
+from seckill.lab.servers.proxy import Address
 
 USER = "seckill"
 START_WITHIN_S = 30.0

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from seckill.errors import StartError
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can, signal_all
 from seckill.lab.servers.ports import free_port
+from seckill.lab.servers.proxy import Address
 from seckill.local.tether import tethered
 
 START_WITHIN_S = 120.0

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from seckill.backends.redis import keys
 from seckill.errors import StartError
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can
 from seckill.lab.servers.cluster import LocalCluster
+from seckill.lab.servers.proxy import Address
 from seckill.lab.servers.replicated import Node, ReplicatedServers
 from seckill.lab.servers.sentinel import LocalSentinel
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from seckill.lab.chaos.proxy import Address
+from seckill.lab.servers.proxy import Address
 
 
 class Can(StrEnum):

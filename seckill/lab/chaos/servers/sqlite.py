@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can
+from seckill.lab.servers.proxy import Address
 
 
 class SqliteFile:

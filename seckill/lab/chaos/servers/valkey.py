@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
-from seckill.lab.chaos.proxy import Address
 from seckill.lab.chaos.servers.server import Can, signal_all
+from seckill.lab.servers.proxy import Address
 from seckill.local.valkey import EmbeddedValkey
 from seckill.ports.entry import read_entry
 

@@ -112,7 +112,7 @@ class EngineStrategy(Strategy):
 
     async def sells_again(self, units: int) -> bool:
         view = await self._engine.gate.inspect(self._sale.round.ref)
-        flagged = self._api.context.desk.is_flagged(self._sale.round.id)
+        flagged = self._api.context.desk.sold_out.is_raised(self._sale.round.id)
         return view is not None and view.available >= units and not flagged
 
     async def written(self) -> int:

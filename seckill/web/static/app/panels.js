@@ -1,7 +1,7 @@
 // What stands where the result will be: the countdown, the waiting, and the answers that are a no.
 
 import { base } from "./api.js";
-import { counted, parts, readable, t, time } from "./i18n.js";
+import { counted, has, parts, readable, t, time } from "./i18n.js";
 import { html } from "./ui.js";
 
 export function Countdown({ label, leftMs }) {
@@ -43,12 +43,10 @@ export function Sending({ phase }) {
     <div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
 }
 
-const EXPLAINED = new Set(["sold_out", "cooling_down", "limit_reached", "not_started", "ended", "paused", "unknown_sale", "key_reused", "invalid"]);
-
 /** What happened, what it means, what to do next. */
 export function Refusal({ phase, limit, now }) {
   const { code, problem } = phase;
-  if (!EXPLAINED.has(code)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
+  if (!has(`refused_${code}`)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
   const at = problem.begins_at ?? problem.again_at;
   const values = { limit, time: at ? time(Date.parse(at), now) : "" };
   const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;

@@ -4,9 +4,8 @@
 import { Offline, Refused, backoffMs, call, sleep } from "./api.js";
 
 // Nothing was decided, or nobody knows what: to ask again with the same key is right.
-const AGAIN = new Set(["not_ready", "overloaded", "unknown", "rate_limited", "internal"]);
 const isTrouble = (error) =>
-  error instanceof Offline || (error instanceof Refused && (AGAIN.has(error.code) || error.status >= 500));
+  error instanceof Offline || (error instanceof Refused && (error.code === "rate_limited" || error.status >= 500));
 
 const placeOf = (user, sale) => `seckill.press.${user}.${sale.id}.${sale.round}`;
 

@@ -1,4 +1,4 @@
-"""Stands between a client and its server, and makes trouble when told to."""
+"""Stands between a client and its server, in a chaos run as in a test, and makes trouble when told to."""
 
 import asyncio
 import contextlib

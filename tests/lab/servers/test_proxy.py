@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from seckill.lab.chaos.proxy import Proxy, Trouble
+from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.patience import PATIENCE_S
 
 

@@ -1,0 +1,27 @@
+"""The queues of the lanes: that they are there, how much waits in them, and which consumers are gone for good."""
+
+from seckill.ports.ledger import LaneLedger
+from seckill.ports.transport import LaneQueuesTransport
+from seckill.telemetry import BACKLOG
+
+# A consumer that holds nothing and was silent for this long belongs to a worker that is gone.
+CONSUMER_IDLE_S = 3600.0
+
+
+class LaneQueues:
+    def __init__(self, transport: LaneQueuesTransport, ledger: LaneLedger) -> None:
+        self._transport = transport
+        self._ledger = ledger
+        self._lanes: set[int] = set()
+
+    async def measure_backlog(self) -> int:
+        lanes = await self._ledger.lanes_in_use()
+        if lanes != self._lanes:
+            await self._transport.prepare(sorted(lanes))
+            self._lanes = lanes
+        backlog = await self._transport.backlog(lanes)
+        BACKLOG.set(backlog)
+        return backlog
+
+    async def retire_consumers(self) -> int:
+        return await self._transport.retire_consumers(CONSUMER_IDLE_S)

@@ -1,0 +1,109 @@
+"""Which rounds has the gate lost? Those that were opened and that it no longer has, has in another epoch, or has from
+an earlier time: a store that forgot, a backup, or a server that took over without the newest data.
+
+A suspicion is confirmed before anyone acts on it: a round that is rebuilt once too often loses what it sold meanwhile.
+"""
+
+from collections.abc import Mapping
+
+import structlog
+
+from seckill.domain.sale import NOTHING_COUNTED, Counted, Round
+from seckill.engine.orders.releases import BATCH_MAX
+from seckill.engine.rounds.opening import RoundOpener
+from seckill.engine.sale_cache import SaleCache
+from seckill.ports.gate import LossGate
+from seckill.ports.ledger import LossLedger
+from seckill.telemetry import ROUNDS_MISSING
+
+log = structlog.get_logger()
+
+
+class LossDetection:
+    def __init__(self, gate: LossGate, ledger: LossLedger, sale_cache: SaleCache, opener: RoundOpener) -> None:
+        self._gate = gate
+        self._ledger = ledger
+        self._sale_cache = sale_cache
+        self._opener = opener
+        self._lost: set[int] = set()  # those that were told of
+
+    async def find(self) -> list[Round]:
+        """Among the rounds that are on, and those that still have something to give back.
+
+        The ledger is read before the gate: what it has written then, the gate must have admitted by now, what it has
+        relayed, the gate must have taken back, and rules that are noted to be in force, the gate must have. Otherwise
+        a sale that was paused would sell again, or units that were added never. The epoch is the ledger's as well: no
+        version of the catalogue tells us of a rebuild that another process has begun."""
+        await self._sale_cache.refresh_sales()
+        await self._sale_cache.gate_time_ms()  # the gate's clock decides which rounds are on
+        counted = await self._ledger.counted([round_.id for round_ in self._sale_cache.watched()])
+        pulses = await self._sale_cache.refresh_pulses()
+        suspects = {round_.id: round_ for round_ in self._sale_cache.without_pulse()}
+        for round_ in self._sale_cache.watched():
+            pulse = pulses.get(round_.id)
+            if pulse is None:
+                continue
+            least = counted.get(round_.id, NOTHING_COUNTED)
+            released = pulse.available - (round_.total - pulse.admitted)
+            went_back = pulse.admitted < least.admitted or released < least.released
+            went_back = went_back or released > least.decided or pulse.revision > least.revision  # then the ledger has
+            if pulse.epoch != least.epoch or went_back or pulse.revision < least.synced_revision:
+                suspects[round_.id] = round_
+        lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
+        lost += await self._missed_by_releases()
+        for round_ in lost:
+            if round_.id not in self._lost:
+                log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
+        self._lost = {round_.id for round_ in lost}
+        ROUNDS_MISSING.set(len(lost))
+        return lost
+
+    async def find_over(self) -> list[Round]:
+        """Rounds that no keeper watches any more and of which the gate has something that does not count: from before a
+        rebuild that is noted in the ledger, or fenced and left so by a keeper that died."""
+        lost = []
+        over = self._sale_cache.over()
+        for start in range(0, len(over), BATCH_MAX):
+            portion = over[start : start + BATCH_MAX]
+            _, pulses = await self._gate.pulses([round_.ref for round_ in portion])
+            for round_, pulse in zip(portion, pulses, strict=True):
+                if pulse is not None and pulse.epoch == round_.epoch:
+                    continue
+                if await self._gate.inspect(round_.ref) is not None and (found := await self._confirm(round_, {})):
+                    lost.append(found)
+        return lost
+
+    async def _confirm(self, known: Round, counted: Mapping[int, Counted]) -> Round | None:
+        """By the newest word of the ledger, and then of the gate: what we remember may be older than what the gate has,
+        and another keeper may have rebuilt the round since we looked. To rebuild it once more would void what was sold
+        meanwhile."""
+        sale = await self._ledger.sale(known.sale_id, known.id)
+        if sale is None or self._opener.is_new(sale.round) or sale.round.retired_ms is not None:
+            return None
+        self._sale_cache.put(sale)
+        _, (pulse,) = await self._gate.pulses([sale.round.ref])
+        if pulse is None or pulse.epoch != sale.round.epoch:
+            return sale.round
+        least = counted.get(sale.round.id, NOTHING_COUNTED)
+        if pulse.admitted < least.admitted or pulse.revision < sale.round.synced_revision:
+            return sale.round
+        view = await self._gate.inspect(sale.round.ref)  # the total that we know may not be the gate's
+        if view is None or view.epoch != sale.round.epoch:
+            return None  # another process is rebuilding it
+        # After the gate: what it has given back, and the rules that it has, the ledger must have decided by now.
+        later = (await self._ledger.counted([sale.round.id])).get(sale.round.id, NOTHING_COUNTED)
+        ledger_went_back = view.released > later.decided or view.revision > later.revision
+        return sale.round if view.released < least.released or ledger_went_back else None
+
+    async def _missed_by_releases(self) -> list[Round]:
+        """Rounds that are over or closed, so that no keeper watches them, but whose orders still move."""
+        watched = {round_.id for round_ in self._sale_cache.watched()}
+        waiting = [round_ for round_ in await self._ledger.rounds_waiting(BATCH_MAX) if round_.id not in watched]
+        if not waiting:
+            return []
+        _, pulses = await self._gate.pulses([round_.ref for round_ in waiting])
+        return [
+            round_
+            for round_, pulse in zip(waiting, pulses, strict=True)
+            if not self._opener.is_new(round_) and (pulse is None or pulse.epoch != round_.epoch)
+        ]
