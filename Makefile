@@ -34,9 +34,10 @@ test-quick: .venv/test ## The tests of a first look: one store of each kind, not
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --quick -n 3 --dist worksteal
 
 .PHONY: mutants
-mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each
+mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each (ONLY=word, words or a name)
 	@scripts/get-servers .venv/servers
-	$(BIN)/python -m tests.mutants $(ONLY)
+	@# As one argument, so that it may be a name; make has put it into the environment.
+	$(BIN)/python -m tests.mutants "$${ONLY:-}"
 
 .PHONY: simulate
 simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
@@ -54,6 +55,12 @@ check: .venv/test ## Style, types, and which part may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 
+.PHONY: embed
+embed: .venv/test ## Build embed.js, and the types of the API, from their sources (needs Node)
+	@cd embed && npm ci --silent && node build.mjs
+	@$(BIN)/python embed/describe.py | node embed/types.mjs
+	@cd embed && npm run --silent check
+
 .PHONY: screenshots
 screenshots: .venv/test ## Take the pictures in docs/ anew
 	@tests/get-chromium && tests/get-fonts
@@ -70,8 +77,12 @@ lock: .venv/tools/ready ## Pin the newest versions that pyproject.toml allows
 	$(COMPILE) --upgrade pyproject.toml --extra all --output-file requirements.txt
 	$(COMPILE) --upgrade pyproject.toml --extra all --extra test --output-file requirements-test.txt
 	@# A role on its own has a server of its operator's, so the one that the laptop brings along stays out.
-	$(COMPILE) pyproject.toml --extra postgres --extra mysql --extra rabbitmq --constraint requirements.txt \
+	$(COMPILE) pyproject.toml --extra postgres --extra mysql --extra rabbitmq --extra stripe --extra alipay --extra wechat \
+		--extra images --constraint requirements.txt \
 		--output-file requirements-production.txt
+	@# The shops use seckill as it is installed here; with it, these are all that they need.
+	for shop in examples/*-shop; do \
+		$(COMPILE) $$shop/requirements.in --constraint requirements-test.txt --output-file $$shop/requirements.txt; done
 	$(COMPILE) --upgrade --group build --constraint requirements-test.txt --output-file requirements-build.txt
 	$(COMPILE) --upgrade --group tools --output-file requirements-tools.txt
 

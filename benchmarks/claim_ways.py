@@ -1,6 +1,6 @@
 """What one claim costs an API process in CPU time, by the way that it takes, without sockets, gate and ledger.
 
-    make check && .venv/bin/python benchmarks/claim_ways.py [--claims 5000] [--repeats 9]
+    make check && .venv/bin/python benchmarks/claim_ways.py [--claims 5000] [--repeats 9] [--doors]
 
 The protocol is fed with the bytes of a browser's request of twelve headers, on 500 connections; a made-up gate admits
 everybody, or has nothing left. A request that arrives whole is answered from its bytes; one whose body comes by itself
@@ -16,17 +16,22 @@ import statistics
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import jwt
 import uvloop
 
 from seckill.backends.sql.migration import migrate
-from seckill.bootstrap.engine import new_memory, open_engine
+from seckill.bootstrap.engine import Engine, new_memory, open_engine
 from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.audience_list import DIGEST_TYPE, digest_of
+from seckill.domain.door import OPEN_DOOR, Audience, Door, PassKind
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
@@ -34,7 +39,6 @@ from seckill.domain.sale import RoundRef, Sale
 from seckill.ports.gate import GateReply
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.auth import mint_buyer_token
 from seckill.web.claim_protocol import ClaimingProtocol
 from seckill.web.server import ApiServer
 from tests.making import make_round
@@ -99,9 +103,11 @@ class Wire(asyncio.Transport):
     def close(self) -> None: ...
 
 
-def request(sale_id: str, buyer: int) -> tuple[bytes, bytes]:
-    token = mint_buyer_token(SECRET, f"buyer-{buyer}", lifetime_s=3600, issuer=None, audience=None, now=time.time())
-    lines = [f"POST /v1/sales/{sale_id}/orders HTTP/1.1", *HEADERS, f"Authorization: Bearer {token}"]
+def request(sale_id: str, buyer: int, headers: Sequence[str]) -> tuple[bytes, bytes]:
+    now = int(time.time())
+    claims = {"sub": f"buyer-{buyer}", "iat": now, "exp": now + 3600, "groups": ["gold"]}
+    token = jwt.encode(claims, SECRET.reveal(), "HS256")
+    lines = [f"POST /v1/sales/{sale_id}/orders HTTP/1.1", *HEADERS, *headers, f"Authorization: Bearer {token}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n", BODY
 
 
@@ -125,36 +131,88 @@ async def measure(
     return (time.process_time() - began_s) / Wire.answered * 1e6
 
 
-async def main(claims: int, repeats: int) -> None:
+@dataclasses.dataclass(frozen=True)
+class Stand:
+    """What stands before the gate, and what a claim brings because of it."""
+
+    name: str
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    door: Door = OPEN_DOOR
+    address: bool = False  # whole claims come through a proxy of ours, each with a client's address
+    listed: int = 0  # buyers on the sale's list
+
+
+NOTHING = Stand("nothing")
+STANDS = (
+    NOTHING,
+    Stand("limit of an address", {"claims_per_address": 1_000_000}),
+    Stand(
+        "limit of an address, behind a proxy",
+        {"claims_per_address": 1_000_000, "trusted_proxies": (ip_network("192.0.2.1"),)},
+        address=True,
+    ),
+    Stand("pass", door=Door(pass_kind=PassKind.WORK)),
+    Stand("groups", door=Door(audience=Audience(groups=("gold",)))),
+    Stand("list of 1,000,000", door=Door(audience=Audience(listed=True)), listed=1_000_000),
+)
+
+
+class Place:
+    """An API with one sale, 500 connections, and a request for each."""
+
+    def __init__(self, stand: Stand, settings: Settings, engine: Engine) -> None:
+        self.gate: Any = MadeUpGate()
+        self.api = Api(dataclasses.replace(settings, **stand.settings), dataclasses.replace(engine, gate=self.gate))
+        self.server = ApiServer(self.api)
+        self.stand = stand
+        public_id = put_sale(self.api, engine.sale_ids, stand)
+        self.requests = [request(public_id, buyer, self._headers(buyer)) for buyer in range(CONNECTIONS)]
+
+    def _headers(self, buyer: int) -> list[str]:
+        headers = [f"X-Forwarded-For: 198.51.{buyer // 250}.{buyer % 250}"] if self.stand.address else []
+        if self.stand.door.pass_kind is not PassKind.NONE:
+            ends_s = int(time.time()) + 3600
+            headers.append(f"Seckill-Pass: {self.api.context.passes.seal.seal(1, f'buyer-{buyer}', ends_s)}")
+        return headers
+
+    async def open(self) -> None:
+        self.server.config.load()
+        await self.server.on_tick(0)
+        self.protocols = [
+            ClaimingProtocol(self.server.config, self.server.server_state, {}) for _ in range(CONNECTIONS)
+        ]
+        for protocol in self.protocols:
+            protocol.connection_made(Wire())
+
+
+async def main(claims: int, repeats: int, *, doors: bool) -> None:
+    found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
-            redis_url="memory://", database_url=f"sqlite:///{folder}/db", jwt_secret=SECRET, admin_key=Secret("k" * 40)
+            redis_url="memory://",
+            database_url=f"sqlite:///{folder}/db",
+            jwt_secret=SECRET,
+            admin_key=Secret("k" * 40),
+            claims_per_address=0,
         )
         await migrate(settings.database_url)
         async with open_engine(settings, new_memory(), role="api") as engine:
-            gate: Any = MadeUpGate()
-            engine = dataclasses.replace(engine, gate=gate)
-            api = Api(settings, engine)
-            server = ApiServer(api)
-            server.config.load()
-            await server.on_tick(0)
-            public_id = put_sale(api, engine.sale_ids)
-            protocols = [ClaimingProtocol(server.config, server.server_state, {}) for _ in range(CONNECTIONS)]
-            for protocol in protocols:
-                protocol.connection_made(Wire())
-            requests = [request(public_id, buyer) for buyer in range(CONNECTIONS)]
-            found: dict[str, list[float]] = {}
+            places = [Place(stand, settings, engine) for stand in (STANDS if doors else (NOTHING,))]
+            for place in places:
+                await place.open()
             for _ in range(repeats + 1):  # the first warms up
-                for whole, sold_out in itertools.product((True, False), (False, True)):
-                    gate.sold_out = sold_out
+                for place, whole, sold_out in itertools.product(places, (True, False), (False, True)):
+                    if doors and (sold_out or not whole):
+                        continue
+                    place.gate.sold_out = sold_out
                     name = f"{'whole' if whole else 'in two pieces'}, {'refused' if sold_out else 'accepted'}"
-                    took_us = await measure(protocols, requests, claims, whole=whole)
-                    found.setdefault(name, []).append(took_us)
+                    took_us = await measure(place.protocols, place.requests, claims, whole=whole)
+                    found.setdefault(place.stand.name if doors else name, []).append(took_us)
     for name, took in found.items():
-        print(f"{name:26} best {min(took[1:]):6.1f}  median {statistics.median(took[1:]):6.1f} µs")
+        print(f"{name:36} best {min(took[1:]):6.1f}  median {statistics.median(took[1:]):6.1f} µs")
 
 
-def put_sale(api: Api, sale_ids: PublicIds) -> str:
+def put_sale(api: Api, sale_ids: PublicIds, stand: Stand) -> str:
     sale = Sale(
         id=1,
         title="Phone",
@@ -164,7 +222,12 @@ def put_sale(api: Api, sale_ids: PublicIds) -> str:
         created_ms=0,
         changed=1,
         round=make_round(total=10**6),
+        door=stand.door,
+        list_version=1 if stand.listed else 0,
     )
+    if stand.listed:
+        digests = array(DIGEST_TYPE, sorted(digest_of(f"buyer-{number}") for number in range(stand.listed)))
+        api.context.lists._lists[sale.id] = 1, digests
     api.context.sale_cache.put(sale)
     return sale_ids.encode(1)
 
@@ -173,5 +236,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--claims", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--doors", action="store_true", help="what stands before the gate, in turns; whole, accepted")
     given = parser.parse_args()
-    uvloop.run(main(given.claims, given.repeats))
+    uvloop.run(main(given.claims, given.repeats, doors=given.doors))

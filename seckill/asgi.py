@@ -18,7 +18,7 @@ from seckill.loops import Stop
 from seckill.operations.rehearsal import as_a_test, refuse_make_believe
 from seckill.roles.keeper import keep
 from seckill.roles.worker import work
-from seckill.settings import Settings, require_production
+from seckill.settings import Settings, missing_for_payment, require_production
 from seckill.web.app import Api
 from seckill.web.mounting import UnderAnyPath
 
@@ -39,8 +39,8 @@ def create_app(settings: Settings) -> "Application":
 
 
 def _check_memory(settings: Settings) -> None:
-    problems = []
-    if settings.admin_key is None or (settings.jwt_secret is None and settings.jwt_public_key is None):
+    problems = missing_for_payment(settings)
+    if settings.admin_key is None or not settings.knows_buyers:
         problems.append("Set SECKILL_ADMIN_KEY and SECKILL_JWT_SECRET: operators and buyers are known by them.")
     if settings.database_url:
         problems.append("memory:// keeps nothing and needs no other server: leave SECKILL_DATABASE_URL empty.")
@@ -67,7 +67,7 @@ class Application:
                 yield
             finally:
                 self._answers = None
-                api.context.orders.close()  # answers the buyers who wait for an order
+                api.context.answer_waiting()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":

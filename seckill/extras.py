@@ -1,4 +1,4 @@
-"""Drivers of servers that not every shop has: each is installed with an extra of the package."""
+"""What not every shop needs: each is installed with an extra of the package."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,10 @@ DRIVERS = {
     "aiomysql": ("MariaDB or MySQL", "mysql"),
     "pymysql": ("MariaDB or MySQL", "mysql"),
     "aiormq": ("RabbitMQ", "rabbitmq"),
+    "stripe": ("Stripe", "stripe"),
+    "httpx": ("The API of a payment provider", "alipay"),
+    "segno": ("WeChat Pay", "wechat"),
+    "PIL": ("Uploading pictures", "images"),
 }
 
 

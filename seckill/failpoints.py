@@ -27,16 +27,25 @@ from seckill.errors import SettingsError
 VARIABLE = "SECKILL_FAILPOINTS"
 STEPS = frozenset(
     {
+        "checkouts.call_off.after",
+        "checkouts.made",
         "keeper.epoch.after",
         "keeper.fill.before",
         "keeper.retire.after",
         "lanes.give.after",
         "lanes.take.after",
+        "ledger.act.inside",
+        "ledger.add_codes.inside",
         "ledger.add_round.inside",
+        "line.close.inside",
+        "line.join.inside",
         "ledger.capture.inside",
+        "ledger.complete_upload.inside",
         "ledger.end.inside",
+        "ledger.give.inside",
         "ledger.give_back.inside",
         "ledger.record.inside",
+        "ledger.redeem.inside",
         "ledger.settle.inside",
         "payments.admit.after",
         "payments.capture.after",
@@ -46,6 +55,8 @@ STEPS = frozenset(
         "repair.step.after",
         "repair.record.after",
         "repair.fence.after",
+        "unwritten.record.before",
+        "webhooks.send.after",
     }
 )
 

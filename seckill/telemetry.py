@@ -39,7 +39,29 @@ UNITS_MOVED = Counter("seckill_units_moved", "Units that a lane got from another
 DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
 CAPTURES = Counter("seckill_captures", "Notices of taken money, by what became of them", ["fate"])
 LATE_PAYMENTS = Counter("seckill_late_payments", "Late payments that were decided, by how", ["result"])
+OPERATOR_ACTIONS = Counter("seckill_operator_actions", "What operators did to orders", ["action"])
+VOUCHERS_UPLOADED = Counter("seckill_vouchers_uploaded", "Codes that operators have uploaded")
+VOUCHERS_REDEEMED = Counter("seckill_vouchers_redeemed", "Tries to redeem a code, by how they ended", ["result"])
+CHECKOUTS = Counter("seckill_checkouts", "Pages of the provider's to pay on, by what became of them", ["result"])
 REFUNDS = Counter("seckill_refunds", "Tries to make a refund, by how they ended", ["result"])
+LINE_ENTRIES = Counter("seckill_line_entries", "Joining a line, by what became of it", ["outcome"])
+LINE_SERVED = Counter("seckill_line_served", "Entries of lines that were served or passed over", ["outcome"])
+JOIN_BATCH = Histogram(
+    "seckill_join_batch_entries", "Entries in one transaction", buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500)
+)
+PASSES = Counter("seckill_passes", "Questions for a pass, by what was given", ["given"])
+WEBHOOK_DELIVERIES = Counter("seckill_webhook_deliveries", "Tries to deliver an event, by how they ended", ["result"])
+WEBHOOK_LAG = Gauge(
+    "seckill_webhook_lag_seconds",
+    "Age of the oldest event that an enabled webhook has not been asked about",
+    multiprocess_mode="mostrecent",
+)
+WEBHOOKS_WAITING = Gauge(
+    "seckill_webhook_deliveries_waiting", "Deliveries that wait to be tried again", multiprocess_mode="mostrecent"
+)
+WEBHOOKS_FAILING = Gauge(
+    "seckill_webhooks_failing", "Enabled webhooks whose last delivery failed", multiprocess_mode="mostrecent"
+)
 INCIDENTS = Counter("seckill_incidents", "Refusals that may be an attack, by kind", ["kind"])
 CONNECTIONS = Gauge("seckill_connections", "Connections that are open now", multiprocess_mode="livesum")
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")

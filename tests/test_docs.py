@@ -15,17 +15,36 @@ from seckill.web.problems import ANSWERS
 from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md", "SECURITY.md", "SECURITY.zh-CN.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("README*.md")),
+]
 NOT_THERE_YET: set[str] = set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page: Path) -> set[str]:
+    """What a link may point to in a page: its headings, as GitHub writes them, and the places that it names itself."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_a_part_of_a_page_find_it(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*\.md)?#([^)]+)\)", page.read_text(encoding="utf-8")):
+        assert anchor in anchors(page.parent / target if target else page), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     text = page.read_text()
     targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -106,11 +125,13 @@ def test_every_backend_is_documented() -> None:
     assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|seckill|scripts)/[\w/.-]+)`", page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_pages_name_are_there(page: Path) -> None:
-    """By their path from the root, or from the package."""
+    """By their path from the root, from the package, or from the folder of the page."""
     named = set(re.findall(r"`((?:\w+/)+[\w-]+\.(?:py|lua|js))`", page.read_text(encoding="utf-8")))
-    assert {path for path in named if not ((ROOT / path).exists() or (ROOT / "seckill" / path).exists())} == set()
+    assert {
+        path for path in named if not any((top / path).exists() for top in (ROOT, ROOT / "seckill", page.parent))
+    } == set()
 
 
 def test_the_map_shows_the_tree() -> None:

@@ -1,13 +1,16 @@
 """Failpoints: what arms them, what they do, and that nothing is there when none is armed."""
 
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import seckill
 from seckill.bootstrap.boundaries import NAMES, watched
 from seckill.errors import GateUnavailable, GateUnclear, LedgerUnavailable, SettingsError, TransportUnavailable
 from seckill.failpoints import STEPS, arm, armed, reached
@@ -191,3 +194,11 @@ def test_mistakes_are_named(spec: str, said: str) -> None:
         arm(spec, NAMES)
     assert said in str(refused.value)
     assert not armed()
+
+
+def test_every_step_that_is_reached_can_be_armed() -> None:
+    """And every step that can be armed is reached somewhere."""
+    named = re.compile(r'\breached\("([^"]+)"\)')
+    package = Path(seckill.__file__).parent
+    found = {name for path in package.rglob("*.py") for name in named.findall(path.read_text())}
+    assert found == STEPS

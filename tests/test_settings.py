@@ -1,4 +1,5 @@
 import base64
+import hashlib
 import pickle
 import secrets
 import uuid
@@ -9,6 +10,8 @@ import pytest
 
 from seckill.errors import SettingsError
 from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
+from seckill.settings.kinds import SECRET_BITS_MIN
+from seckill.settings.secret_strength import bits
 from seckill.settings.secrets import redact_url
 
 GOOD_SECRET = "tK7rX2vQ9mB4nL6pW8sD1fG3hJ5kZ0cYuE"
@@ -139,6 +142,22 @@ def test_a_wrong_url_does_not_tell_its_password() -> None:
         "2026-11-11-2026-11-12-2026-11-13-2026",
         "seckill-production-token-key-2026-11",
         "admin1stratorAdmin1stratoradmin1strator",
+        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+        "00112233445566778899aabbccddeeff",
+        hashlib.sha256(b"").hexdigest(),
+        hashlib.sha256(b"password").hexdigest(),
+        hashlib.md5(b"password", usedforsecurity=False).hexdigest(),
+        base64.b64encode(hashlib.sha256(b"admin").digest()).decode(),
+        base64.b64encode(b"correct horse battery staple!").decode(),
+        b"summer sunshine winter".hex(),
+        "AllWorkAndNoPlayMakesJackADullBoy",
+        "ChangeThisToSomethingLongAndRandom1!",
+        "the quick brown fox jumps over the lazy dog",
+        "correct horse battery staple correct",
+        "!@#$%^&*()_+!@#$%^&*()_+QWERTYUIOP",
+        "AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPp",
+        "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6",
+        "我的密码是一二三四五六七八九十",
         GOOD_SECRET[:31],
         f"{GOOD_SECRET}\n",
     ],
@@ -169,6 +188,14 @@ def test_the_length_of_a_secret_counts_in_bytes() -> None:
         "1234123412341234",
         "JanuaryFebruaryMarch",
         "seckill-shop-admin-key",
+        "cGFzc3dvcmRwYXNzd29yZA==",
+        "P-a-s-s-w-o-r-d-1",
+        "REPLACE_WITH_RANDOM",
+        "AKIAIOSFODNN7EXAMPLE",
+        "admin-2026-11-17",
+        "112233445566778899",
+        "3141592653589793238",
+        "3.14159265358979323",
     ],
 )
 def test_a_bad_admin_key_is_refused(key: str) -> None:
@@ -177,19 +204,25 @@ def test_a_bad_admin_key_is_refused(key: str) -> None:
     assert key not in problem
 
 
-@pytest.mark.parametrize(
-    ("made", "name"),
-    [
-        (lambda: secrets.token_hex(24), "admin_key"),
-        (lambda: secrets.token_urlsafe(16), "admin_key"),
-        (lambda: str(uuid.uuid4()), "admin_key"),
-        (lambda: base64.b64encode(secrets.token_bytes(48)).decode(), "jwt_secret"),
-        (lambda: secrets.token_hex(16), "jwt_secret"),
-    ],
-)
-def test_random_text_is_never_taken_for_a_guess(made: Callable[[], str], name: str) -> None:
+RANDOM = {
+    "openssl rand -base64 48": lambda: base64.b64encode(secrets.token_bytes(48)).decode(),
+    "openssl rand -hex 24": lambda: secrets.token_hex(24),
+    "secrets.token_urlsafe(32)": lambda: secrets.token_urlsafe(32),
+    "uuid4 hex": lambda: uuid.uuid4().hex,
+}
+
+
+@pytest.mark.parametrize("made", RANDOM.values(), ids=RANDOM)
+def test_random_text_is_never_taken_for_a_guess(made: Callable[[], str]) -> None:
+    """Far from it: the least of many stays well above what is required."""
+    assert min(bits(made()) for _ in range(1_000)) > SECRET_BITS_MIN + 8
+    read({"SECKILL_JWT_SECRET": made(), "SECKILL_ADMIN_KEY": made()})
+
+
+@pytest.mark.parametrize("made", [lambda: secrets.token_urlsafe(16), lambda: str(uuid.uuid4())], ids=["16", "uuid"])
+def test_a_shorter_random_text_is_an_admin_key(made: Callable[[], str]) -> None:
     for _ in range(300):
-        read({f"SECKILL_{name.upper()}": made()})
+        read({"SECKILL_ADMIN_KEY": made()})
 
 
 def test_a_secret_that_can_be_guessed_is_refused_with_a_way_to_make_a_good_one() -> None:
@@ -314,3 +347,41 @@ def test_passwords_in_urls_are_not_shown(url: str, redacted: str) -> None:
 def test_no_broker_without_streams() -> None:
     with pytest.raises(SettingsError, match="Leave SECKILL_BROKER_URL empty with memory://"):
         read({"SECKILL_REDIS_URL": "memory://", "SECKILL_BROKER_URL": "amqp://localhost"})
+
+
+def test_origins_are_spelled_as_browsers_spell_them() -> None:
+    given = "https://Shop.example.com, https://shop.example.com:443,http://localhost:3000,http://[::1]:80,http://a:0080"
+    wanted = ("https://shop.example.com", "http://localhost:3000", "http://[::1]", "http://a")
+    assert read({"SECKILL_ORIGINS": given}).origins == wanted
+    assert read({}).origins == ()
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "*",
+        "null",
+        "shop.example.com",
+        "https://*.example.com",
+        "https://shop.example.com/",
+        "https://shop.example.com/path",
+        "https://user@shop.example.com",
+        "https://shop.example.com:0",
+        "https://shop.example.com:65536",
+        "https://shop.example.com?",
+        "ws://shop.example.com",
+        "file://",
+        "https://商店.example",
+        "https://a b",
+        "https://a\r\nb",
+        ",",
+    ],
+)
+def test_what_is_no_origin_is_refused(origin: str) -> None:
+    [problem] = problems(origins=f"https://good.example,{origin}")
+    assert problem.startswith("SECKILL_ORIGINS must be a list of origins such as https://shop.example.com")
+
+
+def test_too_many_origins_are_refused() -> None:
+    [problem] = problems(origins=",".join(f"https://s{number}.example" for number in range(33)))
+    assert problem == "SECKILL_ORIGINS must name at most 32 origins, not 33."

@@ -1,4 +1,4 @@
-"""`docs/settings.md` says what the table of settings says: nothing missing, nothing made up."""
+"""`docs/settings.md`, also in Chinese, says what the table of settings says: nothing missing, nothing made up."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,14 @@ import pytest
 
 from seckill.settings import TABLE, Setting
 
-TEXT = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+TEXT = (DOCS / "settings.md").read_text(encoding="utf-8")
+CHINESE = (DOCS / "settings.zh-CN.md").read_text(encoding="utf-8")
 
 
-def documented() -> dict[str, list[str]]:
+def documented(text: str = TEXT) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
-    for line in TEXT.splitlines():
+    for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if re.fullmatch(r"`SECKILL_\w+`", cells[0]):
             assert cells[0] not in rows, f"{cells[0]} stands in the table twice"
@@ -32,3 +34,10 @@ def test_the_order_is_that_of_the_table_and_nothing_is_unknown() -> None:
 
 def test_the_text_names_no_unknown_variable() -> None:
     assert set(re.findall(r"SECKILL_[A-Z_]+[A-Z]", TEXT)) <= {setting.variable for setting in TABLE}
+
+
+def test_the_table_in_chinese_has_the_same_settings_and_defaults() -> None:
+    chinese = documented(CHINESE)
+    assert [(name, row[0]) for name, row in chinese.items()] == [(name, row[0]) for name, row in documented().items()]
+    names = {name: re.findall(r"`[^`]+`", row[2]) for name, row in documented().items()}
+    assert {name: re.findall(r"`[^`]+`", row[2]) for name, row in chinese.items()} == names

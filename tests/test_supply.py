@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path.name for path in ROOT.glob("requirements*.txt"))
+SHOPS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("examples/*/requirements.txt"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
@@ -27,7 +28,7 @@ def test_there_is_a_list_for_each_purpose() -> None:
     assert [f"requirements{end}.txt" for end in ("-build", "-production", "-test", "-tools", "")] == FILES
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *SHOPS])
 def test_everything_is_pinned_with_a_hash_and_from_nowhere_in_particular(name: str) -> None:
     text = (ROOT / name).read_text()
     entries = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
@@ -47,7 +48,8 @@ def test_production_is_the_laptop_without_its_server() -> None:
 
 
 def test_the_lists_that_are_installed_together_agree() -> None:
-    for one in ("requirements.txt", "requirements-build.txt"):
+    assert len(SHOPS) == 2
+    for one in ("requirements.txt", "requirements-build.txt", *SHOPS):
         here, there = pinned(one), pinned("requirements-test.txt")
         assert [name for name in here if there.get(name, here[name]) != here[name]] == []
 

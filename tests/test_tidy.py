@@ -46,7 +46,7 @@ def test_nothing_is_left_unfinished() -> None:
 def test_no_public_class_has_the_name_of_another() -> None:
     """But for the documents of the API, which are called by what they are about, on the server's side and the
     client's."""
-    documents = {PACKAGE / "web" / "schemas.py", PACKAGE / "client" / "documents.py"}
+    documents = {*(PACKAGE / "web").glob("*schemas.py"), PACKAGE / "client" / "documents.py"}
     found: dict[str, list[Path]] = {}
     for path in (path for path in SOURCES if path not in documents):
         for node in ast.parse(path.read_text()).body:

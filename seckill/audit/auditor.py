@@ -23,6 +23,7 @@ from seckill.audit.document import Teller
 from seckill.audit.gate import Absent, GateReader, GateRound
 from seckill.audit.lane_shares import Shares, read_rounds
 from seckill.audit.ledger import LedgerReader
+from seckill.audit.line_checks import LineAudit
 from seckill.audit.report import ALL, INVARIANTS, OF_GATE, Invariant, InvariantResult, Notes, Report, Unsure, Verdict
 from seckill.audit.stuck_work import judge_progress
 from seckill.domain.public_id import PublicIds
@@ -52,6 +53,7 @@ class Auditor:
         self._key: bytes | None = None
         self._gate_away = ""  # why the gate could not be read the last time
         self._schedule = Schedule(ledger, gate, monotonic)
+        self._lines = LineAudit(ledger.database, monotonic)
         self._progress = Notes()
         self._progress_at_s = 0.0
         self._reasons: set[tuple[object, ...]] = set()
@@ -65,6 +67,7 @@ class Auditor:
             self._readings = []
             if full:
                 self._progress_at_s = 0.0
+                self._lines.count_all_now()
             notes = await self._count_twice()
             schedule, readings = self._schedule, self._readings
             suspects = self._suspects(notes)
@@ -137,6 +140,7 @@ class Auditor:
                 judge(reading, notes)
             if self._gate_away and not self._readings:  # otherwise each round says so
                 notes.unsure.append(Unsure(OF_GATE, self._gate_away))
+            await self._lines.judge(self._readings, notes)
             await self._count_waiting(notes)
         except SeckillError as error:
             notes.unsure.append(Unsure(ALL, str(error)))
@@ -202,16 +206,18 @@ def _result(invariant: Invariant, notes: Notes) -> InvariantResult:
 
 _LOOKED_AT = {
     "stock": ("rounds",),
+    "items": ("items",),
     "epoch": ("rounds",),
     "counters": ("rounds",),
     "progress": ("rounds",),
+    "line": ("lines",),
     "buyers": ("buyers",),
     "limit": ("buyers",),
     "give_back": ("buyers",),
     "lost": ("buyers", "entries"),
     "queue": ("entries",),
 }
-_ONE = {"rounds": "round", "buyers": "buyer", "entries": "entry", "orders": "order"}
+_ONE = {"rounds": "round", "lines": "line", "items": "item", "buyers": "buyer", "entries": "entry", "orders": "order"}
 
 
 def _figures(name: str, checked: dict[str, int]) -> str:

@@ -4,13 +4,18 @@ A record is read first, then the queue, then the ledger. An order leaves the que
 it or set it aside. So what is not in the queue when that is read must be in the ledger afterwards.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from seckill.audit.gate import BuyerRecord, Entry, GateReader, GateRound, Held, read_orders, read_record
+from seckill.audit.gate import BuyerRecord, Entry, GateReader, GateRound, Held, Note, read_orders, read_record
+from seckill.audit.item_checks import check_item_records, count_orders
 from seckill.audit.lane_shares import ShareRef, all_past, all_records, lane_of
-from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
+from seckill.audit.ledger import KnownLapses, LedgerReader, LedgerRound
 from seckill.audit.report import Notes, finding_about
+
+# The gate's clock says when a unit came back, the ledger's when its order ended. Clocks may be this far apart.
+CLOCKS_APART_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -23,6 +28,8 @@ class Census:
     in_records: int = 0  # and in the records, where an earlier version has left them
     not_written: dict[int, str] = field(default_factory=dict)  # order → user
     most: dict[str, int] = field(default_factory=dict)  # user → live units, of those above the limit we knew of
+    live_of: Counter[int] = field(default_factory=Counter)  # item → live units
+    past_of: Counter[int] = field(default_factory=Counter)  # item → units of orders that are over
 
 
 async def take_census(
@@ -30,6 +37,7 @@ async def take_census(
 ) -> AsyncIterator[None]:
     async for share, portion in all_records(gate, round_):
         held: dict[str, list[Held]] = {}
+        noted: dict[str, Note] = {}
         for user, text in portion.items():
             if share.lane != lane_of(round_, user):
                 says = f"has a record in lane {share.lane}, but belongs to lane {lane_of(round_, user)}"
@@ -39,8 +47,12 @@ async def take_census(
                 notes.add(finding_about(round_, "buyers", "unreadable", "has a record that cannot be read", user=user))
                 continue
             held[user] = record.orders
+            if record.note is not None:
+                noted[user] = record.note
             _count(round_, user, record, census, notes)
         await _compare(round_, ledger, held, census, notes)
+        if round_.cool_down_s:
+            await _check_lapses(round_, share, noted, ledger, gate, notes)
         notes.count("buyers", len(portion))
         yield
     async for share, portion in all_past(gate, round_):
@@ -68,11 +80,12 @@ async def _look_back(
             notes.add(finding_about(round_, "buyers", "unreadable", says, user=user))
             continue
         held.setdefault(user, []).extend(orders)
+        count_orders(orders, census.live_of, census.past_of)
         census.past += sum(order.quantity for order in orders)
     records = await gate.records(share, list(held))
     for user, orders in held.items():
         record = read_record(share.lane, records.get(user, ""))
-        if record is None or record.units_over is None:
+        if record is None or record.note is None:
             says = "has orders that are over, but no record that says so"
             notes.add(finding_about(round_, "buyers", "note", says, user=user))
         elif {order.number for order in record.orders}.intersection(order.number for order in orders):
@@ -82,6 +95,8 @@ async def _look_back(
 
 def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, notes: Notes) -> None:
     orders = record.orders
+    if round_.items:
+        count_orders(orders, census.live_of, census.past_of)
     live = over = 0
     for order in orders:
         if order.live:
@@ -89,7 +104,7 @@ def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, 
         else:
             over += order.quantity
     census.in_records += over
-    over += record.units_over or 0
+    over += record.note.units if record.note else 0
     census.admitted += live + over
     census.released += over
     if live > round_.limit_max:
@@ -98,14 +113,37 @@ def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, 
         notes.add(finding_about(round_, "buyers", "twice", "has an order twice in the gate", user=user))
 
 
+async def _check_lapses(
+    round_: LedgerRound, share: ShareRef, noted: dict[str, Note], ledger: LedgerReader, gate: GateReader, notes: Notes
+) -> None:
+    """Who let orders lapse waits, by what the note says. The ledger knows that a lapse is noted only after it is: so no
+    note may be behind the ledger when it is read again. That it is not ahead can be told from the note alone: each
+    lapse was an order of a unit at least. (A ledger that has gone back knows fewer.)"""
+    known = await ledger.lapses(round_.id, list(noted)) if noted else {}
+    wrong = {user for user, note in noted.items() if note.lapses > note.units}
+    behind = [user for user in known if _is_behind(noted[user], known[user])]
+    for user, text in (await gate.records(share, behind)).items():
+        record = read_record(share.lane, text)
+        if record is not None and record.note is not None and _is_behind(record.note, known[user]):
+            wrong.add(user)
+    for user in sorted(wrong):
+        lapsed = known[user].lapsed if user in known else 0
+        says = f"has {noted[user].lapses} lapsed orders at {noted[user].lapsed_ms} in the gate, {lapsed} in the ledger"
+        notes.add(finding_about(round_, "buyers", "note", says, user=user))
+
+
+def _is_behind(note: Note, known: KnownLapses) -> bool:
+    return note.lapses < known.lapsed or note.lapsed_ms < known.last_ms - CLOCKS_APART_MS
+
+
 async def _compare(
     round_: LedgerRound, ledger: LedgerReader, held: dict[str, list[Held]], census: Census, notes: Notes
 ) -> None:
     states = await ledger.states([order.number for orders in held.values() for order in orders])
     for user, orders in held.items():
         for order in orders:
-            state = states.get(order.number)
-            if not order.live and (state is None or state in LIVE):
+            state, holds = states.get(order.number, (None, True))
+            if not order.live and holds:
                 known = "does not know the order" if state is None else f"has it as {state}"
                 says = f"was given back in the gate, but the ledger {known}"
                 notes.add(finding_about(round_, "give_back", "undecided", says, user=user, number=order.number))
@@ -125,6 +163,7 @@ def check_sums(before: GateRound, census: Census, after: GateRound, round_: Ledg
     if not low <= census.past <= high:
         says = f"the orders that are over have {census.past} units, the gate has taken back {high}"
         notes.add(finding_about(round_, "buyers", "past", says))
+    check_item_records(before, census.live_of, census.past_of, after, round_, notes)
     for user, units in census.most.items():
         if units > round_.limit_max:  # as it is now: it may have been raised since
             says = f"holds {units} units in the gate, the limit is {round_.limit_max}"
@@ -133,10 +172,11 @@ def check_sums(before: GateRound, census: Census, after: GateRound, round_: Ledg
 
 def check_entry(round_: LedgerRound, entry: Entry, order: Held | None, notes: Notes) -> None:
     """The gate's order was read after the entry, and both were made in one step."""
-    if order is not None and (order.quantity, order.slot, order.request_id) == (
+    if order is not None and (order.quantity, order.slot, order.request_id, order.item) == (
         entry.quantity,
         entry.slot,
         entry.request_id,
+        entry.item,
     ):
         return
     what = "the gate never admitted it" if order is None else "the gate has admitted another content"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from seckill.audit.gate import Absent, GateRound
+from seckill.audit.item_checks import judge_item_shares, judge_items
 from seckill.audit.lane_shares import Shares, judge_shares
 from seckill.audit.ledger import LedgerRound
 from seckill.audit.report import OF_GATE, Notes, Units, Unsure, finding_about
@@ -80,8 +81,10 @@ def judge(reading: Reading, notes: Notes) -> None:
         return
     assert isinstance(reading.gate, GateRound)
     _judge_gate(reading, reading.gate, notes)
+    judge_items(reading.before, reading.gate, reading.after, notes)
     if reading.shares is not None:
         judge_shares(reading.shares, reading.before, reading.after, notes)
+        judge_item_shares(reading.shares.first, reading.shares.later, reading.after, notes)
 
 
 def units_of(reading: Reading) -> Units | None:
@@ -122,14 +125,9 @@ def _judge_epoch(reading: Reading, notes: Notes) -> None:
     elif gate.revision > after.revision:
         says = f"the gate has revision {gate.revision} of the rules, the ledger only {after.revision}"
         notes.add(add("other_rules", says))
-    elif gate.revision == before.revision == after.revision:
-        mine = (gate.total, gate.limit, gate.cool_down_s, gate.begins_ms, gate.status)
-        if mine != (after.total, after.limit, after.cool_down_s, after.begins_ms, after.status):
-            says = (
-                f"in the gate {gate.total} units, limit {gate.limit}, cool-down {gate.cool_down_s}, {gate.status}; "
-                f"in the ledger {after.total} units, limit {after.limit}, cool-down {after.cool_down_s}, {after.status}"
-            )
-            notes.add(add("other_rules", says))
+    elif before.revision == after.revision == gate.revision and (gate.total, gate.rules) != (after.total, after.rules):
+        says = f"in the gate {gate.total} units, {gate.rules}; in the ledger {after.total} units, {after.rules}"
+        notes.add(add("other_rules", says))
 
 
 def _judge_gate(reading: Reading, gate: GateRound, notes: Notes) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     URL,
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Row,
     Select,
@@ -32,6 +33,7 @@ from seckill.extras import explained
 
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
+AnyUnion: TypeAlias = CompoundSelect[*tuple[Any, ...]]
 
 # A pass over many orders is made of statements that each take much less.
 WITHIN_S = 30.0
@@ -95,7 +97,7 @@ class ReadOnlyDatabase:
     def listed(self, numbers: Sequence[int]) -> object:
         return f"[{','.join(map(str, numbers))}]" if self._family == "sqlite" else list(numbers)
 
-    async def rows(self, statement: AnySelect, parameters: dict[str, object] | None = None) -> list[AnyRow]:
+    async def rows(self, statement: AnySelect | AnyUnion, parameters: dict[str, object] | None = None) -> list[AnyRow]:
         async with self._translated(), self._plain.connect() as connection:
             return list(await connection.execute(statement, parameters or {}))
 

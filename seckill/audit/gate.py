@@ -12,6 +12,7 @@ import msgspec
 from redis import exceptions
 
 from seckill.audit.gate_servers import AuditedNode, open_servers
+from seckill.audit.rules import Rules
 from seckill.backends.redis import keys
 from seckill.errors import GateUnavailable
 
@@ -19,22 +20,41 @@ from seckill.errors import GateUnavailable
 PORTION = 500
 
 PREPARING = "preparing"
+_STATUSES = (PREPARING, "open", "line", "paused", "closed")
 
 _SOURCE = (files("seckill.audit") / "lua" / "read_round.lua").read_text()
 _SHA = hashlib.sha1(_SOURCE.encode(), usedforsecurity=False).hexdigest()
-_FIELDS = ("total", "available", "admitted", "released", "limit", "epoch", "revision", "opened_ms", "begins_ms")
-# seconds:counter:quantity:slot:request_id:live, none with more digits than it can have
-_HELD = re.compile(r"([0-9]{1,10}):([0-9]{1,8}):([0-9]{1,18}):([0-9]{1,18}):([^: ]*):([01])")
+_FIELDS = (
+    *("total", "dealt", "available", "admitted", "released", "limit", "cool_down_s"),
+    *("epoch", "revision", "opened_ms", "begins_ms", "ends_ms"),
+)
+_OF_ITEM = ("total", "dealt", "available", "admitted", "released")
+# seconds:counter:quantity:slot:request_id:live, none with more digits than it can have; an item stands after the slot
+_HELD = re.compile(r"([0-9]{1,10}):([0-9]{1,8}):([0-9]{1,18}):([0-9]{1,18}):(?:([0-9]{1,18}):)?([^: ]*):([01])")
 # units:lapses:lapsed_ms of orders that are over and stand elsewhere
-_NOTE = re.compile(r"~([0-9]{1,18}):[0-9]{1,18}:[0-9]{1,18}")
+_NOTE = re.compile(r"~([0-9]{1,18}):([0-9]{1,18}):([0-9]{1,18})")
 # Fields that an earlier version did not have.
-_COUNTS = ("dealt", "buyers", "past")
+_COUNTS = ("buyers", "past")
 _SENT, _GOT = "sent:", "got:"
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
-_MOVED = re.compile(rf"(?:{_SENT}|{_GOT})[0-9]{{1,3}}")
+_NUMBER = re.compile(r"-?[0-9]{1,15}")
+_MOVED = re.compile(rf"(?:{_SENT}|{_GOT})[0-9]{{1,3}}(?::[0-9]{{1,18}})?")
+_ITEMS = re.compile(r"[0-9]{1,18}(?: [0-9]{1,18})*")
 # The slot of a key moves: it is elsewhere already, or not all that belongs together is in one place.
 _ON_THE_WAY = (exceptions.AskError, exceptions.MovedError, exceptions.TryAgainError)
 _SECONDS_END, _COUNTER_END = 1 << 31, 1 << 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateItem:
+    """What a `GateRound` has of one item; see there."""
+
+    total: int
+    dealt: int
+    available: int
+    admitted: int
+    released: int
+    sent: dict[int, int]
+    got: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +77,16 @@ class GateRound:
     revision: int
     opened_ms: int
     begins_ms: int
+    ends_ms: int
     cool_down_s: int
     dealt: int  # units, by the ledger; others may have come from other lanes or gone there
     sent: dict[int, int]  # lane → units ever sent there
     got: dict[int, int]  # lane → units ever got from there
+    items: dict[int, GateItem]
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(self.limit, self.cool_down_s, self.begins_ms, self.ends_ms, self.status)
 
     @property
     def preparing(self) -> bool:
@@ -70,10 +96,12 @@ class GateRound:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Why there are no counters. `missing`: the gate answers, and does not have the round, or not all of it."""
+    """Why there are no counters. `missing`: the gate answers, and does not have the round, or not all of it. `damaged`:
+    something stands there that no gate writes."""
 
     reason: str
     missing: bool = False
+    damaged: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -84,17 +112,26 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     slot: int
     request_id: str
     live: bool
+    item: int = 0  # none
 
     def place(self, user: str) -> str:
         """Where it stands in the past, once it is over."""
         return keys.past_field(user, self.request_id, self.number >> 32, self.number & 0xFFFFFF)
 
 
+class Note(msgspec.Struct, frozen=True, gc=False):
+    """What a record says of orders that are over."""
+
+    units: int
+    lapses: int  # how many of them the buyer has cancelled or not paid in time
+    lapsed_ms: int  # when the last of those was given back
+
+
 class BuyerRecord(msgspec.Struct, frozen=True, gc=False):
     """What the gate has at hand of a buyer."""
 
     orders: list[Held]
-    units_over: int | None  # what the note says of orders that are over; None: there is none
+    note: Note | None
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -109,9 +146,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     quantity: int = 0
     slot: int = 0
     request_id: str = ""
+    item: int = 0
 
     def held(self) -> Held:
-        return Held(self.number or 0, self.quantity, self.slot, self.request_id, live=True)
+        return Held(self.number or 0, self.quantity, self.slot, self.request_id, live=True, item=self.item)
 
 
 class _Entry(msgspec.Struct):
@@ -125,6 +163,7 @@ class _Entry(msgspec.Struct):
     slot: int
     user: str
     request: str
+    item: int = 0
 
 
 def put_together(seconds: int, lane: int, counter: int) -> int:
@@ -140,7 +179,7 @@ def read_record(lane: int, text: str) -> BuyerRecord | None:
         orders = read_orders(lane, text)
         return None if orders is None else BuyerRecord(orders, None)
     orders = read_orders(lane, rest) if rest else []
-    return None if orders is None else BuyerRecord(orders, int(match.group(1)))
+    return None if orders is None else BuyerRecord(orders, Note(*map(int, match.groups())))
 
 
 def read_orders(lane: int, text: str) -> list[Held] | None:
@@ -150,11 +189,11 @@ def read_orders(lane: int, text: str) -> list[Held] | None:
         match = _HELD.fullmatch(part)
         if match is None:
             return None
-        seconds, counter, quantity, slot, request_id, live = match.groups()
+        seconds, counter, quantity, slot, item, request_id, live = match.groups()
         if int(seconds) >= _SECONDS_END or int(counter) >= _COUNTER_END:  # no order has such a number
             return None
         number = put_together(int(seconds), lane, int(counter))
-        found.append(Held(number, int(quantity), int(slot), request_id, live == "1"))
+        found.append(Held(number, int(quantity), int(slot), request_id, live == "1", int(item or 0)))
     return found
 
 
@@ -164,7 +203,8 @@ def read_entry(entry_id: str, text: str) -> Entry:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Entry(entry_id, text)
     number = put_together(read.seconds, read.lane, read.counter)
-    return Entry(entry_id, text, number, read.round, read.epoch, read.user, read.quantity, read.slot, read.request)
+    content = (read.user, read.quantity, read.slot, read.request, read.item)
+    return Entry(entry_id, text, number, read.round, read.epoch, *content)
 
 
 class GateReader:
@@ -233,7 +273,8 @@ class GateReader:
     async def _ask_rounds(self, server: AuditedNode, refs: Sequence[keys.KeyedRound]) -> list[Any]:
         async with server.client.pipeline(transaction=False) as pipeline:
             for ref in refs:
-                names = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.home(ref.lane))
+                of_lane = (keys.orders(ref.lane), keys.days(ref.lane), keys.home(ref.lane))
+                names = (*_own_keys(ref), *of_lane)
                 pipeline.execute_command("EVALSHA_RO", _SHA, len(names), *names)
             replies = await pipeline.execute(raise_on_error=False)
         for reply in replies:  # a refusal is about one round, anything else about the server
@@ -262,7 +303,7 @@ class GateReader:
 
     def all_records(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
         """In portions. Complete for all who were there at the start; a buyer may come twice."""
-        return self._scan(keys.buyers(ref))
+        return _without_persons(self._scan(keys.buyers(ref)))
 
     def all_past(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
         """As `all_records`, by place."""
@@ -296,12 +337,26 @@ class GateReader:
         await self.drop_connections()
 
 
+async def _without_persons(portions: AsyncIterator[dict[str, str]]) -> AsyncIterator[dict[str, str]]:
+    """Only who has orders: what begins with a line feed says who counts as one person."""
+    async for portion in portions:
+        yield {user: text for user, text in portion.items() if not user.startswith("\n")}
+
+
+def _own_keys(ref: keys.KeyedRound) -> tuple[str, str, str]:
+    return keys.round_(ref), keys.buyers(ref), keys.past(ref)
+
+
 def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Absent:
     if isinstance(reply, _ON_THE_WAY):
         return Absent(f"round {ref.id} is on its way to another server of the cluster")
     if isinstance(reply, exceptions.ResponseError):
         return Absent(f"the gate cannot read round {ref.id} ({reply})")
-    now_ms, buyers, backlog, oldest, home, replication_id, *pairs = reply
+    now_ms, damaged, *rest = reply
+    if damaged:
+        own = damaged.decode() in _own_keys(ref)
+        return Absent(f"something else stands under {damaged.decode()} in the gate", missing=own, damaged=True)
+    buyers, backlog, oldest, home, replication_id, *pairs = rest
     # A server that has taken over may lack the newest orders, and admits no one until the keeper has compared it. One
     # that was replaced and takes over again has the data of the one that replaced it, under its old name.
     reign, vouched = f"{server} {replication_id.decode()}", home.decode(errors="replace")
@@ -315,17 +370,20 @@ def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Abse
     values = dict(zip(texts[::2], texts[1::2], strict=True))
     if values.get("status") == PREPARING:
         values = dict.fromkeys(_FIELDS, "0") | values
-    cool_down_s = values.get("cool_down_s", "0")  # a round of an earlier version has none
-    unread = [] if _NUMBER.fullmatch(cool_down_s) else ["cool_down_s"]
-    unread += [name for name in _FIELDS if not _NUMBER.fullmatch(values.get(name, ""))]
+    items = values.get("items", "").split()
+    of_items = [f"{name}:{item}" for item in items for name in _OF_ITEM]
+    unread = [name for name in (*_FIELDS, *of_items) if not _NUMBER.fullmatch(values.get(name, ""))]
+    unread += [] if _ITEMS.fullmatch(values.get("items", "0")) else ["items"]
     moved = {name: value for name, value in values.items() if name.startswith((_SENT, _GOT)) or name in _COUNTS}
     unread += [name for name, value in moved.items() if not _NUMBER.fullmatch(value)]
+    unread += [] if values.get("status", PREPARING) in _STATUSES else ["status"]
     if unread:
-        gone = unread[0] not in values
-        return Absent(f"round {ref.id} has no number as its {unread[0]} in the gate", missing=gone)
+        damaged = unread[0] in values
+        reason = f"round {ref.id} has {'something else as its' if damaged else 'no'} {unread[0]} in the gate"
+        return Absent(reason, missing=True, damaged=damaged)
     astray = [name for name in moved if name not in _COUNTS and not _MOVED.fullmatch(name)]
     if astray:
-        return Absent(f"round {ref.id} has {astray[0]} in the gate, which names no lane")
+        return Absent(f"round {ref.id} has {astray[0]} in the gate, which names no lane", missing=True, damaged=True)
     return GateRound(
         lane=ref.lane,
         now_ms=now_ms,
@@ -334,16 +392,28 @@ def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Abse
         backlog=backlog,
         oldest_entry_ms=int(oldest.split(b"-")[0]) if oldest else None,
         status=values.get("status", ""),
-        cool_down_s=int(cool_down_s),
-        dealt=int(values.get("dealt", values["total"])),
         sent=_by_lane(_SENT, moved),
         got=_by_lane(_GOT, moved),
+        items={int(item): _to_item(item, values) for item in items},
         **{name: int(values[name]) for name in _FIELDS},
     )
 
 
+def _to_item(item: str, values: dict[str, str]) -> GateItem:
+    mine = {name.removesuffix(f":{item}"): value for name, value in values.items() if name.endswith(f":{item}")}
+    return GateItem(
+        **{name: int(mine[name]) for name in _OF_ITEM}, sent=_by_lane(_SENT, mine), got=_by_lane(_GOT, mine)
+    )
+
+
 def _by_lane(prefix: str, moved: dict[str, str]) -> dict[int, int]:
-    return {int(name.removeprefix(prefix)): int(units) for name, units in moved.items() if name.startswith(prefix)}
+    """Of all items together, if there are any."""
+    found: dict[int, int] = {}
+    for name, units in moved.items():
+        if name.startswith(prefix):
+            lane = int(name.removeprefix(prefix).partition(":")[0])
+            found[lane] = found.get(lane, 0) + int(units)
+    return found
 
 
 @asynccontextmanager

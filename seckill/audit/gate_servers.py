@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from redis import exceptions
+from redis import DriverInfo, exceptions
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -28,6 +28,8 @@ T = TypeVar("T")
 TIMEOUT_S = 5.0
 # A silent server holds up every reading for this long, until it is back or no other names it any more.
 LOOK_UP_WITHIN_S = 1.0
+# Otherwise the library reads its own version from the disk for every connection.
+DRIVER = DriverInfo()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def open_servers(url: str) -> GateServers:
 def _connect(url: str) -> Redis:
     timeouts: dict[str, Any] = {"socket_connect_timeout": TIMEOUT_S, "socket_timeout": TIMEOUT_S}
     try:
-        client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], **timeouts)
+        client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], driver_info=DRIVER, **timeouts)
         # Only now the library looks at the parameters. It does not connect.
         client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError) as error:

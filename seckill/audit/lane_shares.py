@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 from zlib import crc32
 
-from seckill.audit.gate import PREPARING, Absent, GateReader, GateRound, Held, read_orders, read_record
+from seckill.audit.gate import PREPARING, Absent, GateItem, GateReader, GateRound, Held, read_orders, read_record
 from seckill.audit.ledger import LedgerRound
 from seckill.audit.report import Notes, finding_about
 
@@ -89,6 +89,7 @@ def _whole(shares: Sequence[GateRound]) -> GateRound:
     behind = min(shares, key=lambda share: (share.epoch, share.revision))
     oldest = [share.oldest_entry_ms for share in shares if share.oldest_entry_ms is not None]
     sent_not_got = sum(sum(share.sent.values()) - sum(share.got.values()) for share in shares)
+    items = sorted({item for share in shares for item in share.items})
     return replace(
         behind,
         status=PREPARING if any(share.preparing for share in shares) else behind.status,
@@ -101,6 +102,21 @@ def _whole(shares: Sequence[GateRound]) -> GateRound:
         buyers_gone=sum(share.buyers_gone for share in shares),
         backlog=sum(share.backlog for share in shares),
         oldest_entry_ms=min(oldest, default=None),
+        sent={},
+        got={},
+        items={item: _whole_item([share.items[item] for share in shares if item in share.items]) for item in items},
+    )
+
+
+def _whole_item(stocks: Sequence[GateItem]) -> GateItem:
+    sent_not_got = sum(sum(stock.sent.values()) - sum(stock.got.values()) for stock in stocks)
+    dealt = sum(stock.dealt for stock in stocks)
+    return GateItem(
+        total=dealt,
+        dealt=dealt,
+        available=sum(stock.available for stock in stocks) + sent_not_got,
+        admitted=sum(stock.admitted for stock in stocks),
+        released=sum(stock.released for stock in stocks),
         sent={},
         got={},
     )
@@ -124,9 +140,16 @@ def judge_shares(shares: Shares, before: LedgerRound, after: LedgerRound, notes:
         if (share.epoch, share.opened_ms) != (after.epoch, after.opened_ms) and before.epoch == after.epoch:
             kind = "other_epoch" if share.epoch != after.epoch else "other_opening"
             notes.add(add("epoch", kind, f"lane {share.lane} sells in another epoch or from another opening"))
-        dealt = after.total // after.lanes + (place < after.total % after.lanes)
-        if share.revision == before.revision == after.revision and share.dealt != dealt:
+        # Each item is dealt for itself.
+        parts = list(after.items.values()) or [after.total]
+        dealt = sum(units // after.lanes + (place < units % after.lanes) for units in parts)
+        if not share.revision == before.revision == after.revision:
+            continue
+        if share.dealt != dealt:
             says = f"lane {share.lane} was dealt {share.dealt} units of {after.total}, its share is {dealt}"
+            notes.add(add("epoch", "other_rules", says))
+        if share.rules != after.rules:
+            says = f"in lane {share.lane} {share.rules}; in the ledger {after.rules}"
             notes.add(add("epoch", "other_rules", says))
     for to, origin, got, sent in shares.forgotten():
         says = f"lane {to} has got {got} units from lane {origin}, which has sent only {sent}"

@@ -1,4 +1,5 @@
-"""The money: what was taken pays for one order, goes back, or is not decided yet. Never two of these."""
+"""The money: what was taken pays for one order, goes back, or is not decided yet. What has paid an order may go back as
+well, in parts, and then the order says how much of it."""
 
 from collections.abc import Sequence
 
@@ -8,9 +9,15 @@ from seckill.audit.database import AnyRow
 def wrong_money(row: AnyRow, payments: Sequence[AnyRow]) -> str | None:
     """What is wrong with the payments of an order, if anything. `payments`: those that name it or pay for it."""
     pays = [payment for payment in payments if payment.settles == row.id]
-    if row.state == "paid" and row.price_cents:
+    named = [payment for payment in payments if payment.order_id == row.id]
+    return _wrong_price(row, pays) or _wrong_fate(named) or _wrong_refund(row, pays, named)
+
+
+def _wrong_price(row: AnyRow, pays: Sequence[AnyRow]) -> str | None:
+    was_paid = row.state in ("paid", "refunded") and row.paid_ms is not None
+    if was_paid and row.price_cents:
         if len(pays) != 1:
-            return f"is paid, but {len(pays)} payments pay for it"
+            return f"is {row.state}, but {len(pays)} payments pay for it"
         if (pays[0].amount_cents, pays[0].currency) != (row.price_cents, row.currency):
             return (
                 f"costs {row.price_cents} {row.currency} in minor units, "
@@ -18,16 +25,32 @@ def wrong_money(row: AnyRow, payments: Sequence[AnyRow]) -> str | None:
             )
     elif pays:
         return f"is {row.state}, but payment {pays[0].id} pays for it"
-    named = [payment for payment in payments if payment.order_id == row.id]
+    return None
+
+
+def _wrong_fate(named: Sequence[AnyRow]) -> str | None:
     for payment in named:
-        fates = (payment.settles is not None, payment.refund_id is not None, payment.next_ms is not None)
-        if sum(fates) != 1:
+        fates = (payment.settles is not None, payment.next_ms is not None)
+        goes_back = payment.back_cents is not None and payment.settles is None
+        if sum((*fates, goes_back)) != 1:
             return f"has payment {payment.id}, which must either pay for an order, go back or wait for a decision"
-        if payment.refund_id is not None and payment.refunded_cents != payment.amount_cents:
+        if goes_back and payment.back_cents != payment.amount_cents:
             return (
                 f"has payment {payment.id} of {payment.amount_cents} {payment.currency} in minor units, "
-                f"of which {payment.refunded_cents} go back"
+                f"of which {payment.back_cents} go back"
             )
-    if row.state == "refunded" and not any(payment.refund_id is not None for payment in named):
-        return "is refunded, but no money goes back"
+    return None
+
+
+def _wrong_refund(row: AnyRow, pays: Sequence[AnyRow], named: Sequence[AnyRow]) -> str | None:
+    back = sum(int(payment.back_cents or 0) for payment in pays)
+    if pays and back != row.refunded_cents:
+        return f"is refunded {row.refunded_cents} {row.currency} in minor units, but {back} of its payment go back"
+    if row.state == "refunded":
+        if row.refunded_cents != row.price_cents:
+            return f"is refunded, but only {row.refunded_cents} of {row.price_cents} {row.currency} in minor units"
+        if not pays and row.price_cents and not any(payment.back_cents is not None for payment in named):
+            return "is refunded, but no money goes back"
+    elif row.refunded_cents and not (row.state == "paid" and 0 < row.refunded_cents < row.price_cents):
+        return f"is {row.state}, but {row.refunded_cents} {row.currency} of it in minor units are refunded"
     return None

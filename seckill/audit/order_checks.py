@@ -12,14 +12,20 @@ import msgspec
 from seckill.audit.database import AnyRow
 from seckill.audit.gate import GateReader, Held
 from seckill.audit.lane_shares import lane_of, orders_of
-from seckill.audit.ledger import LIVE, LedgerReader, LedgerRound
+from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.money_checks import wrong_money
 from seckill.audit.report import Notes, finding_about
 
+# Both moments are the database's, in one statement; this is more than any statement takes between two of its columns.
+WRITTEN_WITHIN_MS = 1000
 OVER = ("cancelled", "expired", "failed", "refunded")
+# Whether an order of this state holds its units. A refund decides on money and units separately, so where an operator
+# has refunded, either may be.
+HOLDS = {"unpaid": True, "paid": True, "cancelled": False, "expired": False, "failed": False, "refunded": False}
 STEPS = {
     "queued": ("unpaid", "paid", "failed"),  # a free order is paid at once
     "unpaid": ("paid", "cancelled", "expired"),
+    "paid": ("refunded",),
     "cancelled": ("refunded",),
     "expired": ("refunded",),
     "failed": ("refunded",),
@@ -33,6 +39,8 @@ class Subject(msgspec.Struct):
     events: Sequence[AnyRow]
     releases: Sequence[AnyRow]
     payments: Sequence[AnyRow]
+    codes: int
+    codes_astray: int
 
 
 async def audit_orders(
@@ -42,13 +50,13 @@ async def audit_orders(
     after = ("", 0)
     last = False
     while not last:
-        portion = await ledger.portion(round_.id, after)
+        portion = await ledger.portion(round_, after)
         last = portion.last
         if not portion.rows:
             return
         wanted: dict[str, list[Held]] = {}
         for row in portion.rows:
-            order = Held(row.id, row.quantity, row.slot, row.request_id, row.state in LIVE)
+            order = Held(row.id, row.quantity, row.slot, row.request_id, row.active_slot is not None, row.item_id or 0)
             wanted.setdefault(row.user_id, []).append(order)
         held = {} if gate is None else await orders_of(gate, round_, wanted)
         paid: dict[int, list[AnyRow]] = {}
@@ -57,7 +65,11 @@ async def audit_orders(
                 paid.setdefault(number, []).append(payment)
         for row in portion.rows:
             subject = Subject(
-                row, portion.events.get(row.id, ()), portion.releases.get(row.id, ()), paid.get(row.id, ())
+                row,
+                portion.events.get(row.id, ()),
+                portion.releases.get(row.id, ()),
+                paid.get(row.id, ()),
+                *portion.codes.get(row.id, (0, 0)),
             )
             check_row(round_, subject, notes)
             if gate is not None:
@@ -70,12 +82,13 @@ async def audit_orders(
 def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
     row = subject.row
     add = partial(finding_about, round_, number=row.id, user=row.user_id)
-    live = row.state in LIVE
-    if not live and row.state not in OVER:
+    live = row.active_slot is not None
+    if row.state not in HOLDS:
         notes.add(add("orders", "state", f"has the state {row.state}, which does not exist"))
-    if row.active_slot != (row.slot if live else None):
+    refunded = row.paid_ms is not None and (row.refunded_cents > 0 or row.state == "refunded")
+    if row.active_slot not in (None, row.slot) or (live != HOLDS.get(row.state, live) and not refunded):
         notes.add(add("orders", "slot", f"is {row.state} and has the active slot {row.active_slot}"))
-    if not live and row.closed_ms is None:
+    if row.state in OVER and row.closed_ms is None:
         notes.add(add("orders", "closed", f"is {row.state}, but nobody noted when it ended"))
     if (row.id >> 24) & 0xFF != lane_of(round_, row.user_id):
         says = f"has a number of lane {(row.id >> 24) & 0xFF}, its buyer is in lane {lane_of(round_, row.user_id)}"
@@ -88,9 +101,16 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
         notes.add(add("releases", "missing", f"is {row.state}, but its release was never decided"))
     if (money := wrong_money(row, subject.payments)) is not None:
         notes.add(add("money", "payment", money))
+    due = row.quantity if row.state == "paid" and live else 0
+    if round_.gives_codes and subject.codes != due:
+        notes.add(add("vouchers", "count", f"is {row.state} and has {subject.codes} codes instead of {due}"))
+    if subject.codes_astray:
+        notes.add(add("vouchers", "item", f"has {subject.codes_astray} codes that are for another item"))
     if row.expires_ms is not None:
         if row.expires_ms < row.recorded_ms + round_.pay_within_s * 1000:
             notes.add(add("time", "short", f"had less than {round_.pay_within_s} s to pay"))
+        if row.expires_ms > row.recorded_ms + round_.pay_within_s * 1000 + WRITTEN_WITHIN_MS:
+            notes.add(add("time", "long", f"has more than {round_.pay_within_s} s to pay"))
         if row.state == "expired" and row.closed_ms is not None and row.closed_ms < row.expires_ms:
             early_s = (row.expires_ms - row.closed_ms) / 1000
             notes.add(add("time", "early", f"expired {early_s:g} s before its time to pay was over"))
@@ -120,5 +140,9 @@ def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None,
     elif row.request_id != held.request_id:
         says = f"has the request id {row.request_id} in the ledger, {held.request_id} in the gate"
         notes.add(add("orders", "content", says))
-    if held.live and any(release.done_ms is not None for release in subject.releases):
+    elif (row.item_id or 0) != held.item:
+        says = f"is of item {row.item_id} in the ledger, of item {held.item or None} in the gate"
+        notes.add(add("orders", "content", says))
+    # A round that is retired takes nothing back.
+    if held.live and not round_.retired and any(release.done_ms is not None for release in subject.releases):
         notes.add(add("releases", "not_in_gate", f"is {row.state} and was given back, but the gate still holds it"))

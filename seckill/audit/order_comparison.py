@@ -7,10 +7,12 @@ grow, and an entry leaves the queue only after a commit. So there may be pauses 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from seckill.audit.buyer_checks import Census, check_entry, check_sums, take_census
 from seckill.audit.counter_checks import Reading
 from seckill.audit.gate import Entry, GateReader, GateRound, Held
+from seckill.audit.item_checks import check_item_rows
 from seckill.audit.lane_shares import lanes_of, orders_of, read_rounds
 from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.order_checks import audit_orders
@@ -58,6 +60,7 @@ async def compare_orders(
     async for _ in _check_queues(rounds, censuses, ledger, gate, book):
         yield
     await _check_ledger([reading.id for reading in readings], ledger, book)
+    await _check_codes([reading.after for reading in readings if reading.after.gives_codes], ledger, book)
     for reading, (later, _) in zip(comparable.values(), await read_rounds(gate, list(rounds.values())), strict=True):
         if not reading.same_opening(later):
             notes = book.rounds[reading.id]
@@ -146,19 +149,39 @@ async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, book: Book) ->
         if sums.written != sums.written_units:
             says = f"the ledger counts {sums.written} units written, its orders have {sums.written_units}"
             book.rounds[sums.id].add(finding("written", says))
+    for of_items in await ledger.item_sums(ids):
+        check_item_rows(of_items, book.rounds[of_items.id])
     for row in await ledger.above_limit(ids):
-        book.rounds[row.round_id].add(
-            Finding(
-                invariant="limit",
-                kind="ledger",
-                says=f"holds {row.units} units in the ledger, more than the limit",
-                round_id=row.round_id,
-                sale_id=row.sale_id,
-                user=row.user_id,
-            )
-        )
+        says = f"holds {row.units} units in the ledger, more than the limit"
+        book.rounds[row.round_id].add(_above_limit(row, "ledger", says))
+    for row in await ledger.above_shared_limit(ids):
+        says = f"holds {row.units} units in the ledger together with what shares the limit, more than it"
+        # The round that is named may be one that was not read this time.
+        book.rounds.get(row.round_id, book.rounds[ids[0]]).add(_above_limit(row, "shared", says))
     for row in await ledger.releases_without_order(ids):
         says = "has a release, but no row in the ledger"
         book.rounds[row.round_id].add(
             Finding(invariant="releases", kind="no_order", says=says, round_id=row.round_id, number=row.order_id)
         )
+
+
+def _above_limit(row: Any, kind: str, says: str) -> Finding:
+    about = {"round_id": row.round_id, "sale_id": row.sale_id, "user": row.user_id}
+    return Finding(invariant="limit", kind=kind, says=says, **about)
+
+
+async def _check_codes(rounds: Sequence[LedgerRound], ledger: LedgerReader, book: Book) -> None:
+    """What can only be said of a sale as a whole: a code may have an order that does not exist."""
+    if not rounds:
+        return
+    newest = {round_.sale_id: round_ for round_ in rounds}
+    for sums in await ledger.code_sums([round_.id for round_ in rounds]):
+        round_ = newest[sums.sale_id]
+        if sums.given != sums.paid:
+            says = (
+                f"the sale has given {sums.given} codes that are not void, and its paid orders have {sums.paid} units"
+            )
+            book.rounds[round_.id].add(finding_about(round_, "vouchers", "sum", says))
+        if sums.missing:
+            says = f"the sale lacks {sums.missing} codes for units that may still be paid for"
+            book.rounds[round_.id].add(finding_about(round_, "vouchers", "too_few", says))

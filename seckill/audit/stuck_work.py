@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from seckill.audit.counter_checks import Reading
 from seckill.audit.gate import Absent
 from seckill.audit.ledger import LedgerReader
-from seckill.audit.report import Finding, Notes, Unsure
+from seckill.audit.report import Finding, Notes, Unsure, finding_about
 
 # A restart, a takeover and a sweep together take a few seconds; after a minute something is down.
 STUCK_MS = 60_000
@@ -33,7 +33,10 @@ async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, note
     for reading in readings:
         gate = reading.gate
         if isinstance(gate, Absent):
-            if not reading.gone_in_order():
+            if gate.damaged:
+                says = f"{gate.reason}: nobody can buy until a keeper has taken it away"
+                notes.add(finding_about(reading.after, "progress", "damaged", says))
+            elif not reading.gone_in_order():
                 notes.unsure.append(Unsure(("progress",), gate.reason, reading.id))
             continue
         for share in [gate] if reading.shares is None else reading.shares.first:

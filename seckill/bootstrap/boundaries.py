@@ -11,13 +11,20 @@ from typing import Any, TypeVar, cast
 
 from seckill.errors import GateUnavailable, GateUnclear, LedgerUnavailable, ProviderUnavailable, TransportUnavailable
 from seckill.failpoints import Verb, armed, fires
+from seckill.ports.audience import AudienceLedger
 from seckill.ports.board import Board
 from seckill.ports.broker import Courier, Delays, RelaySource
+from seckill.ports.feed import Feed
 from seckill.ports.gate import Gate
 from seckill.ports.history import History
 from seckill.ports.ledger import Ledger
-from seckill.ports.payment import PaymentLedger, PaymentProvider
+from seckill.ports.line import LineLedger
+from seckill.ports.order_action import OrderActionLedger
+from seckill.ports.payment import CheckoutLedger, CheckoutProvider, PaymentLedger
+from seckill.ports.pictures import PictureLedger
 from seckill.ports.transport import Transport
+from seckill.ports.vouchers import VoucherLedger
+from seckill.ports.webhook import WebhookLedger
 
 # What the caller hears when a call was not made, and when its answer was lost.
 _FAILURES: dict[str, tuple[type[Exception], type[Exception]] | None] = {
@@ -34,8 +41,19 @@ _FAILURES: dict[str, tuple[type[Exception], type[Exception]] | None] = {
 _PORTS: dict[str, tuple[type, ...]] = {
     "gate": (Gate,),
     "transport": (Transport,),
-    "ledger": (Ledger, PaymentLedger),
-    "provider": (PaymentProvider,),
+    "ledger": (
+        Ledger,
+        PaymentLedger,
+        CheckoutLedger,
+        OrderActionLedger,
+        AudienceLedger,
+        Feed,
+        WebhookLedger,
+        VoucherLedger,
+        PictureLedger,
+        LineLedger,
+    ),
+    "provider": (CheckoutProvider,),
     "outbox": (RelaySource,),
     "courier": (Courier,),
     "board": (Board,),
@@ -88,7 +106,18 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
-        if name == "payments":  # the part of the ledger that counts money
+        # parts of the ledger
+        if name in (
+            "payments",
+            "checkouts",
+            "actions",
+            "audience",
+            "feed",
+            "webhooks",
+            "vouchers",
+            "pictures",
+            "lines",
+        ):
             return _Watched(value, self._role, self._kind)
         if f"{self._role}.{self._kind}.{name}.before" not in NAMES:
             return value

@@ -14,12 +14,14 @@ from seckill.backends.memory.gate import MemoryGate
 from seckill.backends.memory.store import MemoryStore
 from seckill.backends.memory.transport import MemoryTransport
 from seckill.backends.payment.providers import open_provider
+from seckill.backends.pictures.pillow import make_picture
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.redis.gate import RedisGate
 from seckill.backends.redis.streams import StreamTransport
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.schema import Schema, schema_of
+from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.boundaries import watched
 from seckill.domain.public_id import PublicIds
 from seckill.engine.rounds.shared_gate import SharedGate
@@ -31,8 +33,10 @@ from seckill.ports.gate import Gate
 from seckill.ports.history import History
 from seckill.ports.ledger import Ledger
 from seckill.ports.payment import PaymentProvider
+from seckill.ports.pictures import PictureMaker
 from seckill.ports.share_gate import ShareGate
 from seckill.ports.transport import Transport
+from seckill.ports.webhook import WebhookSender
 from seckill.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,9 +54,14 @@ class Engine:
     broker: Broker | None
     auditor: "Auditor | None"  # None: not asked for, or memory://, which cannot be read from outside of its process
     sale_ids: PublicIds
+    item_ids: PublicIds
     order_ids: PublicIds
+    entry_ids: PublicIds
+    door_key: bytes  # signs passes, the same for every node that shares the ledger
     board: Board
     history: History
+    webhook_sender: WebhookSender
+    make_picture: PictureMaker
 
 
 def new_memory() -> MemoryStore:
@@ -73,13 +82,20 @@ def open_gate(settings: Settings, store: MemoryStore | None = None) -> ShareGate
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, memory: MemoryStore | None = None, *, role: str | None = None, audits: bool = True
+    settings: Settings,
+    memory: MemoryStore | None = None,
+    *,
+    role: str | None = None,
+    audits: bool = True,
+    provider: PaymentProvider | None = None,
 ) -> AsyncIterator[Engine]:
     """Connects, and refuses at once what could not keep the promises. `role` is the role that will use it; it names the
-    failpoints."""
+    failpoints. `provider`: in the place of the one that the settings name."""
     _require_addresses(settings)
-    provider = open_provider(settings)
+    provider = provider or open_provider(settings)
     async with AsyncExitStack() as stack:
+        if (close := getattr(provider, "close", None)) is not None:
+            stack.push_async_callback(close)
         store = (memory or new_memory()) if settings.in_memory else None
         gate = SharedGate(open_gate(settings, store))
         stack.push_async_callback(gate.close)
@@ -105,9 +121,14 @@ async def open_engine(
             broker=broker,
             auditor=auditor,
             sale_ids=PublicIds(key, "sale"),
+            item_ids=PublicIds(key, "item"),
             order_ids=PublicIds(key, "order"),
+            entry_ids=PublicIds(key, "entry"),
+            door_key=hashlib.blake2b(key=key, person=b"door", digest_size=32).digest(),
             board=watched(board, role, "board"),
             history=watched(history, role, "history"),
+            webhook_sender=HttpSender(private=settings.webhook_private == "on"),
+            make_picture=make_picture,
         )
 
 

@@ -4,12 +4,27 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
+from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
+from seckill.domain.door import PassKind
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
+from seckill.engine.claims.unpaid_units import UnpaidUnits
+from seckill.engine.door.audience_desk import AudienceDesk
+from seckill.engine.door.audience_lists import AudienceLists
+from seckill.engine.door.invitation import Invitations
+from seckill.engine.door.late_guests import LateGuests
+from seckill.engine.door.pass_desk import PassDesk
+from seckill.engine.event_feed import EventFeed
 from seckill.engine.keeper import Keeper
+from seckill.engine.line.drawing import Drawing
+from seckill.engine.line.figures import LineFigures
+from seckill.engine.line.joining import LineDesk
+from seckill.engine.line.serving import Serving
+from seckill.engine.line.watching import EntryWatches
+from seckill.engine.money.checkouts import Checkouts
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.broker_relay import Relay
@@ -18,13 +33,16 @@ from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.lapse_share import Lapses
 from seckill.engine.orders.missing_orders import MissingOrders
+from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
+from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.rounds.failover import LaneFailover
+from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.losses import LossDetection
 from seckill.engine.rounds.opening import RefusedRounds, RoundOpener
 from seckill.engine.rounds.operator import OperatorDesk
@@ -33,11 +51,21 @@ from seckill.engine.rounds.recovery import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
+from seckill.engine.rounds.story import Stories
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.vouchers import VoucherDesk
+from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
+from seckill.engine.webhooks.dispatcher import WebhookDispatcher
+from seckill.engine.webhooks.message import Describe
+from seckill.engine.webhooks.sitting import SittingParts
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
 from seckill.ports.broker import Broker, Delays
+from seckill.ports.door import RiskDecision
 from seckill.settings import Settings
+
+# What a captcha service that is away is replaced by: None is nothing.
+_CHECK_FALLBACKS = {"work": PassKind.WORK, "allow": PassKind.NONE, "refuse": None}
 
 
 class UseCases:
@@ -67,6 +95,57 @@ class UseCases:
         return AdmissionDesk(self.engine.gate, self.sale_cache, SoldOutFlags(self.engine.gate), self._before_answers)
 
     @cached_property
+    def audience_lists(self) -> AudienceLists:
+        return AudienceLists(self.engine.ledger.audience, self.sale_cache)
+
+    @cached_property
+    def audience_desk(self) -> AudienceDesk:
+        return AudienceDesk(self.engine.ledger.audience)
+
+    @cached_property
+    def invitations(self) -> Invitations:
+        return Invitations(self.audience_lists)
+
+    @cached_property
+    def passes(self) -> PassDesk:
+        settings = self.settings
+        return PassDesk(
+            self.engine.door_key,
+            self.sale_cache.now_ms,
+            lasts_s=settings.pass_s,
+            check=open_check(settings),
+            check_fallback=_CHECK_FALLBACKS[settings.check_fallback],
+            risk=open_risk(settings),
+            risk_fallback=RiskDecision(settings.risk_fallback),
+            monotonic=self._monotonic,
+        )
+
+    @cached_property
+    def line_desk(self) -> LineDesk:
+        return LineDesk(self.engine.ledger.lines, self.engine.ledger, self.engine.gate, self.sale_cache)
+
+    @cached_property
+    def entry_watches(self) -> EntryWatches:
+        return EntryWatches(self.engine.ledger.lines)
+
+    @cached_property
+    def line_figures(self) -> LineFigures:
+        engine = self.engine
+        return LineFigures(engine.ledger.lines, engine.ledger, self.sale_cache, self._monotonic)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        return Drawing(self.engine.ledger.lines, self.engine.entry_ids)
+
+    @cached_property
+    def serving(self) -> Serving:
+        return Serving(self.engine.ledger.lines, self.engine.ledger, self.engine.gate, self._monotonic)
+
+    @cached_property
+    def unpaid_units(self) -> UnpaidUnits:
+        return UnpaidUnits(self.engine.ledger, self.sale_cache, self.admission.sold_out)
+
+    @cached_property
     def operator_desk(self) -> OperatorDesk:
         return OperatorDesk(self.engine.ledger, self.engine.gate)
 
@@ -79,12 +158,21 @@ class UseCases:
         return BuyerActions(self.engine.ledger, self.engine.provider, self.engine.order_ids)
 
     @cached_property
+    def operator_actions(self) -> OperatorActions:
+        return OperatorActions(self.engine.ledger.actions)
+
+    @cached_property
     def order_search(self) -> OrderSearch:
         return OrderSearch(self.engine.ledger, self.engine.history, self.orders)
 
     @cached_property
     def round_records(self) -> RoundRecords:
         return RoundRecords(self.engine.ledger, self.engine.gate, self.engine.history)
+
+    @cached_property
+    def stories(self) -> Stories:
+        engine = self.engine
+        return Stories(engine.ledger, engine.ledger.lines, engine.board, self.sale_cache, self._monotonic)
 
     @cached_property
     def live_figures(self) -> LiveFigures:
@@ -96,11 +184,23 @@ class UseCases:
 
     @cached_property
     def payments(self) -> Payments:
-        return Payments(self.engine.ledger.payments, self.engine.gate)
+        return Payments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
+
+    @cached_property
+    def checkouts(self) -> Checkouts:
+        engine = self.engine
+        return Checkouts(
+            engine.ledger.checkouts,
+            engine.ledger,
+            engine.provider,
+            self.payments,
+            engine.order_ids,
+            public_url=self.settings.public_url,
+        )
 
     @cached_property
     def refunds(self) -> RefundDesk:
-        return RefundDesk(self.engine.ledger.payments, self.engine.provider, self.engine.order_ids)
+        return RefundDesk(self.engine.ledger.payments, self.engine.provider, self.engine.order_ids, self.alarm)
 
     @cached_property
     def failures(self) -> DeadLetterDesk:
@@ -114,6 +214,39 @@ class UseCases:
     def lapses(self) -> Lapses:
         share, orders = self.settings.lapse_alarm_share, self.settings.lapse_alarm_orders
         return Lapses(self.engine.ledger, self.sale_cache, self.alarm, share=share, orders=orders)
+
+    @cached_property
+    def event_feed(self) -> EventFeed:
+        return EventFeed(self.engine.ledger.feed, self.settings.events_kept_days)
+
+    @cached_property
+    def webhooks(self) -> WebhookDesk:
+        return WebhookDesk(self.engine.ledger.webhooks)
+
+    @cached_property
+    def webhook_tests(self) -> WebhookTests:
+        return WebhookTests(self.engine.ledger.webhooks)
+
+    def webhook_dispatcher(self, describe: Describe) -> WebhookDispatcher:
+        """`describe`: an event under the names of the API."""
+        parts = SittingParts(
+            ledger=self.engine.ledger.webhooks,
+            feed=self.event_feed,
+            sender=self.engine.webhook_sender,
+            describe=describe,
+            alarm=self.alarm,
+            private=self.settings.webhook_private == "on",
+        )
+        return WebhookDispatcher(parts, self.settings.events_kept_days)
+
+    @cached_property
+    def vouchers(self) -> VoucherDesk:
+        engine = self.engine
+        return VoucherDesk(engine.ledger.vouchers, engine.ledger.vouchers, engine.ledger, engine.gate, self.sale_cache)
+
+    @cached_property
+    def pictures(self) -> PictureDesk:
+        return PictureDesk(self.engine.ledger.pictures, self.engine.make_picture)
 
     @cached_property
     def unwritten(self) -> Unwritten:
@@ -141,7 +274,11 @@ class UseCases:
 
     @cached_property
     def losses(self) -> LossDetection:
-        return LossDetection(self.engine.gate, self.engine.ledger, self.sale_cache, self.opener)
+        return LossDetection(self.engine.gate, self.engine.ledger, self.sale_cache, self.opener, self.alarm)
+
+    @cached_property
+    def lane_damage(self) -> LaneDamage:
+        return LaneDamage(self.engine.gate, self.engine.ledger, self.alarm)
 
     @cached_property
     def recovery(self) -> RoundRecovery:
@@ -150,7 +287,7 @@ class UseCases:
 
     @cached_property
     def queues(self) -> LaneQueues:
-        return LaneQueues(self.engine.transport, self.engine.ledger)
+        return LaneQueues(self.engine.transport, self.engine.ledger, self.lane_damage)
 
     @cached_property
     def missing_orders(self) -> MissingOrders:
@@ -164,6 +301,7 @@ class UseCases:
             repeater=self.repeater,
             opener=self.opener,
             recovery=self.recovery,
+            lane_damage=self.lane_damage,
             retirement=self.retirement,
             queues=self.queues,
             missing_orders=self.missing_orders,
@@ -171,6 +309,12 @@ class UseCases:
             failures=self.failures,
             payments=self.payments,
             refunds=self.refunds,
+            checkouts=self.checkouts,
+            event_feed=self.event_feed,
+            vouchers=self.vouchers,
+            pictures=self.pictures,
+            drawing=self.drawing,
+            serving=self.serving,
             delays=self.delays,
         )
 

@@ -26,21 +26,30 @@ COMMANDS = {
     "up": "Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.",
     "api": "Answer buyers and operators over HTTP.",
     "worker": "Write admitted orders to the ledger.",
-    "keeper": "Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate "
+    "keeper": "Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate "
     "lost, audit.",
     "migrate": "Bring the database's schema to this version. Harmless to repeat.",
-    "sale": "Create, list, show, pause, resume and close sales; add stock.",
+    "sale": "Create, list, show, change, publish, hide, pause, resume and close sales; add stock.",
+    "orders": "List, export, cancel and refund orders.",
+    "voucher": "Upload, count, look up and redeem voucher codes.",
+    "webhook": "Create, list, show, change, test and delete webhooks; their deliveries and secrets.",
     "dead": "List, show, replay and discard dead letters: orders that could not be written.",
     "token": "Tokens for trying things out.",
     "audit": "Check that nothing was oversold, lost or given back twice. Changes nothing, and may run at full load.",
     "repair": "Say what is broken and what would mend it; do it with `--apply`.",
     "doctor": "Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong.",
+    "verify-draw": "Recompute a draw from what was published, without trusting the server that made it.",
     "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
-GROUPS = ("sale", "dead", "token")  # with commands of their own
-JUDGES = ("audit", "repair", "chaos")  # 1 means that something was found broken, so never their own failure
+GROUPS = ("sale", "orders", "voucher", "webhook", "dead", "token")  # with commands of their own
+JUDGES = (
+    "audit",
+    "repair",
+    "chaos",
+    "verify-draw",
+)  # 1 means that something was found broken, so never their own failure
 
 
 def _app(*, listing: bool) -> App:
@@ -53,7 +62,8 @@ def _app(*, listing: bool) -> App:
         help_format="markdown",
     )
     for command, sentence in COMMANDS.items():
-        place = f"seckill.cli.{command}:{'app' if command in GROUPS else command}"
+        module = command.replace("-", "_")
+        place = f"seckill.cli.{module}:{'app' if command in GROUPS else module}"
         made.command(place, name=command, help=sentence if listing else None)
     return made
 

@@ -118,3 +118,8 @@ def _print(found: dict[str, Any]) -> None:
         f"answers: half within {found['p50_ms']:g} ms, 99 % within {found['p99_ms']:g} ms; "
         f"{found['mean_batch']:g} claims in one call to the gate"
     )
+    for where, each in found["confirm"].items():
+        write(
+            f"confirmed by the {where}: {each['accept']:,.0f} a second, half within {each['p50_ms']:g} ms, 99 % within "
+            f"{each['p99_ms']:g} ms"
+        )

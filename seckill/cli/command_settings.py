@@ -56,7 +56,7 @@ def with_embedded(settings: Settings) -> Settings:
 
 def with_secrets(settings: Settings, made: Secrets) -> Settings:
     """Each of them where none is set."""
-    if settings.jwt_secret is None and settings.jwt_public_key is None:
+    if not settings.knows_buyers:
         settings = replace(settings, jwt_secret=Secret(made.jwt_secret))
     return replace(
         settings,

@@ -26,7 +26,8 @@ from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.health import Health
 from seckill.operations.rehearsal import make_believe
-from seckill.settings import TABLE, Settings, shown
+from seckill.ports.payment import PaymentProvider, has_checkout
+from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.web.auth import Buyers
 from seckill.web.connection_places import Room, descriptors
 
@@ -170,18 +171,36 @@ async def _rounds(settings: Settings) -> str:
 
 
 async def _secrets(settings: Settings) -> str:
-    if settings.admin_key is None or (settings.jwt_secret is None and settings.jwt_public_key is None):
+    if settings.admin_key is None or not settings.knows_buyers:
         return "none set; `seckill up` makes its own, the roles on their own refuse to start"
     Buyers(settings)
     return "there"
 
 
-async def _payment(settings: Settings) -> str:
+async def _payment(settings: Settings) -> Health:
+    if missing := missing_for_payment(settings):
+        return Health("", mend=missing)
     provider = open_provider(settings)
+    try:
+        return Health(await _through(settings, provider), advice=_currency_advice(provider))
+    finally:
+        if (close := getattr(provider, "close", None)) is not None:
+            await close()
+
+
+def _currency_advice(provider: PaymentProvider) -> list[str]:
+    if not has_checkout(provider) or provider.currencies is None:
+        return []
+    return [f"Only sales in {', '.join(sorted(provider.currencies))} can be paid through {provider.name}."]
+
+
+async def _through(settings: Settings, provider: PaymentProvider) -> str:
     if provider.sandbox:
         return "a sandbox: buyers pay by pressing a button, no money moves; for trying things out only"
     if settings.payment_provider == "callback" and settings.payment_secret is None:
         raise SeckillError("set SECKILL_PAYMENT_SECRET: callbacks and refund requests are signed with it.")
+    if (check := getattr(provider, "check", None)) is not None:
+        return f"through {provider.name}: {await check()}"
     return f"through {provider.name}"
 
 

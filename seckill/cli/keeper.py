@@ -11,7 +11,7 @@ from seckill.settings import Settings
 
 
 def keeper() -> None:
-    """Make and open rounds, pass on changes, expire unpaid orders, make refunds, rebuild what the gate lost, audit."""
+    """Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate lost, audit."""
     settings = production("keeper")
     with metrics_port(settings):
         run(keeper_role(settings), settings)

@@ -1,20 +1,26 @@
 """The operator's commands, over the API: one set of checks for all callers."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.client import call
+from seckill.cli.door_options import NO_DOOR, DoorOptions
+from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
+from seckill.cli.item_options import ItemId, Items, items_table, read_items
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, moment
 from seckill.client import requests
 from seckill.domain import money
+from seckill.domain.door import PassKind
+from seckill.domain.line import LineOrder
 from seckill.domain.recurrence import BadRecurrence, zone_of
 from seckill.errors import SeckillError
 
-app = App(name="sale", help="Create, list, show, pause, resume and close sales; add stock.")
+app = App(name="sale", help="Create, list, show, change, publish, hide, pause, resume and close sales; add stock.")
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
 Begins = Annotated[datetime | None, Parameter(converter=moment, help=f"When it begins, {_WRITTEN} Now, if not given.")]
@@ -25,13 +31,33 @@ Ends = Annotated[
         help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given.",
     ),
 ]
+Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not know of it until `sale publish`.")]
+Limit = Annotated[Whole, Parameter(help="How many one buyer may have.")]
+Currency = Annotated[str, Parameter(help="Its code, as in ISO 4217.")]
+Timezone = Annotated[str, Parameter(help="Whose clock it goes by, such as Asia/Shanghai.")]
+Vouchers = Annotated[
+    bool, Parameter(negative=(), help="Give a code with each unit; it opens after `voucher upload` of as many.")
+]
+Key = Annotated[str | None, Parameter(help="With the same key again, no second sale is made.")]
 RoundOption = Annotated[
     str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
 ]
 ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "timezone", "next_rounds", "round")
+_OF_PASS = ("pass", "pass_work")
+_OF_LINE = ("order", "waiting_list", "lined")
+_OF_DOOR = (*_OF_PASS, "audience", "list_buyers")
+_NOT_SHOWN = ("price_cents", "currency", "server_time", "items")
+_OF_GOODS = tuple(field.name for field in fields(GoodsOptions))
 # In the order in which a unit passes through them. They add up to the total.
-PLACES = ("available", "queued", "unpaid", "paid", "returning", "dead")
+PLACES = ("available", "queued", "unpaid", "paid", "kept", "returning", "dead")
+Confirm = Annotated[
+    Literal["gate", "ledger"],
+    Parameter(
+        help="When a buyer hears yes: in milliseconds, as soon as the gate has the order; or when the ledger has it, "
+        "so that even a gate that loses its memory loses no yes."
+    ),
+]
 # The same colours for the same states everywhere.
 STATE_COLOURS = {
     "scheduled": "bright_black",
@@ -46,17 +72,24 @@ STATE_COLOURS = {
 def create(
     title: str,
     *,
-    units: Whole,
-    limit: Whole = 1,
-    price_cents: Whole = 0,
-    currency: str = "CNY",
+    units: OptionalWhole = None,
+    items: Items = None,
+    limit: Limit = 1,
+    price_cents: OptionalWhole = None,
+    currency: Currency = "CNY",
     begins: Begins = None,
     ends: Ends = None,
     repeat: str | None = None,
-    timezone: str = "UTC",
+    timezone: Timezone = "UTC",
     pay_within: OptionalWhole = None,
     cool_down: OptionalWhole = None,
     lanes: Whole = 1,
+    confirm: Confirm = "gate",
+    goods: GoodsOptions = NO_OPTIONS,
+    door: DoorOptions = NO_DOOR,
+    vouchers: Vouchers = False,
+    draft: Draft = False,
+    key: Key = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -67,28 +100,20 @@ def create(
     title
         What is sold.
     units
-        How many there are.
-    limit
-        How many one buyer may have.
+        How many there are; of a sale with items, left out.
     price_cents
-        Price of one unit in minor units of the currency: 9900 is 99.00 CNY, or 9900 JPY; 0: free.
-    currency
-        Its code, as in ISO 4217.
+        Of a unit, in minor units of the currency: 9900 is 99.00 CNY, or 9900 JPY; free, if not given.
     repeat
         Again and again, with full stock: daily, or cron with five fields such as "0 10 * * MON-FRI".
-    timezone
-        Whose clock it goes by, such as Asia/Shanghai.
     pay_within
         Seconds that a buyer has to pay; what SECKILL_PAY_WITHIN_S of the API says, if not given.
     cool_down
-        Seconds that a buyer waits who has let an order lapse, twice as long with each, 0: not at all; what
-        SECKILL_COOL_DOWN_S of the API says, if not given.
+        Seconds that a buyer waits after letting an order lapse, doubled with each; SECKILL_COOL_DOWN_S, if not given.
     lanes
         How many lanes of the gate it is spread over: more than 1 for a sale that one server cannot carry.
     """
-    zone = _zone(timezone)
-    begins_at = _aware(begins, zone) or datetime.now(UTC)
-    ends_at = _aware(ends, zone) or begins_at + (timedelta(days=1) if repeat is None else timedelta(hours=1))
+    length = timedelta(days=1) if repeat is None else timedelta(hours=1)
+    begins_at, ends_at = _window(begins, ends, _zone(timezone), length)
     request = requests.create_sale(
         title,
         units=units,
@@ -102,6 +127,11 @@ def create(
         pay_within_s=pay_within,
         cool_down_s=cool_down,
         lanes=None if lanes == 1 else lanes,
+        confirm=confirm,
+        items=read_items(items, units),
+        key=key,
+        **(goods.given() | door.given()),
+        **({"published": False} if draft else {}) | ({"vouchers": True} if vouchers else {}),
     )
     _print_one(call(request, url=url), as_json)
 
@@ -142,10 +172,12 @@ def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False
     if as_json:
         print_json(sale | {"rounds": rounds[:ROUNDS_SHOWN], "custody": custody})
         return
-    _print_one(sale, as_json)
+    _print_facts(sale)
     if round_ is None and sale["repeat"] is not None:
         _print_rounds(rounds[:ROUNDS_SHOWN])
     _print_custody(custody, repeats=sale["repeat"] is not None)
+    if sale.get("items"):
+        console().print(items_table(sale, custody))
 
 
 @app.command
@@ -167,7 +199,39 @@ def close(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
 
 
 @app.command
-def add_stock(sale_id: SaleId, units: Whole, *, as_json: AsJson = False, url: Url = None) -> None:
+def change(
+    sale_id: SaleId,
+    *,
+    title: str | None = None,
+    goods: GoodsOptions = NO_OPTIONS,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Change what is told about a sale. An empty text takes away what is there.
+
+    Parameters
+    ----------
+    title
+        What is sold.
+    """
+    changes = {name: value or None for name, value in goods.given().items()}
+    _print_one(call(requests.change_sale(sale_id, **changes, **({"title": title} if title else {})), url=url), as_json)
+
+
+@app.command
+def publish(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Let buyers know of a sale."""
+    _print_one(call(requests.change_sale(sale_id, published=True), url=url), as_json)
+
+
+@app.command
+def hide(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+    """Take a sale from buyers' eyes: for them it is as if it did not exist, except in orders that they have."""
+    _print_one(call(requests.change_sale(sale_id, published=False), url=url), as_json)
+
+
+@app.command
+def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: AsJson = False, url: Url = None) -> None:
     """Put more units on sale.
 
     Parameters
@@ -175,7 +239,7 @@ def add_stock(sale_id: SaleId, units: Whole, *, as_json: AsJson = False, url: Ur
     units
         How many more.
     """
-    _print_one(call(requests.change_sale(sale_id, add_units=units), url=url), as_json)
+    _print_one(call(requests.add_units(sale_id, units, item), url=url), as_json)
 
 
 def _zone(timezone: str) -> tzinfo:
@@ -185,27 +249,53 @@ def _zone(timezone: str) -> tzinfo:
         raise SeckillError(f"--timezone: {error}.") from None
 
 
+def _window(
+    begins: datetime | None, ends: datetime | None, zone: tzinfo, length: timedelta
+) -> tuple[datetime, datetime]:
+    begins_at = _aware(begins, zone) or datetime.now(UTC)
+    return begins_at, _aware(ends, zone) or begins_at + length
+
+
 def _aware(instant: datetime | None, zone: tzinfo) -> datetime | None:
     return instant if instant is None or instant.tzinfo is not None else instant.replace(tzinfo=zone)
 
 
 def _state(sale: dict[str, Any]) -> str:
-    return f"[{STATE_COLOURS[sale['state']]}]{sale['state']}[/]"
+    hidden = ", hidden" if sale.get("published") is False else ""
+    return f"[{STATE_COLOURS[sale['state']]}]{sale['state']}[/]{hidden}"
 
 
 def _price(sale: dict[str, Any]) -> str:
-    return money.shown(sale["price_cents"], sale["currency"]) if sale["price_cents"] else "free"
+    shown = money.shown(sale["price_cents"], sale["currency"]) if sale["price_cents"] else "free"
+    prices = {item["price_cents"] for item in sale.get("items", ())}
+    return f"from {shown}" if len(prices) > 1 else shown
 
 
 def _print_one(sale: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(sale)
         return
+    _print_facts(sale)
+    if sale.get("items"):
+        console().print(items_table(sale))
+
+
+def _print_facts(sale: dict[str, Any]) -> None:
     facts = table()
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
-        if name in ("price_cents", "currency", "server_time") or (sale["repeat"] is None and name in _OF_REPEATING):
+        if name in _NOT_SHOWN or (sale["repeat"] is None and name in _OF_REPEATING):
             continue
-        if name == "next_rounds" and not value:
+        if name in _OF_GOODS and not value:
+            continue
+        if name in _OF_LINE and sale["order"] == LineOrder.PRESS and not sale["waiting_list"]:
+            continue
+        if name in _OF_DOOR and (not value or (name in _OF_PASS and sale["pass"] == PassKind.NONE)):
+            continue
+        if name == "list_price_cents":
+            name, value = "list_price", money.shown(value, sale["currency"])
+        if name == "next_rounds" and value:
+            value = [instant(each) for each in value]
+        elif name == "next_rounds":
             value = "none: it is closed, and its repetition has ended" if sale["state"] == "ended" else "none"
         shown = value if name == "state" else escape(_lines(value))
         facts.add_row(f"[bold]{name}[/]", shown)
@@ -214,7 +304,7 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
 
 def _lines(value: object) -> str:
     """Of a list, one in each line."""
-    return "\n".join(instant(each) for each in value) if isinstance(value, list) else str(value)
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _print_rounds(rounds: list[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from seckill.cli.parameters import OptionalWhole
 from seckill.errors import SettingsError, StartError
 from seckill.local.data_folder import DataFolder
 from seckill.operations.rehearsal import as_a_test
-from seckill.settings import Settings
+from seckill.settings import Settings, missing_for_payment
 
 API_PROCESSES = 2
 API_MAX = 64
@@ -52,6 +52,10 @@ def up(
         _check_memory(settings, api)
     if demo:
         settings = replace(settings, demo_sign_in="on")
+    if not os.environ.get("SECKILL_WEBHOOK_PRIVATE"):  # what is tried out on one machine has its receivers there
+        settings = replace(settings, webhook_private="on")
+    if missing := missing_for_payment(settings):
+        raise SettingsError(missing)
     settings = as_a_test(settings, open_provider(settings))
     os.umask(0o077)  # no other user may read what we and our servers write
     with DataFolder.open(settings.data_dir) as folder:

@@ -6,17 +6,41 @@ import random
 import secrets
 import ssl
 import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 import msgspec
 
 from seckill.client import requests
 from seckill.client.connections import HttpTransport, Message, MessageCarrier, Reply
-from seckill.client.documents import Audit, Claimed, Custody, DeadLetter, Order, Orders, Round, Sale, Sales
-from seckill.client.errors import ClientError, NoAnswer, Unavailable, refusal
-from seckill.client.requests import Request
+from seckill.client.documents import (
+    Audit,
+    Claimed,
+    Custody,
+    DeadLetter,
+    Event,
+    Events,
+    ExportedOrder,
+    Order,
+    Orders,
+    OrderToPay,
+    Pass,
+    Round,
+    Sale,
+    Sales,
+    UploadedImage,
+    Voucher,
+    VoucherCounts,
+    VouchersAdded,
+    Webhook,
+    WebhookDeliveries,
+    WebhookDelivery,
+)
+from seckill.client.errors import CheckNeeded, ClientError, NoAnswer, Refused, Unavailable, refusal
+from seckill.client.requests import LineOptions, OrderQuery, Request
 from seckill.domain.order import OrderState
+from seckill.domain.work import solve
 
 T = TypeVar("T")
 
@@ -25,15 +49,20 @@ REPEAT_FOR_S = 15.0
 # Between two tries, where the API does not say how long: doubled each time, with jitter.
 PAUSE_S_MIN = 0.2
 PAUSE_S_MAX = 3.0
+# After so many tries in vain they do not get longer any more.
+PAUSES_MAX = 5
 # One long poll; the API allows 30.
 POLL_S_MAX = 25.0
+# Orders of an export that are asked for, and in memory, at a time.
+EXPORTED_AT_ONCE = 1000
 
 
 class AsyncClient:
     """One API for one user: `token` is a buyer's token or the admin key.
 
-    Reads, claims, payments and cancellations are repeated for `repeat_for_s` when the API does not answer or says
-    "not now"; a claim always with its one key. Operators' changes are never repeated.
+    Reads, claims, payments, cancellations and refunds are repeated for `repeat_for_s` when the API does not answer or
+    says "not now"; a claim, and what an operator does to an order, always with its one key. Operators' changes of sales
+    are never repeated, except for a sale that is created with a key.
     """
 
     def __init__(
@@ -76,19 +105,38 @@ class AsyncClient:
         self,
         title: str,
         *,
-        units: int,
+        units: int | None = None,
         begins_at: datetime,
         ends_at: datetime,
         limit_per_buyer: int = 1,
-        price_cents: int = 0,
+        price_cents: int | None = None,
         currency: str = "CNY",
         repeat: str | None = None,
         timezone: str | None = None,
         pay_within_s: int | None = None,
         cool_down_s: int | None = None,
         lanes: int | None = None,
+        confirm: Literal["gate", "ledger"] | None = None,
+        external_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        description: str | None = None,
+        images: Sequence[str] | None = None,
+        list_price_cents: int | None = None,
+        terms_url: str | None = None,
+        delivery: str | None = None,
+        return_url: str | None = None,
+        published: bool | None = None,
+        items: Sequence[Mapping[str, Any]] | None = None,
+        vouchers: bool | None = None,
+        pass_: Literal["none", "work", "check"] | None = None,
+        pass_work: int | None = None,
+        audience: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        **line: Unpack[LineOptions],
     ) -> Sale:
-        """Times need an offset. The API chooses what is None."""
+        """Times need an offset. The API chooses what is None. `items`: each a mapping with `title` and `units`, and
+        perhaps `price_cents`, `external_id` and `image`; then `units` may be left out. With a `key`, the same call
+        again makes no second sale, and is repeated when there is no answer."""
         return await self.ask(
             requests.create_sale(
                 title,
@@ -103,8 +151,30 @@ class AsyncClient:
                 pay_within_s=pay_within_s,
                 cool_down_s=cool_down_s,
                 lanes=lanes,
+                confirm=confirm,
+                external_id=external_id,
+                metadata=metadata,
+                description=description,
+                images=images,
+                list_price_cents=list_price_cents,
+                terms_url=terms_url,
+                delivery=delivery,
+                return_url=return_url,
+                published=published,
+                items=items,
+                vouchers=vouchers,
+                pass_work=pass_work,
+                audience=audience,
+                key=key,
+                **line,
+                **{"pass": pass_},
             )
         )
+
+    async def change_sale(self, sale_id: str, changes: Mapping[str, object]) -> Sale:
+        """Under the names that the API has for them, such as `title`, `ends_at`, `description` or `published`; None
+        takes away what a page shows."""
+        return await self.ask(requests.change_sale(sale_id, **changes))
 
     async def sales(self, before: str | None = None) -> Sales:
         """All current and coming ones, and the last past ones; earlier ones with `before=….older`."""
@@ -123,8 +193,9 @@ class AsyncClient:
         """Ends it for good, and its repetition."""
         return await self.ask(requests.act_on_sale(sale_id, "close"))
 
-    async def add_units(self, sale_id: str, units: int) -> Sale:
-        return await self.ask(requests.change_sale(sale_id, add_units=units))
+    async def add_units(self, sale_id: str, units: int, *, item_id: str | None = None) -> Sale:
+        """Where the sale has items, to one of them."""
+        return await self.ask(requests.add_units(sale_id, units, item_id))
 
     async def rounds(self, sale_id: str, *, before: str | None = None) -> list[Round]:
         """The newest first, at most 50; earlier ones with `before=….round` of the last."""
@@ -136,10 +207,53 @@ class AsyncClient:
 
     # Orders
 
-    async def claim(self, sale_id: str, quantity: int = 1, *, key: str | None = None) -> Claimed:
-        """Buys. Without a `key` of yours it makes one; either way, every repetition has the same. If even the last
-        result is unclear, the error has the key as `key`: claim with it again, and you get the one true answer."""
-        return await self.ask(requests.claim(sale_id, quantity, key or secrets.token_urlsafe(18)))
+    async def claim(
+        self,
+        sale_id: str,
+        quantity: int = 1,
+        *,
+        key: str | None = None,
+        wait_s: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+        pass_: str | None = None,
+        item_id: str | None = None,
+        deadline_s: float | None = None,
+    ) -> Claimed:
+        """Buys; of a sale with items, the one that `item_id` names. `metadata` is kept with the order; `pass_` is for a
+        sale that needs one, see `get_pass`. Without a `key` of yours it makes one; either way, every repetition has the
+        same. If even the last result is unclear, the error has the key as `key`: claim with it again, and you get the
+        one true answer.
+
+        It goes on until the answer is known, or for `deadline_s` and no longer; without one it is repeated for as long
+        as the client was told, and the last try may take its time.
+
+        With `wait_s`, up to 30, the answer comes when the order is written, or when that time is over; `state` tells.
+        In a sale that confirms in the ledger it is always written."""
+        claim = requests.claim(
+            sale_id,
+            quantity,
+            key or _fresh_key(),
+            wait_s=wait_s,
+            metadata=metadata,
+            item_id=item_id,
+            pass_=_one_line(pass_),
+        )
+        return await self.ask(claim, deadline_s)
+
+    async def get_pass(self, sale_id: str, *, response: str | None = None, ticket: str = "") -> Pass:
+        """The buyer's pass for the sale's round. A proof of work is solved here, which takes this process a second or
+        more. A captcha has to be solved by a person: then `CheckNeeded` has the key for its widget and a ticket, and
+        the widget's `response` is given back together with that ticket."""
+        answer: dict[str, Any] = {} if response is None else {"response": response, "ticket": ticket}
+        while True:
+            given = await self.ask(requests.ask_for_pass(sale_id, answer))
+            if given.pass_ is not None and given.expires_at is not None:
+                return Pass(pass_=given.pass_, expires_at=given.expires_at)
+            if given.kind != "work":
+                raise CheckNeeded(given.site_key, given.ticket)
+            number = await asyncio.to_thread(solve, given.challenge, given.salt, given.maxnumber)
+            sent = {"challenge": given.challenge, "salt": given.salt, "signature": given.signature}
+            answer = {"solution": {**sent, "number": number}}
 
     async def order(self, order_id: str) -> Order:
         return await self.ask(requests.order(order_id))
@@ -159,18 +273,208 @@ class AsyncClient:
         """The buyer's own, newest first; older ones with `cursor=….next`."""
         return await self.ask(requests.orders(cursor=cursor, limit=limit))
 
-    async def pay(self, order_id: str) -> Order:
-        """In the sandbox only: elsewhere the shop takes the money."""
-        return await self.ask(requests.act_on_order(order_id, "pay"))
+    async def pay(self, order_id: str) -> OrderToPay:
+        """Paid, in the sandbox. With a provider that has a page of its own it is unpaid, with `pay_url`: send the buyer
+        there. Elsewhere the shop takes the money, and this is `Denied`."""
+        return await self.ask(requests.pay(order_id))
 
     async def cancel(self, order_id: str) -> Order:
-        return await self.ask(requests.act_on_order(order_id, "cancel"))
+        return await self.ask(requests.cancel(order_id))
 
     # For operators
+
+    async def all_orders(
+        self,
+        *,
+        sale_id: str | None = None,
+        round_: str | None = None,
+        state: OrderState | None = None,
+        buyer: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        codes: bool = False,
+    ) -> AsyncGenerator[ExportedOrder, None]:
+        """Of all buyers, newest first, read as you go: `async for order in shop.all_orders(state=…)`. With `codes`, the
+        voucher codes are with them, and count as shown to their buyers from then on."""
+        wanted = OrderQuery(
+            sale_id=sale_id, round=round_, state=state, buyer=buyer, since=since, until=until, codes=codes
+        )
+        async for reply in self._portions(wanted, "jsonl"):
+            for line in reply.body.splitlines():
+                yield self._decoded(line, ExportedOrder)
+
+    async def export_orders(
+        self,
+        kind: Literal["csv", "jsonl"],
+        *,
+        sale_id: str | None = None,
+        round_: str | None = None,
+        state: OrderState | None = None,
+        buyer: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        codes: bool = False,
+    ) -> AsyncGenerator[bytes, None]:
+        """The same as a file, in portions."""
+        wanted = OrderQuery(
+            sale_id=sale_id, round=round_, state=state, buyer=buyer, since=since, until=until, codes=codes
+        )
+        async for reply in self._portions(wanted, kind):
+            yield reply.body
+
+    async def _portions(self, wanted: OrderQuery, kind: str) -> AsyncGenerator[Reply, None]:
+        after: str | None = None
+        while True:
+            reply = await self._answer(
+                requests.export_orders(wanted, kind, after=after, limit=EXPORTED_AT_ONCE), lambda reply: reply
+            )
+            yield reply
+            after = reply.headers.get("seckill-next")
+            if after is None:
+                return
+
+    async def events(
+        self,
+        *,
+        after: int | None = None,
+        types: Sequence[str] | None = None,
+        sale_id: str | None = None,
+        limit: int | None = None,
+        wait_s: float = 0.0,
+    ) -> Events:
+        """What has happened after that cursor, or after the oldest event that is kept; read on with `after=….next`."""
+        return await self.ask(
+            requests.events(after=after, types=types, sale_id=sale_id, limit=limit, wait_s=min(wait_s, POLL_S_MAX))
+        )
+
+    async def follow_events(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, sale_id: str | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Every event after that cursor, for as long as you ask for more. It waits for those to come, and for an API
+        that is away. Keep `cursor` of the last one that you have dealt with, and follow on after it another time.
+        Raises EventsGone if events after it are no longer kept."""
+        pages = self.event_pages(after=after, types=types, sale_id=sale_id)
+        try:
+            async for page in pages:
+                for event in page.events:
+                    yield event
+        finally:
+            await pages.aclose()
+
+    async def event_pages(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, sale_id: str | None = None
+    ) -> AsyncGenerator[Events, None]:
+        """The same, as many at a time as there are: keep `next` together with what you did about them. It grows also
+        while nothing happens that you asked for, so it does not become too old; such a page is empty."""
+        tries = 0
+        while True:
+            try:
+                page = await self.events(after=after, types=types, sale_id=sale_id, wait_s=POLL_S_MAX)
+            except (NoAnswer, Unavailable) as error:
+                await asyncio.sleep(_pause_s(error, tries))
+                tries = min(tries + 1, PAUSES_MAX)
+                continue
+            tries = 0
+            if page.events or page.next != after:
+                yield page
+            after = page.next
 
     async def audit(self, *, full: bool = False) -> Audit:
         """`full`: compare all orders, however long that takes."""
         return await self.ask(requests.audit(full=full))
+
+    async def cancel_order(self, order_id: str, *, reason: str, key: str | None = None) -> Order:
+        """A buyer's unpaid order. Repeated with one key, as a claim is."""
+        return await self.ask(requests.cancel_order(order_id, reason=reason, key=key or _fresh_key()))
+
+    async def refund_order(
+        self,
+        order_id: str,
+        *,
+        reason: str,
+        return_unit: bool,
+        amount_cents: int | None = None,
+        key: str | None = None,
+    ) -> Order:
+        """A paid order: all that is left of its price, or a part. `return_unit`: its units go back on sale. Repeated
+        with one key, as a claim is, so it refunds once."""
+        return await self.ask(
+            requests.refund_order(
+                order_id,
+                reason=reason,
+                return_unit=return_unit,
+                amount_cents=amount_cents,
+                key=key or _fresh_key(),
+            )
+        )
+
+    async def create_webhook(
+        self,
+        url: str,
+        *,
+        types: Sequence[str] | None = None,
+        sale_id: str | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+    ) -> Webhook:
+        """Events are sent there from now on. `secret` is in this answer only: keep it for `verify_webhook`."""
+        return await self.ask(
+            requests.create_webhook(url, types=types, sale_id=sale_id, description=description, enabled=enabled)
+        )
+
+    async def webhooks(self) -> list[Webhook]:
+        return (await self.ask(requests.webhooks())).webhooks
+
+    async def webhook(self, webhook_id: str) -> Webhook:
+        return await self.ask(requests.webhook(webhook_id))
+
+    async def change_webhook(self, webhook_id: str, changes: Mapping[str, object]) -> Webhook:
+        """Of `url`, `types`, `sale_id`, `description` and `enabled`; None for `types` or `sale_id` stands for all."""
+        return await self.ask(requests.change_webhook(webhook_id, **changes))
+
+    async def delete_webhook(self, webhook_id: str) -> None:
+        await self.ask(requests.delete_webhook(webhook_id))
+
+    async def rotate_webhook(self, webhook_id: str, *, overlap_hours: int | None = None) -> Webhook:
+        """Gives it a new secret, which is in this answer only. The one before signs as well, for a day if you do not
+        say otherwise."""
+        return await self.ask(requests.rotate_webhook(webhook_id, overlap_hours))
+
+    async def test_webhook(self, webhook_id: str, *, wait_s: float = 20.0) -> WebhookDelivery:
+        """Sends a `webhook.test`. It has a `status` if the receiver has answered in that time."""
+        return await self.ask(requests.try_webhook(webhook_id, wait_s=min(wait_s, POLL_S_MAX)))
+
+    async def webhook_deliveries(
+        self, webhook_id: str, *, state: str | None = None, limit: int | None = None, after: str | None = None
+    ) -> WebhookDeliveries:
+        """Those that wait or were given up, and the last that were made; earlier ones with `after=….next`."""
+        return await self.ask(requests.webhook_deliveries(webhook_id, state=state, limit=limit, after=after))
+
+    async def redeliver_webhook(self, webhook_id: str, delivery_id: str, *, wait_s: float = 0.0) -> WebhookDelivery:
+        return await self.ask(requests.redeliver_webhook(webhook_id, delivery_id, wait_s=min(wait_s, POLL_S_MAX)))
+
+    async def upload_vouchers(
+        self, sale_id: str, codes: bytes | Iterable[str], *, item_id: str | None = None
+    ) -> VouchersAdded:
+        """Codes, or a file that has one on each line: all of them or none. `item_id`: for this item alone. Not
+        repeated: where there is no answer, `count_vouchers` tells whether they are there."""
+        content = codes if isinstance(codes, bytes) else "".join(f"{_quoted(code)}\n" for code in codes).encode()
+        return await self.ask(requests.upload_vouchers(sale_id, content, item_id=item_id))
+
+    async def upload_image(self, content: bytes) -> UploadedImage:
+        """A picture, to be given to `images` of a sale by its `url`."""
+        return await self.ask(requests.upload_image(content))
+
+    async def count_vouchers(self, sale_id: str) -> VoucherCounts:
+        return await self.ask(requests.count_vouchers(sale_id))
+
+    async def voucher(self, code: str) -> Voucher:
+        """Who has it, and what has become of it."""
+        return await self.ask(requests.voucher(code))
+
+    async def redeem_voucher(self, code: str) -> Voucher:
+        """Once. Raises Conflict if it was redeemed before, is void, or nobody has it."""
+        return await self.ask(requests.redeem_voucher(code))
 
     async def dead_letters(self) -> list[DeadLetter]:
         return (await self.ask(requests.dead_letters())).dead
@@ -190,55 +494,84 @@ class AsyncClient:
         """Whatever else the API has, as JSON: `await client.call("GET", "/v1/admin/live")`."""
         return await self.document(Request(method=method, path=path, answer=object, body=body))
 
-    async def ask(self, request: Request[T]) -> T:
-        return self._decoded(await self._answer(request), request.answer)
+    async def ask(self, request: Request[T], deadline_s: float | None = None) -> T:
+        return await self._answer(request, lambda reply: self._decoded(reply.body, request.answer), deadline_s)
 
     async def document(self, request: Request[Any]) -> Any:
         """The answer as the API has written it."""
-        return self._decoded(await self._answer(request), object)
+        return await self._answer(request, lambda reply: self._decoded(reply.body, object))
 
-    def _decoded(self, reply: Reply, kind: type[T]) -> T:
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode(reply.body, type=kind)
+            return msgspec.json.decode(body or b"null", type=kind)  # nothing at all is an answer to a DELETE
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NoAnswer(self._transport.url, f"its answer cannot be read: {error}") from error
 
-    async def _answer(self, request: Request[Any]) -> Reply:
+    async def _answer(self, request: Request[Any], read: Callable[[Reply], T], deadline_s: float | None = None) -> T:
+        """`deadline_s`: instead of the client's time for repetitions, and not even a try goes on any longer."""
         message = self._message(request)
-        give_up_s = time.monotonic() + self._repeat_for_s
+        give_up_s = time.monotonic() + (self._repeat_for_s if deadline_s is None else deadline_s)
+        within_s = self._within_s + request.wait_s
         for tries in itertools.count():
+            left_s = within_s if deadline_s is None else max(0.0, give_up_s - time.monotonic())
             try:
-                reply = await self._transport.send(message, self._within_s + request.wait_s)
+                reply = await self._transport.send(message, min(within_s, left_s))
                 if reply.status < 300:
-                    return reply
+                    return read(reply)
                 raise refusal(reply.status, reply.headers, reply.body)
-            except (NoAnswer, Unavailable) as error:
+            except ClientError as error:
+                error.key = request.key
                 pause_s = _pause_s(error, tries)
-                if not request.repeatable or time.monotonic() + pause_s > give_up_s:
-                    error.key = request.key
+                if not _is_passing(error, request) or time.monotonic() + pause_s > give_up_s:
                     raise
             await asyncio.sleep(pause_s)
         raise AssertionError("it counts without end")
 
     def _message(self, request: Request[Any]) -> Message:
         headers = {"Accept": "application/json"}
+        body = b"" if request.body is None else msgspec.json.encode(request.body)
         if request.body is not None:
             headers["Content-Type"] = "application/json"
-        if self._token is not None and not request.for_anybody:
+        if request.content is not None:
+            headers["Content-Type"], body = request.content
+        if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         if (key := _one_line(request.key)) is not None:
             headers["Idempotency-Key"] = key
+        if request.prefer is not None:
+            headers["Prefer"] = request.prefer
+        if request.pass_ is not None:
+            headers["Seckill-Pass"] = request.pass_
         return Message(
             method=request.method,
             path=request.path,
             headers=headers,
-            body=b"" if request.body is None else msgspec.json.encode(request.body),
+            body=body,
             repeatable=request.repeatable,
         )
 
 
-def _pause_s(error: NoAnswer | Unavailable, tries: int) -> float:
-    told_s = error.retry_after_s if isinstance(error, Unavailable) else None
+def _quoted(code: str) -> str:
+    """As CSV needs it."""
+    return '"' + code.replace('"', '""') + '"' if '"' in code or "," in code else code
+
+
+def _fresh_key() -> str:
+    return secrets.token_urlsafe(18)
+
+
+def _is_passing(error: ClientError, request: Request[Any]) -> bool:
+    """Whether to ask again is right. With a key it also is where nobody says what was done, or nothing was looked at:
+    an earlier try, whose answer was lost, may have been carried out."""
+    if not request.repeatable:
+        return False
+    if request.key is not None and isinstance(error, Refused) and (error.status >= 500 or error.code == "rate_limited"):
+        return True
+    return isinstance(error, NoAnswer | Unavailable)
+
+
+def _pause_s(error: ClientError, tries: int) -> float:
+    told_s = error.retry_after_s if isinstance(error, Refused) else None
     pause_s = min(PAUSE_S_MIN * 2**tries, PAUSE_S_MAX) if told_s is None else max(told_s, PAUSE_S_MIN)
     return pause_s * random.uniform(1.0, 1.5)  # noqa: S311 (jitter, not a secret)
 

@@ -5,7 +5,7 @@ import copy
 import functools
 import ssl
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from seckill.client.asynchronous import ANSWER_WITHIN_S, REPEAT_FOR_S, AsyncClient
@@ -58,6 +58,27 @@ def _waits(
     return wait
 
 
+def _iterates(
+    method: Callable[Concatenate[AsyncClient, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate["Client", P], Iterator[T]]:
+    @functools.wraps(method)
+    def iterate(client: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        found = method(client._client, *args, **kwargs)
+
+        async def following() -> list[T]:
+            async for each in found:
+                return [each]
+            return []
+
+        try:
+            while more := client._background.result(following()):
+                yield from more
+        finally:
+            client._background.result(found.aclose())
+
+    return iterate
+
+
 class Client:
     """As `AsyncClient`; any number of threads may use one."""
 
@@ -90,6 +111,7 @@ class Client:
         self.close()
 
     create_sale = _waits(AsyncClient.create_sale)
+    change_sale = _waits(AsyncClient.change_sale)
     sales = _waits(AsyncClient.sales)
     sale = _waits(AsyncClient.sale)
     pause_sale = _waits(AsyncClient.pause_sale)
@@ -99,12 +121,34 @@ class Client:
     rounds = _waits(AsyncClient.rounds)
     custody = _waits(AsyncClient.custody)
     claim = _waits(AsyncClient.claim)
+    get_pass = _waits(AsyncClient.get_pass)
     order = _waits(AsyncClient.order)
     wait_for_order = _waits(AsyncClient.wait_for_order)
     orders = _waits(AsyncClient.orders)
     pay = _waits(AsyncClient.pay)
     cancel = _waits(AsyncClient.cancel)
+    all_orders = _iterates(AsyncClient.all_orders)
+    export_orders = _iterates(AsyncClient.export_orders)
+    events = _waits(AsyncClient.events)
+    follow_events = _iterates(AsyncClient.follow_events)
+    event_pages = _iterates(AsyncClient.event_pages)
     audit = _waits(AsyncClient.audit)
+    cancel_order = _waits(AsyncClient.cancel_order)
+    refund_order = _waits(AsyncClient.refund_order)
+    create_webhook = _waits(AsyncClient.create_webhook)
+    webhooks = _waits(AsyncClient.webhooks)
+    webhook = _waits(AsyncClient.webhook)
+    change_webhook = _waits(AsyncClient.change_webhook)
+    delete_webhook = _waits(AsyncClient.delete_webhook)
+    rotate_webhook = _waits(AsyncClient.rotate_webhook)
+    test_webhook = _waits(AsyncClient.test_webhook)
+    webhook_deliveries = _waits(AsyncClient.webhook_deliveries)
+    redeliver_webhook = _waits(AsyncClient.redeliver_webhook)
+    upload_vouchers = _waits(AsyncClient.upload_vouchers)
+    upload_image = _waits(AsyncClient.upload_image)
+    count_vouchers = _waits(AsyncClient.count_vouchers)
+    voucher = _waits(AsyncClient.voucher)
+    redeem_voucher = _waits(AsyncClient.redeem_voucher)
     dead_letters = _waits(AsyncClient.dead_letters)
     dead_letter = _waits(AsyncClient.dead_letter)
     replay_dead_letter = _waits(AsyncClient.replay_dead_letter)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from seckill.client.errors import ClientError, NoAnswer
+from seckill.http_reply import HttpReply
 
 # The API closes a connection that was idle for 15 s. One that is closed while we write leaves a request in doubt.
 IDLE_S_MAX = 10.0
@@ -95,10 +96,15 @@ class HttpTransport:
         connection = (self._used() if message.repeatable else None) or await self._connect()
         try:
             connection.writer.write(self.written(message))
-            await connection.writer.drain()
-            reading = _Reading()
+            # Read at the same time: an upload that is refused is not taken to its end.
+            sending = asyncio.ensure_future(connection.writer.drain())
+            sending.add_done_callback(_noticed)
+            reading = HttpReply()
             while not reading.is_done:
                 reading.feed(await connection.reader.read(_AT_ONCE))
+            if not sending.done():
+                sending.cancel()
+                reading.keeps_alive = False
         except BaseException:
             connection.writer.transport.abort()
             raise
@@ -126,43 +132,10 @@ class HttpTransport:
         return f"{message.method} {self._prefix}{message.path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + message.body
 
 
-class _Reading:
-    """One answer, as the parser tells of it."""
-
-    def __init__(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._in_body = False
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        self.body = bytearray()
-        self.is_done = False
-        self.keeps_alive = False
-
-    def feed(self, data: bytes) -> None:
-        if data:
-            self._parser.feed_data(data)
-        elif self._in_body and not {"content-length", "transfer-encoding"} & set(self.headers):
-            self.is_done = True  # it lasts until the connection is closed
-        else:
-            raise ConnectionResetError("the connection was closed")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        self.status = self._parser.get_status_code()
-        self.keeps_alive = self._parser.should_keep_alive()
-        self._in_body = True
-
-    def on_body(self, data: bytes) -> None:
-        self.body += data
-
-    def on_message_complete(self) -> None:
-        if self.status >= 200:
-            self.is_done = True
-        else:  # only that there will be an answer
-            self.headers.clear()
-            self._in_body = False
+def _noticed(sending: "asyncio.Future[None]") -> None:
+    """That it failed is told by the answer, or by its absence."""
+    if not sending.cancelled():
+        sending.exception()
 
 
 async def _closed(connection: _Connection) -> None:

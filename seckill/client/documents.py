@@ -1,11 +1,36 @@
 """What the API answers with. `seckill/web/schemas.py` describes the same for servers; a test compares the two."""
 
 from datetime import datetime
+from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from seckill.domain.door import PassKind
 from seckill.domain.order import OrderState
-from seckill.domain.sale import SaleState
+from seckill.domain.sale import Confirm, SaleState
+from seckill.domain.voucher import VoucherState
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    item_id: str  # what a claim names
+    title: str
+    units: int
+    price_cents: int
+    image: str | None
+    sold_out: bool  # for now: a unit may come back
+    external_id: str | UnsetType | None = UNSET  # for operators only
+
+
+class EarlyAccess(msgspec.Struct, frozen=True):
+    groups: list[str]
+    minutes: int
+
+
+class Audience(msgspec.Struct, frozen=True, kw_only=True):
+    groups: list[str]
+    early: list[EarlyAccess]
+    list_: bool = msgspec.field(name="list")
 
 
 class Sale(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +45,55 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
     pay_within_s: int
     cool_down_s: int
     lanes: int
+    confirm: Confirm
     state: SaleState
     round: str
     repeat: str | None
     timezone: str
     next_rounds: list[datetime]
     server_time: datetime
+    images: list[str]
+    list_price_cents: int | None
+    pass_: PassKind = msgspec.field(name="pass")
+    order: Literal["press", "arrival", "draw"]  # how buyers come to units
+    waiting_list: bool
+    lined: bool  # units go to those in the line now
+    vouchers: bool  # it gives a code with each unit
+    items: list[Item] | UnsetType = UNSET  # left out where there are none; `price_cents` is the lowest of theirs
+    # Left out of the list of all sales, unless an operator asks.
+    description: str | UnsetType = UNSET
+    terms_url: str | UnsetType | None = UNSET
+    delivery: str | UnsetType = UNSET
+    return_url: str | UnsetType | None = UNSET
+    audience: Audience | UnsetType | None = UNSET  # None: everybody
+    limit_by: str | UnsetType = UNSET
+    # For operators only.
+    limit_group: str | UnsetType | None = UNSET
+    pass_work: int | UnsetType = UNSET
+    list_buyers: int | UnsetType = UNSET
+    published: bool | UnsetType = UNSET
+    external_id: str | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType | None = UNSET
+    waits_for_codes: bool | UnsetType = UNSET  # it has too few for this round, which is paused until it has enough
+
+
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
+    pass_: str = msgspec.field(name="pass")
+    expires_at: datetime
+
+
+class PassAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A pass, or the challenge before it: `kind` is `work` or `check`."""
+
+    pass_: str | None = msgspec.field(default=None, name="pass")
+    expires_at: datetime | None = None
+    kind: str | None = None
+    challenge: str = ""
+    salt: str = ""
+    signature: str = ""
+    maxnumber: int = 0
+    ticket: str = ""
+    site_key: str = ""
 
 
 class Sales(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +118,15 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     rounds: list[Round]
 
 
-class Custody(msgspec.Struct, frozen=True, kw_only=True):
-    """total = available + queued + unpaid + paid + returning + dead."""
+class UnitCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """total = available + queued + unpaid + paid + kept + returning + dead; sold = unpaid + paid + kept."""
 
-    round: str
     total: int
     available: int
     queued: int
     unpaid: int
     paid: int
+    kept: int  # of refunded orders, and not back on sale
     returning: int
     dead: int
     sold: int
@@ -67,14 +135,67 @@ class Custody(msgspec.Struct, frozen=True, kw_only=True):
     lapsed: int
 
 
+class ItemCustody(UnitCounts, frozen=True, kw_only=True):
+    item_id: str
+    title: str
+
+
+class Custody(UnitCounts, frozen=True, kw_only=True):
+    round: str
+    items: list[ItemCustody] | UnsetType = UNSET  # left out where there are none; together they are the round's
+
+
+class UploadedImage(msgspec.Struct, frozen=True, kw_only=True):
+    url: str  # to be given to `images` of a sale; under this address it is shown, for ever the same
+    width: int
+    height: int
+
+
+class ItemCodes(msgspec.Struct, frozen=True, kw_only=True):
+    item_id: str
+    title: str
+    free: int  # that are for this item alone
+    needed: int  # units of it that may still be paid for
+
+
+class VoucherCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """codes = free + given + redeemed + void."""
+
+    codes: int
+    free: int
+    given: int  # and not redeemed
+    redeemed: int
+    void: int  # of orders that were refunded
+    missing: int  # until every unit of the rounds that are on or to come can have one
+    items: tuple[ItemCodes, ...] = ()  # of a sale that has items
+
+
+class VouchersAdded(VoucherCounts, frozen=True, kw_only=True):
+    added: int  # with this upload
+
+
+class Voucher(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    code: str
+    state: VoucherState
+    sale_id: str
+    order_id: str | None  # that has it, or had it before it was void
+    buyer: str | None
+    given_at: datetime | None
+    shown_at: datetime | None
+    redeemed_at: datetime | None
+    void_at: datetime | None
+
+
 class Claimed(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit is reserved, and the order is being written."""
+    """A unit is reserved. While its `state` is `queued`, the order is being written."""
 
     order_id: str
     state: OrderState
     sale_id: str
     round: str
     quantity: int
+    item_id: str | UnsetType = UNSET  # of a sale that has items
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +211,98 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     paid_at: datetime | None = None
     closed_at: datetime | None = None
     replaced_by: str | None = None  # paid when it was over: the order that was paid with that money instead
+    refunded_cents: int = 0  # of its price, so far; a paid order may be refunded in parts
+    closed_by: str | None = None  # `operator`: the shop has cancelled or refunded it; else the buyer or the clock did
+    metadata: dict[str, Any] | UnsetType = UNSET  # as it was claimed with; left out where there is none
+    codes: list[str] | UnsetType = UNSET  # one for each unit that is paid; left out where the sale gives none
+    # Of a sale that has items.
+    item_id: str | UnsetType = UNSET
+    item_title: str | UnsetType = UNSET
+    item_external_id: str | UnsetType | None = UNSET  # for operators only
+
+
+class OrderToPay(Order, frozen=True, kw_only=True):
+    """What `pay` answers."""
+
+    pay_url: str | None = None  # where the buyer has to go, if it is still unpaid
+    pay_qr: str | None = None  # the same as a picture (data:…) to scan, if it is for an app
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     orders: list[Order]
     next: str | None  # give it as `cursor` to see older ones
+
+
+class ExportedOrder(Order, frozen=True, kw_only=True):
+    """An order as operators see it."""
+
+    buyer: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    cursor: int  # grows with every event: keep it, and follow on after it
+    id: str  # the same whenever the event is told again
+    type: str
+    at: datetime
+    data: dict[str, Any]
+
+
+class Events(msgspec.Struct, frozen=True, kw_only=True):
+    events: list[Event]
+    next: int  # give it as `after` to read on
+
+
+class MissedEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """Events that were pruned from the feed before they were sent: those after a cursor, up to another."""
+
+    at: datetime
+    after: int
+    until: int
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    url: str
+    types: list[str] | None
+    sale_id: str | None
+    description: str
+    enabled: bool
+    disabled_by: str | None  # operator | failing | gone
+    created_at: datetime
+    delivered_at: datetime | None  # the last time
+    failing_since: datetime | None
+    failures: int
+    next_try_at: datetime | None
+    behind: int  # events that it has not been asked about yet
+    waiting: int  # deliveries that wait to be tried again
+    failed: int  # deliveries that were given up
+    missed: MissedEvents | None
+    overlap_until: datetime | None  # until then the secret before signs as well
+    secret: str | UnsetType = UNSET  # only when it is made
+
+
+class Webhooks(msgspec.Struct, frozen=True, kw_only=True):
+    webhooks: list[Webhook]
+
+
+class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    event_id: str  # the `webhook-id` that it is sent with
+    type: str
+    cursor: int | None
+    state: str  # waiting | delivered | failed
+    tries: int
+    created_at: datetime
+    tried_at: datetime | None
+    next_try_at: datetime | None
+    status: int | None
+    trouble: str | None  # no_answer | not_allowed | event_gone
+    took_ms: int | None
+
+
+class WebhookDeliveries(msgspec.Struct, frozen=True, kw_only=True):
+    deliveries: list[WebhookDelivery]
+    next: str | None  # give it as `after` to see earlier ones
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,15 @@
 """What can go wrong between a client and the API.
 
 ClientError
+├── CheckNeeded      a captcha has to be solved by a person before there is a pass
+├── WebhookNotGenuine  a webhook that is not signed as it should be, or too old; see `verify_webhook`
 ├── NoAnswer         the connection failed, or nothing came in time: what was asked for may have been done
 └── Refused          the API said no; `code` is its stable reason, such as `sold_out`
     ├── Invalid      400, 413, 422: the request itself is wrong
     ├── Denied       401, 403: not with this token
     ├── NotFound     404: it does not exist, or is another buyer's
     ├── Conflict     409, 410: not in the state that the sale or the order is in
+    │   └── EventsGone   the events after that cursor are no longer kept; `oldest` is where to go on
     ├── TooMany      429: slow down; `retry_after_s` says by how much
     └── Unavailable  502, 503, 504: not now
 """
@@ -21,8 +24,15 @@ from seckill.errors import SeckillError
 
 
 class ClientError(SeckillError):
-    # Of a claim that ended like this: repeated with the same key, it can never become a second order.
+    # Of a claim, or an operator's act, that ended like this: with the same key again, it is never done a second time.
     key: str | None = None
+
+
+class CheckNeeded(ClientError):
+    def __init__(self, site_key: str, ticket: str) -> None:
+        self.site_key = site_key
+        self.ticket = ticket
+        super().__init__("A captcha has to be solved first: show its widget, and give its response with the ticket.")
 
 
 class NoAnswer(ClientError):
@@ -56,6 +66,15 @@ class Conflict(Refused):
     pass
 
 
+class EventsGone(Conflict):
+    """Read the present state (`all_orders`), then follow on after `oldest`."""
+
+    @property
+    def oldest(self) -> int:
+        """The cursor after which everything is kept."""
+        return int(self.problem["oldest"])
+
+
 class TooMany(Refused):
     pass
 
@@ -87,7 +106,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> Refused:
         problem = {}  # from a proxy, which answers differently
     wait = headers.get("retry-after", "")
     retry_after_s = float(wait) if wait.isascii() and wait.isdigit() else None
-    return _KINDS.get(status, Refused)(status, problem, retry_after_s)
+    kind = EventsGone if problem.get("code") == "cursor_gone" else _KINDS.get(status, Refused)
+    return kind(status, problem, retry_after_s)
 
 
 def _phrase(status: int) -> str:

@@ -1,9 +1,9 @@
 """What can be asked of the API: the one place that spells a client's paths and bodies. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 from urllib.parse import quote, urlencode
 
 from seckill.client.documents import (
@@ -12,15 +12,29 @@ from seckill.client.documents import (
     Custody,
     DeadLetter,
     DeadLetters,
+    Events,
     Order,
     Orders,
+    OrderToPay,
+    PassAnswer,
     Rounds,
     Sale,
     Sales,
+    UploadedImage,
+    Voucher,
+    VoucherCounts,
+    VouchersAdded,
+    Webhook,
+    WebhookDeliveries,
+    WebhookDelivery,
+    Webhooks,
 )
 from seckill.domain.order import OrderState
 
 T = TypeVar("T")
+
+# How long an upload may take.
+UPLOAD_S_MAX = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,27 +43,47 @@ class Request(Generic[T]):
     path: str
     answer: type[T]
     body: Mapping[str, Any] | None = None
+    content: tuple[str, bytes] | None = None  # instead of a body in JSON: its media type, and what it is
     key: str | None = None  # its Idempotency-Key
-    for_anybody: bool = False  # no token is sent
+    prefer: str | None = None  # RFC 7240
+    pass_: str | None = None  # of the buyer, for a sale that needs one
+    for_anybody: bool = False  # it needs no token; an operator's shows more
     repeatable: bool = False  # done twice, it is done once
     wait_s: float = 0.0  # how long the API may hold back its answer
+
+
+class LineOptions(TypedDict, total=False):
+    """How buyers come to the units of a sale, see docs/line.md, and whom its limit counts by, see docs/door.md."""
+
+    limit_by: str | None
+    limit_group: str | None
+    order: Literal["press", "arrival", "draw"] | None
+    waiting_list: bool | None
+    serve_per_s: int | None
+    beacon: bool | None
 
 
 def create_sale(
     title: str,
     *,
-    units: int,
+    units: int | None = None,
     begins_at: datetime,
     ends_at: datetime,
     limit_per_buyer: int = 1,
-    price_cents: int = 0,
+    price_cents: int | None = None,
     currency: str = "CNY",
     repeat: str | None = None,
     timezone: str | None = None,
     pay_within_s: int | None = None,
     cool_down_s: int | None = None,
     lanes: int | None = None,
+    confirm: Literal["gate", "ledger"] | None = None,
+    key: str | None = None,
+    **goods: object,
 ) -> Request[Sale]:
+    """`goods`: items, external_id, metadata, description, images, list_price_cents, terms_url, delivery, return_url,
+    published, vouchers, pass, pass_work, audience, limit_by, limit_group, order, waiting_list, serve_per_s and
+    beacon, under their names in the API."""
     body = {
         "title": title,
         "units": units,
@@ -63,9 +97,11 @@ def create_sale(
         "pay_within_s": pay_within_s,
         "cool_down_s": cool_down_s,
         "lanes": lanes,
+        "confirm": confirm,
+        **goods,
     }
     given = {name: value for name, value in body.items() if value is not None}
-    return Request(method="POST", path="/v1/sales", answer=Sale, body=given)
+    return Request(method="POST", path="/v1/sales", answer=Sale, body=given, key=key, repeatable=key is not None)
 
 
 def sales(before: str | None = None) -> Request[Sales]:
@@ -97,9 +133,40 @@ def custody(sale_id: str, round_: str | None = None) -> Request[Custody]:
     return Request(method="GET", path=f"{_sale(sale_id)}/custody{query}", answer=Custody, repeatable=True)
 
 
-def claim(sale_id: str, quantity: int, key: str) -> Request[Claimed]:
-    body = {"quantity": quantity}
-    return Request(method="POST", path=f"{_sale(sale_id)}/orders", answer=Claimed, body=body, key=key, repeatable=True)
+def add_units(sale_id: str, units: int, item_id: str | None = None) -> Request[Sale]:
+    if item_id is None:
+        return change_sale(sale_id, add_units=units)
+    return change_sale(sale_id, items=[{"item_id": item_id, "add_units": units}])
+
+
+def claim(
+    sale_id: str,
+    quantity: int,
+    key: str,
+    *,
+    wait_s: int = 0,
+    metadata: Mapping[str, Any] | None = None,
+    item_id: str | None = None,
+    pass_: str | None = None,
+) -> Request[Claimed]:
+    given = {name: value for name, value in (("metadata", metadata), ("item_id", item_id)) if value is not None}
+    return Request(
+        method="POST",
+        path=f"{_sale(sale_id)}/orders",
+        answer=Claimed,
+        body={"quantity": quantity, **given},
+        key=key,
+        prefer=f"wait={wait_s}" if wait_s else None,
+        pass_=pass_,
+        repeatable=True,
+        wait_s=wait_s,
+    )
+
+
+def ask_for_pass(sale_id: str, answer: Mapping[str, Any]) -> Request[PassAnswer]:
+    """`answer`: to the challenge; empty: asks for one."""
+    path = f"{_sale(sale_id)}/pass"
+    return Request(method="POST", path=path, answer=PassAnswer, body=answer, repeatable=True)
 
 
 def order(order_id: str, *, wait_s: float = 0.0, seen: OrderState | None = None) -> Request[Order]:
@@ -112,9 +179,172 @@ def orders(*, cursor: str | None = None, limit: int | None = None) -> Request[Or
     return Request(method="GET", path=f"/v1/orders{query}", answer=Orders, repeatable=True)
 
 
-def act_on_order(order_id: str, verb: str) -> Request[Order]:
-    """`pay` or `cancel`."""
-    return Request(method="POST", path=f"{_order(order_id)}/{verb}", answer=Order, repeatable=True)
+def pay(order_id: str) -> Request[OrderToPay]:
+    return Request(method="POST", path=f"{_order(order_id)}/pay", answer=OrderToPay, repeatable=True)
+
+
+def cancel(order_id: str) -> Request[Order]:
+    return Request(method="POST", path=f"{_order(order_id)}/cancel", answer=Order, repeatable=True)
+
+
+def cancel_order(order_id: str, *, reason: str, key: str) -> Request[Order]:
+    return _admin_order(order_id, "cancel", key, {"reason": reason})
+
+
+def refund_order(
+    order_id: str, *, reason: str, return_unit: bool, amount_cents: int | None, key: str
+) -> Request[Order]:
+    body = {"reason": reason, "return_unit": return_unit}
+    return _admin_order(
+        order_id, "refund", key, body if amount_cents is None else body | {"amount_cents": amount_cents}
+    )
+
+
+def _admin_order(order_id: str, verb: str, key: str, body: Mapping[str, Any]) -> Request[Order]:
+    path = f"/v1/admin/orders/{quote(order_id, safe='')}/{verb}"
+    return Request(method="POST", path=path, answer=Order, body=body, key=key, repeatable=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderQuery:
+    """Which orders; None: all."""
+
+    sale_id: str | None = None
+    round: str | None = None
+    state: OrderState | None = None
+    buyer: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    codes: bool = False  # with their voucher codes, which count as shown to their buyers from then on
+
+    def written(self, **more: object) -> str:
+        return _query(
+            sale_id=self.sale_id,
+            round=self.round,
+            state=self.state,
+            buyer=self.buyer,
+            since=None if self.since is None else self.since.isoformat(),
+            until=None if self.until is None else self.until.isoformat(),
+            codes="true" if self.codes else None,
+            **more,
+        )
+
+
+def find_orders(wanted: OrderQuery, *, after: str | None = None, limit: int | None = None) -> Request[Any]:
+    query = wanted.written(after=after, limit=limit)
+    return Request(method="GET", path=f"/v1/admin/orders{query}", answer=object, repeatable=True)
+
+
+def export_orders(wanted: OrderQuery, kind: str, *, after: str | None, limit: int) -> Request[Any]:
+    """A portion, as `csv` or `jsonl`."""
+    query = wanted.written(after=after, limit=limit)
+    return Request(method="GET", path=f"/v1/admin/orders.{kind}{query}", answer=object, repeatable=True)
+
+
+def upload_vouchers(sale_id: str, content: bytes, *, item_id: str | None = None) -> Request[VouchersAdded]:
+    return Request(
+        method="POST",
+        path=f"{_vouchers(sale_id)}{_query(item_id=item_id)}",
+        answer=VouchersAdded,
+        content=("text/csv", content),
+        wait_s=UPLOAD_S_MAX,
+    )
+
+
+def count_vouchers(sale_id: str) -> Request[VoucherCounts]:
+    return Request(method="GET", path=_vouchers(sale_id), answer=VoucherCounts, repeatable=True)
+
+
+def voucher(code: str) -> Request[Voucher]:
+    return Request(method="GET", path=f"/v1/admin/vouchers/{quote(code, safe='')}", answer=Voucher, repeatable=True)
+
+
+def redeem_voucher(code: str) -> Request[Voucher]:
+    return Request(method="POST", path=f"/v1/admin/vouchers/{quote(code, safe='')}/redeem", answer=Voucher)
+
+
+def upload_image(content: bytes) -> Request[UploadedImage]:
+    return Request(
+        method="POST",
+        path="/v1/admin/images",
+        answer=UploadedImage,
+        content=("application/octet-stream", content),
+        repeatable=True,
+        wait_s=UPLOAD_S_MAX,
+    )
+
+
+def events(
+    *,
+    after: int | None = None,
+    types: Sequence[str] | None = None,
+    sale_id: str | None = None,
+    limit: int | None = None,
+    wait_s: float = 0.0,
+) -> Request[Events]:
+    query = _query(
+        after=after,
+        types=None if types is None else ",".join(types),
+        sale_id=sale_id,
+        limit=limit,
+        wait=f"{wait_s:g}" if wait_s else None,
+    )
+    return Request(method="GET", path=f"/v1/admin/events{query}", answer=Events, repeatable=True, wait_s=wait_s)
+
+
+def create_webhook(
+    url: str,
+    *,
+    types: Sequence[str] | None = None,
+    sale_id: str | None = None,
+    description: str | None = None,
+    enabled: bool | None = None,
+) -> Request[Webhook]:
+    body = {"url": url, "types": types, "sale_id": sale_id, "description": description, "enabled": enabled}
+    given = {name: value for name, value in body.items() if value is not None}
+    return Request(method="POST", path="/v1/admin/webhooks", answer=Webhook, body=given)
+
+
+def webhooks() -> Request[Webhooks]:
+    return Request(method="GET", path="/v1/admin/webhooks", answer=Webhooks, repeatable=True)
+
+
+def webhook(webhook_id: str) -> Request[Webhook]:
+    return Request(method="GET", path=_webhook(webhook_id), answer=Webhook, repeatable=True)
+
+
+def change_webhook(webhook_id: str, **changes: object) -> Request[Webhook]:
+    return Request(method="PATCH", path=_webhook(webhook_id), answer=Webhook, body=changes, repeatable=True)
+
+
+def delete_webhook(webhook_id: str) -> Request[None]:
+    return Request(method="DELETE", path=_webhook(webhook_id), answer=type(None))
+
+
+def rotate_webhook(webhook_id: str, overlap_hours: int | None = None) -> Request[Webhook]:
+    body = {} if overlap_hours is None else {"overlap_hours": overlap_hours}
+    return Request(method="POST", path=f"{_webhook(webhook_id)}/rotate", answer=Webhook, body=body)
+
+
+def try_webhook(webhook_id: str, *, wait_s: float = 0.0) -> Request[WebhookDelivery]:
+    return _delivered(f"{_webhook(webhook_id)}/test", wait_s)
+
+
+def webhook_deliveries(
+    webhook_id: str, *, state: str | None = None, limit: int | None = None, after: str | None = None
+) -> Request[WebhookDeliveries]:
+    query = _query(state=state, limit=limit, after=after)
+    path = f"{_webhook(webhook_id)}/deliveries{query}"
+    return Request(method="GET", path=path, answer=WebhookDeliveries, repeatable=True)
+
+
+def redeliver_webhook(webhook_id: str, delivery_id: str, *, wait_s: float = 0.0) -> Request[WebhookDelivery]:
+    return _delivered(f"{_webhook(webhook_id)}/deliveries/{quote(delivery_id, safe='')}/redeliver", wait_s)
+
+
+def _delivered(path: str, wait_s: float) -> Request[WebhookDelivery]:
+    query = _query(wait=f"{wait_s:g}" if wait_s else None)
+    return Request(method="POST", path=f"{path}{query}", answer=WebhookDelivery, wait_s=wait_s)
 
 
 def audit(*, full: bool = False) -> Request[Audit]:
@@ -139,8 +369,16 @@ def _sale(sale_id: str) -> str:
     return f"/v1/sales/{quote(sale_id, safe='')}"
 
 
+def _vouchers(sale_id: str) -> str:
+    return f"/v1/admin/sales/{quote(sale_id, safe='')}/vouchers"
+
+
 def _order(order_id: str) -> str:
     return f"/v1/orders/{quote(order_id, safe='')}"
+
+
+def _webhook(webhook_id: str) -> str:
+    return f"/v1/admin/webhooks/{quote(webhook_id, safe='')}"
 
 
 def _letter(letter_id: str) -> str:

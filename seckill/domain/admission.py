@@ -6,14 +6,18 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec import structs
 
+from seckill.domain.item import NO_ITEM
+from seckill.domain.line import OF_LINE
 from seckill.domain.order_number import COUNTER_MAX, OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import COOL_DOWN_S_MAX, QUANTITY_MAX, Round, RoundStatus
 
 # More would pass that wait whatever it begins with.
 DOUBLINGS_MAX = 12
-# What the request id of a claim for money that came late begins with. It is paid for, so it need not wait.
+# What the request id of a claim for money that came late begins with. It is paid for, so it need not wait; nor need
+# somebody who has waited in line.
 LATE = "late-"
+_NEVER_COOLS = (LATE, OF_LINE)
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -22,6 +26,10 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     user: str
     quantity: int
     request_id: str = ""
+    metadata: str = ""  # the shop's own, a JSON object as canonical text; no rule looks at it
+    item: int = NO_ITEM
+    early_ms: int = 0  # how long before the round begins for everybody its buyer may buy
+    person: str = ""  # whom the limit counts by, if not only by user: all who share it are one
 
 
 class Holding(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +45,8 @@ class Holding(msgspec.Struct, frozen=True, gc=False):
     request_id: str
     live: bool
     lapsed_ms: int = 0
+    item: int = NO_ITEM
+    person: str = ""  # the claim's. The ledger says so; a gate remembers which users a person is
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -76,11 +86,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """`holdings`: the order of an admitted or repeated claim; the live orders of a buyer who is at the limit.
-    `again_ms`: when a buyer who is cooling down may buy again."""
+    `again_ms`: when a buyer who is cooling down may buy again. `item`: the one that is sold out."""
 
     outcome: Outcome
     holdings: tuple[Holding, ...] = ()
     again_ms: int = 0
+    item: int = NO_ITEM
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -94,10 +105,13 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     slot: int
     request_id: str
     admitted_ms: int
+    metadata: str = ""
+    item: int = NO_ITEM
+    person: str = ""
 
 
 def admission_of(round_: Round, user: str, held: Holding) -> Admission:
-    """As the gate remembers it, for the epoch that the round is in now."""
+    """As the gate remembers it, for the epoch that the round is in now. It does not remember metadata."""
     return Admission(
         number=held.number,
         round_id=round_.id,
@@ -107,6 +121,8 @@ def admission_of(round_: Round, user: str, held: Holding) -> Admission:
         slot=held.slot,
         request_id=held.request_id,
         admitted_ms=held.number.minted_ms,
+        item=held.item,
+        person=held.person,
     )
 
 
@@ -124,27 +140,47 @@ class RoundState:
     ends_ms: int
     status: RoundStatus
     cool_down_s: int = 0
+    lined: bool = False
     backlog: int = 0
     counter: int = 0  # orders of this lane today
     buyers: Mapping[str, Record] = field(default_factory=dict)
     past: Mapping[tuple[str, str], tuple[Holding, ...]] = field(default_factory=dict)  # by user and request id
+    items: Mapping[int, int] = field(default_factory=dict)  # what is available of each; together `available`
+
+    def left_of(self, item: int) -> int:
+        return self.items[item] if self.items else self.available
 
 
-def admit(state: RoundState | None, claim: Claim, now_ms: int, backlog_max: int) -> tuple[RoundState | None, Answer]:
-    """The admission rule. `admit.lua` is the same rule inside the gate; random histories are run through both."""
+def admit(
+    state: RoundState | None, claim: Claim, now_ms: int, backlog_max: int, beside: Sequence[Holding] | None = ()
+) -> tuple[RoundState | None, Answer]:
+    """The admission rule. `admit.lua` is the same rule inside the gate; random histories are run through both.
+
+    `beside`: live orders that count towards the limit as well: those of others who are the same person, and those in
+    rounds that share the limit. None: a part of these is lost."""
     if not 1 <= claim.quantity <= QUANTITY_MAX:
         return state, Answer(Outcome.INVALID)
     if state is None:
         return state, Answer(Outcome.NOT_READY)
+    if state.items and claim.item not in state.items:
+        return state, Answer(Outcome.INVALID)
+    if claim.item != NO_ITEM and not state.items:
+        return state, Answer(Outcome.NOT_READY)  # whoever asks knows the sale: its items are lost
     mine = state.buyers.get(claim.user, Record())
     known = _known(state, mine, claim)
     if known is not None:
-        same = known.quantity == claim.quantity
+        same = (known.quantity, known.item) == (claim.quantity, claim.item)
         return state, Answer(Outcome.REPEATED if same else Outcome.KEY_REUSED, (known,))
-    again_ms = 0 if claim.request_id.startswith(LATE) else mine.cools_until_ms(state.cool_down_s)
+    again_ms = 0 if claim.request_id.startswith(_NEVER_COOLS) else mine.cools_until_ms(state.cool_down_s)
     if now_ms < again_ms:
         return state, Answer(Outcome.COOLING_DOWN, again_ms=again_ms)
-    refusal = _refusal(state, claim.quantity, mine.live, now_ms, backlog_max)
+    over = now_ms >= state.ends_ms or state.status is RoundStatus.CLOSED
+    if beside is None and not over:
+        return state, Answer(Outcome.NOT_READY)
+    counted = (*mine.live, *(() if over or beside is None else beside))
+    refusal = _refusal(state, claim, counted, now_ms, backlog_max)
+    if refusal is Outcome.SOLD_OUT:
+        return state, Answer(refusal, item=claim.item)
     if refusal is not None:
         return state, Answer(refusal, mine.live if refusal is Outcome.LIMIT_REACHED else ())
     holding = Holding(
@@ -153,11 +189,13 @@ def admit(state: RoundState | None, claim: Claim, now_ms: int, backlog_max: int)
         slot=_lowest_free_slot(mine.live),
         request_id=claim.request_id,
         live=True,
+        item=claim.item,
     )
     after = replace(
         state,
         available=state.available - claim.quantity,
         admitted=state.admitted + claim.quantity,
+        items={item: left - claim.quantity * (item == claim.item) for item, left in state.items.items()},
         backlog=state.backlog + 1,
         counter=state.counter + 1,
         buyers={**state.buyers, claim.user: structs.replace(mine, live=(*mine.live, holding))},
@@ -173,11 +211,14 @@ def _known(state: RoundState, mine: Record, claim: Claim) -> Holding | None:
 
 
 def _refusal(
-    state: RoundState, quantity: int, live: tuple[Holding, ...], now_ms: int, backlog_max: int
+    state: RoundState, claim: Claim, live: tuple[Holding, ...], now_ms: int, backlog_max: int
 ) -> Outcome | None:
-    if sum(holding.quantity for holding in live) + quantity > state.limit_per_buyer:
+    if sum(holding.quantity for holding in live) + claim.quantity > state.limit_per_buyer:
         return Outcome.LIMIT_REACHED
-    if now_ms < state.begins_ms:
+    open_to_line = state.lined and state.status is RoundStatus.OPEN and now_ms < state.ends_ms
+    if open_to_line and not claim.request_id.startswith(OF_LINE):
+        return Outcome.JOIN_THE_LINE
+    if now_ms < state.begins_ms - claim.early_ms:
         return Outcome.NOT_STARTED
     if now_ms >= state.ends_ms or state.status is RoundStatus.CLOSED:
         return Outcome.ENDED
@@ -185,7 +226,7 @@ def _refusal(
         return Outcome.PAUSED
     if state.backlog >= backlog_max or state.counter >= COUNTER_MAX:
         return Outcome.OVERLOADED
-    if state.available < quantity:
+    if state.left_of(claim.item) < claim.quantity:
         return Outcome.SOLD_OUT
     return None
 

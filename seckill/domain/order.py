@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeAlias
 
+from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
 
 
@@ -16,14 +17,14 @@ class OrderState(StrEnum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     FAILED = "failed"
-    REFUNDED = "refunded"  # paid for after it was over
+    REFUNDED = "refunded"  # all its money goes back: it came after the order was over, or an operator said so
 
 
 TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
     # A free order has nothing to pay, so it goes from `queued` straight to `paid`.
     OrderState.QUEUED: frozenset({OrderState.UNPAID, OrderState.PAID, OrderState.FAILED}),
     OrderState.UNPAID: frozenset({OrderState.PAID, OrderState.CANCELLED, OrderState.EXPIRED}),
-    OrderState.PAID: frozenset(),
+    OrderState.PAID: frozenset({OrderState.REFUNDED}),
     OrderState.CANCELLED: frozenset({OrderState.REFUNDED}),
     OrderState.EXPIRED: frozenset({OrderState.REFUNDED}),
     OrderState.FAILED: frozenset({OrderState.REFUNDED}),
@@ -31,8 +32,12 @@ TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
 }
 # Over without having been paid: what may still come is money that has to go back.
 OVER = frozenset({OrderState.CANCELLED, OrderState.EXPIRED, OrderState.FAILED})
-# Over because the buyer let it lapse; a failure is the engine's doing.
+# Over because the buyer let it lapse, unless an operator has ended it; a failure is the engine's doing.
 LAPSED = frozenset({OrderState.CANCELLED, OrderState.EXPIRED})
+
+
+# Who has ended an order.
+OPERATOR = "operator"
 
 
 def states_before(state: OrderState) -> frozenset[OrderState]:
@@ -68,6 +73,16 @@ class Order:
     paid_ms: int | None
     closed_ms: int | None
     replaced_by: OrderNumber | None = None  # paid for when it was over: the order that the money pays instead
+    refunded_cents: int = 0  # of its price; money that came for it and never paid it is not counted
+    closed_by: str | None = None  # OPERATOR, or None: the buyer, the clock or the engine
+
+    @property
+    def lapsed(self) -> bool:
+        return self.state in LAPSED and self.closed_by is None
+
+    metadata: str = ""  # the shop's own, a JSON object as text
+    item: int = NO_ITEM
+    person: str = ""  # whom the limit counted by, if not only by user
 
 
 # State → the numbers of orders that have it. Plain integers: every node hears of thousands a second and hardly any is

@@ -13,6 +13,9 @@ class Outcome(StrEnum):
 
     UNAUTHENTICATED = "unauthenticated"
     UNKNOWN_SALE = "unknown_sale"
+    NOT_INVITED = "not_invited"  # the buyer is not of the sale's audience
+    PASS_REQUIRED = "pass_required"  # noqa: S105 (not a password)
+    PERSON_UNKNOWN = "person_unknown"  # the token does not say whom the limit counts by
     INVALID = "invalid"
     RATE_LIMITED = "rate_limited"
     NOT_READY = "not_ready"
@@ -20,6 +23,7 @@ class Outcome(StrEnum):
     KEY_REUSED = "key_reused"
     COOLING_DOWN = "cooling_down"  # the buyer let an order lapse a moment ago
     LIMIT_REACHED = "limit_reached"
+    JOIN_THE_LINE = "join_the_line"  # the units of a round that is not over belong to those in its line
     NOT_STARTED = "not_started"
     ENDED = "ended"
     PAUSED = "paused"
@@ -36,6 +40,7 @@ class RefusalKind(Enum):
 
     NO_IDENTITY = auto()
     NO_SUCH_THING = auto()
+    NOT_ALLOWED = auto()
     NOT_VALID = auto()
     TOO_SOON = auto()  # for this buyer: waiting helps
     CONFLICT = auto()  # with the state of the sale, or with what the buyer has
@@ -53,6 +58,13 @@ class ClaimRefusal:
 REFUSALS: Mapping[Outcome, ClaimRefusal] = {
     Outcome.UNAUTHENTICATED: ClaimRefusal(RefusalKind.NO_IDENTITY, "Sign in first."),
     Outcome.UNKNOWN_SALE: ClaimRefusal(RefusalKind.NO_SUCH_THING, "There is no such sale."),
+    Outcome.NOT_INVITED: ClaimRefusal(RefusalKind.NOT_ALLOWED, "This sale is for others; you are not invited to it."),
+    Outcome.PASS_REQUIRED: ClaimRefusal(
+        RefusalKind.NOT_ALLOWED, "This sale needs a pass: ask for one, and send it as the header Seckill-Pass."
+    ),
+    Outcome.PERSON_UNKNOWN: ClaimRefusal(
+        RefusalKind.NOT_ALLOWED, "Your token does not say whom the limit of this sale counts by."
+    ),
     Outcome.INVALID: ClaimRefusal(RefusalKind.NOT_VALID, "The request is not valid."),
     Outcome.RATE_LIMITED: ClaimRefusal(RefusalKind.TOO_SOON, "Too many requests, please slow down."),
     Outcome.NOT_READY: ClaimRefusal(
@@ -68,6 +80,9 @@ REFUSALS: Mapping[Outcome, ClaimRefusal] = {
     ),
     Outcome.LIMIT_REACHED: ClaimRefusal(
         RefusalKind.CONFLICT, "You have reached the limit per buyer for this sale.", of_round=True
+    ),
+    Outcome.JOIN_THE_LINE: ClaimRefusal(
+        RefusalKind.CONFLICT, "Units of this sale go to those in its line: join it.", of_round=True
     ),
     Outcome.NOT_STARTED: ClaimRefusal(RefusalKind.CONFLICT, "The sale has not started yet."),
     Outcome.ENDED: ClaimRefusal(RefusalKind.GONE, "The sale is over.", of_round=True),

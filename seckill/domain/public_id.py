@@ -11,7 +11,7 @@ keyed hashes for each took 5.9 in either case).
 import hashlib
 import struct
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ _BLOCK_BYTES = 16  # of AES. A half lies in the first four of them.
 _HALF = b"\xff\xff\xff\xff".ljust(_BLOCK_BYTES, b"\0")
 
 
+@cache
+def _triples() -> list[str]:
+    """What fifteen bits look like. The same for every kind of thing, and not made before one is shown."""
+    pairs = [first + second for first in _ALPHABET for second in _ALPHABET]
+    return [first + pair for first in _ALPHABET for pair in pairs]
+
+
 class PublicIds:
     """Turns numbers below 2^63 into 13 characters and back. Each kind of thing gets its own permutation."""
 
@@ -48,11 +55,6 @@ class PublicIds:
         # ECB has no state: each block is encrypted independently, as a function requires.
         return [Cipher(algorithms.AES(key), modes.ECB()).encryptor() for key in self._keys]  # noqa: S305
 
-    @cached_property
-    def _triples(self) -> list[str]:
-        pairs = [first + second for first in _ALPHABET for second in _ALPHABET]
-        return [first + pair for first in _ALPHABET for pair in pairs]
-
     def encode(self, number: int) -> str:
         return self.encode_all([number])[0]
 
@@ -64,7 +66,7 @@ class PublicIds:
         for cipher in self._rounds:
             scrambled = int.from_bytes(cipher.update(right.to_bytes(size, "little")), "little") & halves
             left, right = right, left ^ scrambled
-        triples = self._triples
+        triples = _triples()
         return [
             f"{_ALPHABET[v >> 60]}{triples[v >> 45 & 32767]}{triples[v >> 30 & 32767]}{triples[v >> 15 & 32767]}"
             f"{triples[v & 32767]}"

@@ -1,11 +1,14 @@
 """What a sale and its rounds are, and which of them buyers mean. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
 
+from seckill.domain.door import OPEN_DOOR, Door
+from seckill.domain.goods import NO_GOODS, Goods, GoodsChange
+from seckill.domain.item import Item, ItemChange, ItemDraft, ItemUnits
 from seckill.domain.lane_shares import place_of
 from seckill.domain.recurrence import Recurrence
 
@@ -24,6 +27,10 @@ class RoundStatus(StrEnum):
     CLOSED = "closed"
 
 
+# What a gate says of a round that is open to those in its line and to nobody else.
+OPEN_TO_LINE = "line"
+
+
 class SaleState(StrEnum):
     """What buyers are shown."""
 
@@ -32,6 +39,13 @@ class SaleState(StrEnum):
     PAUSED = "paused"
     SOLD_OUT = "sold_out"
     ENDED = "ended"
+
+
+class Confirm(StrEnum):
+    """What has to have an order before its buyer hears yes."""
+
+    GATE = "gate"  # told in milliseconds; a gate that loses its memory loses what no worker has written yet
+    LEDGER = "ledger"  # told when the order's row is committed, so that no yes can be lost
 
 
 # What is made anew for every claim is a Struct: it is as unchangeable as a frozen dataclass, is made in a tenth of the
@@ -74,6 +88,30 @@ class Round:
     lanes: int = 1
     cool_down_s: int = 0  # how long a buyer waits after letting an order lapse, doubled with each one; 0: not at all
     audit_epoch: int | None = None  # the epoch in which the audit has paused it, until it finds nothing wrong any more
+    published: bool = True  # False: buyers are not to know of it
+    covered: bool = True  # False: its sale gives codes, and has too few for it
+    items: tuple[ItemUnits, ...] = ()  # together they are the total
+    early_s: int = 0  # how long before its beginning the first of its audience may buy
+    limit_group: str | None = None  # rounds of sales with the same share one limit, and are in the same lanes
+    siblings: tuple[int, ...] = ()  # those of them that are in the gate, or will be
+    lined: bool = False  # its units belong to those in its line, and nobody gets one by pressing
+
+    @property
+    def opens_ms(self) -> int:
+        """Nobody buys before."""
+        return self.begins_ms - 1000 * self.early_s
+
+    @property
+    def gate_status(self) -> RoundStatus:
+        """As the gate is to have it. A node that has not heard yet that the sale is hidden asks the gate, and the gate
+        sells nothing of it."""
+        shut = not (self.published and self.covered)
+        return RoundStatus.PAUSED if self.status is RoundStatus.OPEN and shut else self.status
+
+    @property
+    def gate_word(self) -> str:
+        """The same in the gate's words, which tell who it is open to."""
+        return OPEN_TO_LINE if self.lined and self.gate_status is RoundStatus.OPEN else self.gate_status
 
     @property
     def concerns_audit(self) -> bool:
@@ -104,6 +142,22 @@ class SaleDraft:
     recurrence: Recurrence | None = None  # then `begins_ms` and `ends_ms` are of the first round
     lanes: int = 1
     cool_down_s: int = 0
+    confirm: Confirm = Confirm.GATE
+    published: bool = True
+    goods: Goods = NO_GOODS
+    door: Door = OPEN_DOOR
+    vouchers: bool = False
+    items: tuple[ItemDraft, ...] = ()  # then `units` is all of theirs together, and the price is the lowest of theirs
+    limit_by: str | None = None
+    limit_group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnounceKey:
+    """What tells whether an operator repeats an announcement: digests of its key and of what it says."""
+
+    key: str
+    body: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +175,10 @@ class SaleChange:
     begins_ms: int | None = None
     ends_ms: int | None = None
     status: RoundStatus | None = None
+    published: bool | None = None
+    door: Door | None = None
+    goods: GoodsChange = field(default_factory=dict)
+    items: tuple[ItemChange, ...] = ()
     by_audit: bool = False  # the audit wants it: it pauses what is open, and opens only what it has paused itself
 
 
@@ -137,11 +195,28 @@ class Sale:
     changed: int  # the catalogue's version when this sale last changed
     round: Round
     recurrence: Recurrence | None = None
+    confirm: Confirm = Confirm.GATE
+    published: bool = True
+    goods: Goods = NO_GOODS
+    door: Door = OPEN_DOOR
+    list_version: int = 0  # grows with every list of buyers that is uploaded; 0: there is none
+    list_buyers: int = 0
+    vouchers: bool = False  # it gives a code with each unit; never changes
+    items: tuple[Item, ...] = ()
+    limit_by: str | None = None  # the claim of a token that counts as one person for the limit; None: `sub` alone
+
+    def item(self, item_id: int) -> Item | None:
+        return next((item for item in self.items if item.id == item_id), None)
+
+    def price_of(self, item_id: int) -> int:
+        """Of one unit."""
+        item = self.item(item_id)
+        return self.price_cents if item is None else item.price_cents
 
     def state(self, now_ms: int, sold_out: bool) -> SaleState:
         if self.round.status is RoundStatus.CLOSED or now_ms >= self.round.ends_ms:
             return SaleState.ENDED
-        if self.round.status is RoundStatus.PAUSED:  # also before it begins: it would not open at its time
+        if self.round.gate_status is RoundStatus.PAUSED:  # also before it begins: it would not open at its time
             return SaleState.PAUSED
         if now_ms < self.round.begins_ms:
             return SaleState.SCHEDULED
@@ -158,7 +233,7 @@ def current(sales: Sequence[Sale], now_ms: int) -> Sale:
     otherwise the next to come, otherwise the last."""
     if len(sales) == 1:
         return sales[0]
-    begun = [sale for sale in sales if sale.round.begins_ms <= now_ms]
+    begun = [sale for sale in sales if sale.round.opens_ms <= now_ms]
     if begun and now_ms < begun[-1].round.ends_ms + AFTERGLOW_MS:
         return begun[-1]
     to_come = sales[len(begun) :]
@@ -184,3 +259,11 @@ class Counted:
 
 
 NOTHING_COUNTED = Counted(written=0, admitted=0, released=0, decided=0, revision=0, synced_revision=0, epoch=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What an operator's key stands for. No sale: it was used to announce another one."""
+
+    sale: Sale | None
+    new: bool  # it was made just now

@@ -5,17 +5,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from seckill.engine.event_feed import EventFeed
+from seckill.engine.line.drawing import Drawing
+from seckill.engine.line.serving import Serving
+from seckill.engine.money.checkouts import Checkouts
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.releases import BATCH_MAX, ReleaseDesk
+from seckill.engine.pictures import PictureDesk
+from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.rounds.recovery import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.vouchers import VoucherDesk
 from seckill.loops import Stop, repeat
 from seckill.ports.broker import Delays, Due
 
@@ -28,11 +35,24 @@ HEED_S = 0.5
 # A unit that comes back is to be on sale again within a second.
 RELAY_EVERY_S = 0.2
 LATE_EVERY_S = 0.2
+# Everybody who is in a draw looks at the page when it is made; and a unit that comes back goes to who is next.
+DRAW_EVERY_S = 0.5
+SERVE_EVERY_S = 0.2
 REFUND_EVERY_S = 1.0
+# A courtesy to buyers who still have the page open.
+CALL_OFF_EVERY_S = 1.0
 # Buyers wait for a lane that is on another server than before.
 LANES_EVERY_S = 0.5
+# No round of a lane sells while something else stands under one of its keys.
+DAMAGE_EVERY_S = 1.0
 # Whether the servers are as they have to be.
 SERVERS_EVERY_S = 0.5
+# Whoever reads the feed lines it up as well.
+FEED_EVERY_S = 1.0
+# What an upload of codes has left behind, and rounds that wait for those that an earlier one did not need.
+VOUCHERS_EVERY_S = 5.0
+# It is about days.
+PICTURES_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # It counts the orders of every round that is on.
@@ -54,6 +74,7 @@ class Keeper:
     repeater: RoundRepeater
     opener: RoundOpener
     recovery: RoundRecovery
+    lane_damage: LaneDamage
     retirement: Retirement
     queues: LaneQueues
     missing_orders: MissingOrders
@@ -61,6 +82,12 @@ class Keeper:
     failures: DeadLetterDesk
     payments: Payments
     refunds: RefundDesk
+    checkouts: Checkouts
+    event_feed: EventFeed
+    vouchers: VoucherDesk
+    pictures: PictureDesk
+    drawing: Drawing
+    serving: Serving
     delays: Delays | None  # a broker's, which wake it earlier
 
     def schedule(self, stop: Stop) -> list[KeeperStep]:
@@ -68,13 +95,21 @@ class Keeper:
         steps = [
             KeeperStep("keeper", self._look_after_rounds, EVERY_S),
             KeeperStep("lanes", self.recovery.look_after_lanes, LANES_EVERY_S),
+            KeeperStep("damage", self.lane_damage.discard, DAMAGE_EVERY_S),
             KeeperStep("expiry", expire, EXPIRE_EVERY_S),
             KeeperStep("retries", self.failures.retry_due, RETRY_EVERY_S),
             KeeperStep("retirement", self._tidy, RETIRE_EVERY_S),
             KeeperStep("relay", self.release_desk.relay, RELAY_EVERY_S),
             KeeperStep("late payments", self.payments.decide_late, LATE_EVERY_S),
+            KeeperStep("draws", self.drawing.step, DRAW_EVERY_S),
+            KeeperStep("lines", partial(self._serve, stop), SERVE_EVERY_S),
             KeeperStep("refunds", self.refunds.make_due, REFUND_EVERY_S),
+            KeeperStep("feed", self.event_feed.keep, FEED_EVERY_S),
+            KeeperStep("vouchers", self.vouchers.tidy, VOUCHERS_EVERY_S),
+            KeeperStep("pictures", self.pictures.forget_unused, PICTURES_EVERY_S),
         ]
+        if self.checkouts.offered:
+            steps.append(KeeperStep("checkouts", self.checkouts.call_off_due, CALL_OFF_EVERY_S))
         if self.delays is not None:
             steps.insert(0, KeeperStep("reminders", partial(self._heed, self.delays, expire), 0.0))
         return steps
@@ -95,6 +130,10 @@ class Keeper:
         # A pause after each batch: payments write to the same database.
         while await self.release_desk.expire() == BATCH_MAX and not stop.is_set():
             await stop.wait(BETWEEN_BATCHES_S)
+
+    async def _serve(self, stop: Stop) -> None:
+        while await self.serving.step() and not stop.is_set():
+            pass
 
     async def _heed(self, delays: Delays, expire: Callable[[], Awaitable[object]]) -> None:
         for due in await delays.due(HEED_S):

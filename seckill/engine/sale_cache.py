@@ -6,9 +6,11 @@ sold out. Everything here may be a moment old, so it is used only for refusals t
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from seckill.domain.item import Item
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
 from seckill.ports.gate import Pulse, PulseGate
@@ -46,8 +48,10 @@ class SaleCache:
         self._sale_of_round: dict[int, Sale] = {}
         self._public_ids: dict[int, str] = {}
         self._sales_read_s: float | None = None
-        self._by_public_id: dict[str, int] = {}  # as we spell it: no claim has to be deciphered
+        # As we spell it: no claim has to be deciphered. Only what is published, so no claim has to look whether it is.
+        self._by_public_id: dict[str, int] = {}
         self._version = 0
+        self._taken: Counter[int] = Counter()  # lanes, by rounds that are being made
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
@@ -77,7 +81,10 @@ class SaleCache:
         self._sales[sale.id] = tuple(rounds[-ROUNDS_KEPT:])
         self._sale_of_round |= {each.round.id: each for each in self._sales[sale.id]}
         public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
-        self._by_public_id[public_id] = sale.id
+        if sale.published:
+            self._by_public_id[public_id] = sale.id
+        else:
+            self._by_public_id.pop(public_id, None)
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
         """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
@@ -98,16 +105,15 @@ class SaleCache:
         return self._without_pulse
 
     def watched(self) -> list[Round]:
-        if self._gate_ms is None:
-            return []
-        now_ms = self.now_ms()
-        return [
-            round_
-            for round_ in self._rounds()
-            if round_.status is not RoundStatus.CLOSED
+        return [] if self._gate_ms is None else [round_ for round_ in self._rounds() if self.is_watched(round_)]
+
+    def is_watched(self, round_: Round) -> bool:
+        """The keeper rebuilds it within seconds, should the gate lose it."""
+        return (
+            round_.status is not RoundStatus.CLOSED
             and round_.retired_ms is None
-            and round_.begins_ms - WATCH_BEFORE_MS <= now_ms < round_.ends_ms + WATCH_AFTER_MS
-        ]
+            and round_.opens_ms - WATCH_BEFORE_MS <= self.now_ms() < round_.ends_ms + WATCH_AFTER_MS
+        )
 
     def over(self) -> list[Round]:
         """Rounds that are no longer watched and not retired yet: some of their orders may still end."""
@@ -165,7 +171,7 @@ class SaleCache:
         return [rounds[-1] for rounds in self._sales.values()]
 
     def known(self, public_id: str) -> Sale | None:
-        """A sale that was found before, under the id as we spell it, with its current round."""
+        """A published sale that was found before, under the id as we spell it, with its current round."""
         number = self._by_public_id.get(public_id)
         if number is None:
             return None
@@ -173,10 +179,15 @@ class SaleCache:
         return rounds[0] if len(rounds) == 1 else current(rounds, self.now_ms())
 
     async def find(self, public_id: str) -> Sale | None:
-        """The sale with its current round, even if another node created it a moment ago. An id that was never issued
-        costs no query: it cannot be made up without the key."""
+        """The sale with its current round, if buyers may know of it."""
         if (known := self.known(public_id)) is not None:
             return known
+        sale = await self.find_any(public_id)
+        return sale if sale is not None and sale.published else None
+
+    async def find_any(self, public_id: str) -> Sale | None:
+        """The sale with its current round, hidden or not, even if another node created it a moment ago. An id that was
+        never issued costs no query: it cannot be made up without the key."""
         number = self._sale_ids.decode(public_id)
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None
@@ -200,8 +211,23 @@ class SaleCache:
         ordinal = sale.round.ordinal + step
         return next((each for each in rounds if each.round.ordinal == ordinal), None)
 
+    def sale(self, sale_id: int) -> Sale | None:
+        """With any of its rounds."""
+        rounds = self._sales.get(sale_id)
+        return None if rounds is None else rounds[-1]
+
     def sale_of_round(self, round_id: int) -> Sale | None:
         return self._sale_of_round.get(round_id)
+
+    def item(self, sale_id: int, item_id: int) -> Item | None:
+        """Of a sale that is known here."""
+        rounds = self._sales.get(sale_id)
+        return rounds[-1].item(item_id) if rounds else None
+
+    async def know(self, sale_ids: Collection[int]) -> None:
+        """Also those that another node has announced a moment ago."""
+        if any(sale_id not in self._sales for sale_id in sale_ids):
+            await self.refresh_sales()
 
     def recent(self) -> list[Round]:
         """Rounds whose orders may not all be in the ledger yet."""
@@ -209,7 +235,7 @@ class SaleCache:
         return [
             round_
             for round_ in self._rounds()
-            if round_.retired_ms is None and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
+            if round_.retired_ms is None and round_.opens_ms <= now_ms < round_.ends_ms + RECENT_MS
         ]
 
     def recent_rounds(self, lane: int | None = None) -> Sequence[RoundRef]:
@@ -218,7 +244,7 @@ class SaleCache:
         return [
             round_.ref
             for round_ in self._rounds()
-            if (lane is None or lane in round_.every_lane) and round_.begins_ms <= now_ms < round_.ends_ms + RECENT_MS
+            if (lane is None or lane in round_.every_lane) and round_.opens_ms <= now_ms < round_.ends_ms + RECENT_MS
         ]
 
     def rounds_in(self, lane: int) -> list[Round]:
@@ -227,9 +253,22 @@ class SaleCache:
     def lanes(self) -> set[int]:
         return {lane for round_ in self._rounds() for lane in round_.every_lane}
 
+    @contextmanager
+    def lane_for_new_round(self, lanes: int, width: int = 1) -> Iterator[int]:
+        """The quietest, and it counts as taken until the round is known here: others that are made at the same moment
+        go elsewhere."""
+        first = self.quietest_lane(lanes, width)
+        taken = range(first, first + width)
+        self._taken.update(taken)
+        try:
+            yield first
+        finally:
+            self._taken.subtract(taken)
+
     def quietest_lane(self, lanes: int, width: int = 1) -> int:
         """Where `width` adjacent lanes have the fewest rounds that are on or to come, so that load spreads."""
         now_ms = self.now_ms()
         rounds = Counter(lane for round_ in self._rounds() if now_ms < round_.ends_ms for lane in round_.every_lane)
+        rounds += self._taken
         first_lanes = range(max(lanes - width, 0) + 1)
         return min(first_lanes, key=lambda first: (sum(rounds[lane] for lane in range(first, first + width)), first))

@@ -36,10 +36,12 @@ async def present(board: Board, role: str, figures: Callable[[], dict[str, objec
     async def post() -> None:
         await board.post(msgspec.structs.replace(me, **figures()))
 
-    posting = asyncio.create_task(repeat("presence", post, Stop(), EVERY_S))
+    stop = Stop()
+    posting = asyncio.create_task(repeat("presence", post, stop, EVERY_S))
     try:
         yield
     finally:
+        stop.set()  # a cancellation alone may be lost in a call to the server, at the instant at which that times out
         posting.cancel()
         await asyncio.gather(posting, return_exceptions=True)
         with contextlib.suppress(SeckillError):

@@ -18,6 +18,8 @@ def make_believe(settings: Settings, provider: PaymentProvider) -> list[str]:
             "The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to `callback` or "
             "to a factory of yours"
         )
+    if getattr(provider, "test_mode", False):
+        found.append("The payment provider is in test mode, in which no money moves: set the keys of a real account")
     if settings.demo_sign_in == "on":
         found.append("Anybody may sign in under any name: set SECKILL_DEMO_SIGN_IN=off")
     if failpoints.armed():

@@ -41,6 +41,11 @@ _REBUILD = {
     ("stock", "sum"),
     ("stock", "units"),
     ("stock", "gift"),
+    ("items", "stock"),
+    ("items", "sum"),
+    ("items", "missing"),
+    ("items", "lane"),
+    ("items", "records"),
     ("buyers", "gone"),
     ("buyers", "lane"),
     ("buyers", "admitted"),
@@ -58,11 +63,12 @@ _REBUILD = {
     ("give_back", "undecided"),
     ("orders", "content"),
 }
-_RECOUNT = {("counters", "sold"), ("counters", "written"), ("counters", "impossible")}
+_RECOUNT = {("counters", "sold"), ("counters", "written"), ("counters", "impossible"), ("items", "sold")}
 # Of these, what the ledger counts is one side: while that is wrong, they say nothing about the gate.
 _BY_COUNTERS = {("admission", "behind"), ("give_back", "ahead")}
 _ADVICE = {
     "counters": "They are set to what the orders add up to as soon as no order of the round is in doubt.",
+    "items": "Compare the orders of the round with `round_items`, and correct those that name a wrong one.",
     "give_back": "The gate is rebuilt as soon as the order is no longer in doubt.",
     "limit": "It oversells nothing. Cancel one of the buyer's orders, or leave it.",
     "lost": "Its row was there once: put it back from a backup. Until then nothing of its round is rebuilt.",
@@ -71,6 +77,7 @@ _ADVICE = {
     "orders": "Compare its row with its `order_events`, and correct it.",
     "queue": "A worker that cannot write it sets it aside; `seckill dead list` shows it then. Find out who wrote it.",
     "time": "The order is over. If the buyer was promised more time, sell them another.",
+    "vouchers": "Compare the order with `vouchers`; if codes are missing, upload more.",
     "money": "Compare the order with `payments` and `refunds`, and with what the payment provider says.",
     "progress": "Start a worker: `seckill worker`, or `seckill up`.",
 }
@@ -162,6 +169,7 @@ class Repair:
         for kind, says, act in (
             ("overdue", "Expire the orders whose time to pay is over, by the ledger's clock.", self._expire),
             ("outbox", "Relay what the ledger has decided and nobody has passed on.", self._relay),
+            ("damaged", "Take away what stands under the gate's keys and is not its own.", self._discard),
         ):
             found = {
                 finding.key for finding in report.findings if (finding.invariant, finding.kind) == ("progress", kind)
@@ -238,6 +246,10 @@ class Repair:
         while await self._use.release_desk.expire() == BATCH_MAX:
             pass
 
+    async def _discard(self) -> None:
+        """Under keys of a round it goes with the rebuild."""
+        await self._use.lane_damage.discard()
+
     async def _relay(self) -> None:
         await self._use.release_desk.relay()
 
@@ -266,7 +278,7 @@ class Repair:
             return None
         number = OrderNumber.from_int(finding.number)
         (holdings,) = await self._gate.holdings([round_.ref], finding.user)
-        for held in holdings:
+        for held in holdings or ():
             if held.number == number:
                 return admission_of(round_, finding.user, held)
         return None
@@ -277,7 +289,7 @@ class Repair:
             return
         order = await self._ledger.order(OrderNumber.from_int(finding.number))
         (holdings,) = await self._gate.holdings([round_.ref], finding.user)
-        for held in holdings:
+        for held in holdings or ():
             if order is not None and held.number == order.number:
                 release = Release(held.number, finding.user, round_.epoch, held.request_id, order.state in LAPSED)
                 await self._gate.release(round_.ref, [release])
@@ -333,11 +345,13 @@ def _of_gate(findings: Sequence[Finding]) -> list[Finding]:
 
 def _doubtful(findings: Sequence[Finding]) -> set[int]:
     """Orders about which the ledger contradicts itself: nothing is changed to match it."""
+    doubtful = {("history", "path"), ("releases", "of_live"), ("releases", "missing")}
+    if any((finding.invariant, finding.kind) == ("items", "sold") for finding in findings):
+        doubtful.add(("orders", "content"))  # by what is counted of the items, the gate may be right and the row wrong
     return {
         finding.number
         for finding in findings
-        if finding.number is not None
-        and (finding.invariant, finding.kind) in {("history", "path"), ("releases", "of_live"), ("releases", "missing")}
+        if finding.number is not None and (finding.invariant, finding.kind) in doubtful
     }
 
 

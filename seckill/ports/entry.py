@@ -1,11 +1,13 @@
 """What a queue entry looks like, on every transport."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from seckill.domain.admission import Admission
+from seckill.domain.goods import METADATA_BYTES_MAX
+from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import COUNTER_MAX, OrderNumber
 from seckill.domain.sale import QUANTITY_MAX
 from seckill.ports.transport import Delivery
@@ -15,7 +17,7 @@ _INT_MAX = (1 << 31) - 1
 _EXACT_MAX = (1 << 53) - 1  # no gate counts further, and every database can hold it
 
 
-class _Fields(msgspec.Struct):
+class _Fields(msgspec.Struct, omit_defaults=True):
     """What a gate writes. Bounded: what no gate can have written must not get as far as a database."""
 
     v: int
@@ -29,6 +31,9 @@ class _Fields(msgspec.Struct):
     slot: Annotated[int, Meta(ge=1, le=_INT_MAX)]
     user: Annotated[str, Meta(max_length=128)]
     request: Annotated[str, Meta(max_length=64)]
+    metadata: Annotated[str, Meta(max_length=METADATA_BYTES_MAX)] = ""  # not there: the claim had none
+    item: Annotated[int, Meta(ge=0, le=_EXACT_MAX)] = NO_ITEM  # not there: the sale has none
+    person: Annotated[str, Meta(max_length=128)] = ""  # not there: the limit counts by user
 
     def admission(self) -> Admission:
         return Admission(
@@ -40,6 +45,9 @@ class _Fields(msgspec.Struct):
             slot=self.slot,
             request_id=self.request,
             admitted_ms=self.at_ms,
+            metadata=self.metadata,
+            item=self.item,
+            person=self.person,
         )
 
 
@@ -49,6 +57,7 @@ class _Entry(_Fields, forbid_unknown_fields=True):
 
 _decoder = msgspec.json.Decoder(_Entry)
 _loose_decoder = msgspec.json.Decoder(_Fields)
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def write_entry(admission: Admission) -> bytes:
@@ -66,6 +75,9 @@ def write_entry(admission: Admission) -> bytes:
         slot=admission.slot,
         user=admission.user,
         request=admission.request_id,
+        metadata=admission.metadata,
+        item=admission.item,
+        person=admission.person,
     )
     return msgspec.json.encode(entry)
 
@@ -74,6 +86,8 @@ def read_entry(lane: int, entry_id: str, payload: bytes) -> Delivery:
     """Never raises: an entry that cannot be understood says why, and keeps its text."""
     try:
         entry = _decoder.decode(payload)
+        if entry.metadata:
+            _object_decoder.decode(entry.metadata)  # or nobody could be shown the order
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         return Delivery(lane, entry_id, payload, None, f"the entry cannot be read: {error}")
     if entry.v != VERSION or entry.lane != lane:

@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol
 
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.order_number import OrderNumber
-from seckill.domain.sale import Round, RoundRef, RoundStatus
+from seckill.domain.sale import OPEN_TO_LINE, Round, RoundRef, RoundStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,13 +16,15 @@ class GateReply:
     """Answers in the order of the claims, and what the gate saw at that instant.
 
     `version` changes whenever units may have come back or the rules changed, so "sold out at version 7" can be
-    withdrawn by anyone who knows of version 8. `available` is None when the gate does not have the round.
+    withdrawn by anyone who knows of version 8. `available` is None when the gate does not have the round. `gone`: items
+    that were claimed, and of which nothing is left.
     """
 
     now_ms: int
     version: int
     available: int | None
     answers: Sequence[Answer]
+    gone: frozenset[int] = frozenset()
 
 
 class GateStatus(StrEnum):
@@ -30,8 +33,32 @@ class GateStatus(StrEnum):
 
     PREPARING = "preparing"
     OPEN = RoundStatus.OPEN
+    LINE = OPEN_TO_LINE  # open, and its units belong to those in its line
     PAUSED = RoundStatus.PAUSED
     CLOSED = RoundStatus.CLOSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemView:
+    """What a `GateView` says of one item; see there."""
+
+    total: int
+    dealt: int
+    available: int
+    admitted: int = 0
+    released: int = 0
+    sent: Mapping[int, int] = field(default_factory=dict)
+    got: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def supplied(self) -> int:
+        """Units that were ever put on sale: only grows, and with every unit that comes back."""
+        return self.dealt + self.released
+
+    @property
+    def adds_up(self) -> bool:
+        """Otherwise it has forgotten what it sent or got, and would send or get it again."""
+        return self.total == self.dealt - sum(self.sent.values()) + sum(self.got.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +84,11 @@ class GateView:
     buyers: int
     backlog: int
     dealt: int
-    whole: bool = True  # False: buyers' records are gone, and no one is admitted until it has been rebuilt
+    sold_out_ms: int | None = None  # when the last unit went that there was; None: not known, or none has yet
+    whole: bool = True  # False: buyers' records are gone, or what it sent or got; it has to be rebuilt
     sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
     got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
+    items: Mapping[int, ItemView] = field(default_factory=dict)  # together they are all of the above
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +100,21 @@ class Pulse:
     admitted: int
     epoch: int
     revision: int
+    items: Mapping[int, int] = field(default_factory=dict)  # what is available of each
+
+
+@dataclass(frozen=True, slots=True)
+class Sold:
+    """Units that were ever admitted, and those of them that were ever given back."""
+
+    admitted: int = 0
+    released: int = 0
+
+    def and_of(self, holding: Holding) -> "Sold":
+        return Sold(self.admitted + holding.quantity, self.released + (0 if holding.live else holding.quantity))
+
+
+NO_ITEMS: Mapping[int, Sold] = MappingProxyType({})
 
 
 class Found(StrEnum):
@@ -134,7 +178,8 @@ class MovedLane:
 
 
 class ViewGate(Protocol):
-    async def inspect(self, ref: RoundRef) -> GateView | None: ...
+    async def inspect(self, ref: RoundRef) -> GateView | None:
+        """None if the gate does not have the round, or cannot read what stands in its place."""
 
 
 class PulseGate(Protocol):
@@ -202,6 +247,16 @@ class OpeningGate(RulesGate, ForgettingGate, Protocol):
 class LossGate(ViewGate, PulseGate, Protocol):
     """For telling which rounds are lost."""
 
+    async def damage(self, ref: RoundRef) -> Sequence[str]:
+        """What stands under the round's keys and is not the gate's, in a sentence each. It counts as lost."""
+
+
+class LaneGate(Protocol):
+    """For what a lane has besides its rounds."""
+
+    async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
+        """Takes away what stands there and is not the gate's. Returns the keys."""
+
 
 class FencingGate(Protocol):
     async def fence(self, round_: Round) -> None:
@@ -219,8 +274,11 @@ class RebuildGate(FencingGate, RulesGate, ViewGate, Protocol):
     async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
         """Adds all orders of these buyers, live or over. False if the rebuild is void."""
 
-    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
-        """When the round was created anew, for `mark_opened`. None if the rebuild is void."""
+    async def finish_rebuild(
+        self, ref: RoundRef, token: str, admitted: int, released: int, items: Mapping[int, Sold] = NO_ITEMS
+    ) -> int | None:
+        """When the round was created anew, for `mark_opened`. None if the rebuild is void. `items`: the same units by
+        item."""
 
 
 class FailoverGate(FencingGate, RulesGate, ReleaseGate, PulseGate, RememberingGate, Protocol):
@@ -245,11 +303,12 @@ class LastingGate(Protocol):
         callers that pass on what they have only read."""
 
 
-class TrackingGate(LastingGate, Protocol):
+class TrackingGate(LastingGate, ViewGate, Protocol):
     """For showing buyers orders that are not written yet."""
 
-    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
-        """The buyer's live orders in each of these rounds. What is over is in the ledger."""
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
+        """The buyer's live orders in each of these rounds; None where the gate has no record of the buyer and may have
+        lost it. What is over is in the ledger."""
 
 
 class UnwrittenGate(LastingGate, ViewGate, Protocol):
@@ -280,6 +339,7 @@ class Gate(
     LatePaymentGate,
     OpeningGate,
     LossGate,
+    LaneGate,
     RebuildGate,
     FailoverGate,
     RepairGate,

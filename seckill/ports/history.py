@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seckill.domain.dead_letter import Letter
+from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Sale
+from seckill.ports.order_action import RecordedAction
 from seckill.ports.payment import Capture, Refund
 
 
@@ -30,14 +32,27 @@ class Payment:
     at_ms: int
     settles: OrderNumber | None  # the order that is paid with it: another one, if it came late
     waits: bool  # it came late, and what it pays for is not decided yet
-    refund: Refund | None
+    refunds: Sequence[Refund]  # in the order in which they were decided
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderFilter:
+    """Which orders; None: all."""
+
+    sale_id: int | None = None
+    round_id: int | None = None
+    state: OrderState | None = None
+    user: str | None = None
+    since_ms: int | None = None  # admitted then or later
+    until_ms: int | None = None  # admitted before
 
 
 class History(Protocol):
     """Reads the record, changes nothing."""
 
-    async def latest(self, round_id: int, count: int) -> list[OrderNumber]:
-        """The newest orders of a round that are written, however many others there are."""
+    async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> Sequence[Order]:
+        """The newest orders that are written and wanted, or those that follow after this one, however many others there
+        are. Those of a sale that repeats come round after round, the newest first."""
 
     async def ordinals(self, round_ids: Sequence[int]) -> Mapping[int, int]:
         """Each round's place among the rounds of its sale, for sales that repeat."""
@@ -50,6 +65,9 @@ class History(Protocol):
 
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
         """What could not be written at first, or at all."""
+
+    async def actions(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[RecordedAction]]:
+        """What operators did to these orders."""
 
     async def payments(self, numbers: Sequence[OrderNumber]) -> Sequence[Payment]:
         """Money that was meant for these orders or has paid them, in the order in which it came."""

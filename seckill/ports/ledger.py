@@ -1,17 +1,25 @@
 """The ledger: the record. Whatever is there is true."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from seckill.domain.admission import Admission, Holding
 from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import Order, OrderState, States
 from seckill.domain.order_number import OrderNumber
-from seckill.domain.sale import Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
+from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
+from seckill.ports.audience import AudienceLedger
+from seckill.ports.feed import Feed
 from seckill.ports.gate import Release
-from seckill.ports.payment import Capture, PaymentLedger
+from seckill.ports.line import LineLedger
+from seckill.ports.order_action import OrderActionLedger
+from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
+from seckill.ports.pictures import PictureLedger
+from seckill.ports.story import StoryLedger
 from seckill.ports.transport import Delivery
+from seckill.ports.vouchers import VoucherLedger
+from seckill.ports.webhook import WebhookLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +50,14 @@ class Tally:
     recorded: int  # units of all orders there ever were
     unpaid: int
     paid: int
+    kept: int  # of orders that are refunded and whose units do not go back on sale
     ended: int  # units whose release was decided
     dead: int  # units of dead letters that have no row: admitted, and never given back
     voided: int  # of those that ended, units that were admitted before the round's epoch and never written
     next_expiry_ms: int | None
     orders: int  # that there ever were; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
+    items: Mapping[int, "Tally"] = field(default_factory=dict)  # together they are all of the above
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,14 @@ class SyncLedger(OpeningLedger, Protocol):
 class OperatorLedger(SyncLedger, Protocol):
     """For what operators do to sales."""
 
-    async def create_sale(self, draft: SaleDraft, lane: int) -> Sale: ...
+    async def create_sale(self, draft: SaleDraft, lane: int) -> Sale:
+        """Raises ExternalIdTaken."""
+
+    async def announce(self, draft: SaleDraft, lane: int, key: AnnounceKey) -> Announced:
+        """Creates it unless the key is known already, however many ask at once. Raises ExternalIdTaken."""
+
+    async def announced(self, key: AnnounceKey) -> Announced | None:
+        """None: the key is not known."""
 
     async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
         """Changes that round, or the newest. Raises NotPossible if the sale's state does not allow it."""
@@ -218,7 +235,7 @@ class UnwrittenLedger(WritingLedger, Protocol):
         """`failed`, for orders that the gate has given back and of which this ledger has no row."""
 
 
-class TrackingLedger(OrderLookup, OrdersLookup, Protocol):
+class TrackingLedger(SaleLookup, OrderLookup, OrdersLookup, Protocol):
     """For showing buyers their orders."""
 
     async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]: ...
@@ -310,6 +327,7 @@ class Ledger(
     WatchdogLedger,
     RepairLedger,
     PingLedger,
+    StoryLedger,
     Protocol,
 ):
     """The record: what a backend implements. A use case asks for the part that it needs. Every method is one
@@ -317,6 +335,30 @@ class Ledger(
 
     @property
     def payments(self) -> PaymentLedger: ...
+
+    @property
+    def checkouts(self) -> CheckoutLedger: ...
+
+    @property
+    def actions(self) -> OrderActionLedger: ...
+
+    @property
+    def audience(self) -> AudienceLedger: ...
+
+    @property
+    def lines(self) -> LineLedger: ...
+
+    @property
+    def feed(self) -> Feed: ...
+
+    @property
+    def webhooks(self) -> WebhookLedger: ...
+
+    @property
+    def vouchers(self) -> VoucherLedger: ...
+
+    @property
+    def pictures(self) -> PictureLedger: ...
 
     async def id_key(self) -> bytes:
         """The key of the public ids: made once, the same for every node that shares this ledger."""

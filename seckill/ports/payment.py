@@ -1,9 +1,10 @@
 """What payments need from the outside: a provider that takes money, and the part of the ledger that counts it."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
@@ -35,12 +36,15 @@ class Refund:
     """Money that has to go back. `id` never stands for another one: providers tell a repeat by it."""
 
     id: int
-    capture: Capture
+    amount_cents: int  # to give back, in the capture's currency: all of it, or a part
+    capture: Capture  # what was taken
     number: OrderNumber
     reason: str
     attempts: int
     created_ms: int
     done_ms: int | None
+    explanation: str | None = None  # an operator's, who wants it
+    refused: str | None = None  # what the provider said when it said no for good
 
 
 class PaymentProvider(Protocol):
@@ -55,13 +59,66 @@ class PaymentProvider(Protocol):
     def sandbox(self) -> bool:
         """Buyers pay by saying so, and no money moves."""
 
-    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
-        """What a callback says; header names are in lower case. Raises NotGenuine before anything else is looked at,
-        then NotUnderstood; ProviderUnavailable if that cannot be decided now."""
+    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice | None:
+        """What a callback says; header names are in lower case. None: it is genuine, and tells of no money that was
+        taken for an order. Raises NotGenuine before anything else is looked at, then NotUnderstood;
+        ProviderUnavailable if that cannot be decided now."""
 
     async def refund(self, refund: Refund, order_id: str) -> bool:
-        """Gives the money back, once for each `refund.id` however often it is called. True: it is on its way. False: a
-        person has to do it by hand. Raises ProviderUnavailable to be called again later."""
+        """Gives `refund.amount_cents` back, once for each `refund.id` however often it is called; a capture may go back
+        in several parts. True: it is on its way. False: a person has to do it by hand. Raises ProviderUnavailable to be
+        called again later (RefundPending, if it is under way), and RefundRefused if it will never do it: then people
+        are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """An unpaid order whose buyer wants to pay now."""
+
+    order_id: str  # as buyers see it
+    title: str
+    amount_cents: int
+    currency: str
+    created_ms: int
+    pay_before_ms: int
+    return_url: str  # where the buyer comes back to
+    cancel_url: str  # …without having paid
+    on_phone: bool  # what the buyer looks at
+    buyer_address: str  # of the network; empty if unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A page of the provider's on which one order can be paid."""
+
+    ref: str  # the provider's name for it, or ours: it never stands for another order
+    address: str  # where the buyer has to go; what is not http is for an app, and shown as a QR code
+    until_ms: int  # how long the address is good for
+
+
+class CheckoutProvider(PaymentProvider, Protocol):
+    """A provider that takes the money on a page of its own. It may have `async def close()` and `async def check()`,
+    too: the latter asks it whether it knows us, and returns a few words or raises."""
+
+    @property
+    def acknowledgement(self) -> str:
+        """What it wants to hear when a callback has been dealt with."""
+
+    @property
+    def currencies(self) -> AbstractSet[str] | None:
+        """Those that it takes; None: any, as far as we know."""
+
+    async def checkout(self, bill: Bill) -> Checkout:
+        """Where this order can be paid. The same bill again never makes a second page on which it can be paid as well.
+        Raises ProviderUnavailable, and CheckoutRefused if the provider does not take such a payment."""
+
+    async def call_off(self, ref: str, order_id: str) -> Notice | None:
+        """Nobody can pay there any more, if the provider can do that. A Notice: somebody has paid. Harmless to repeat.
+        Raises ProviderUnavailable to be called again later."""
+
+
+def has_checkout(provider: PaymentProvider) -> TypeGuard[CheckoutProvider]:
+    return callable(getattr(provider, "checkout", None))
 
 
 class Fate(StrEnum):
@@ -140,6 +197,9 @@ class RefundLedger(Protocol):
 
     async def put_off_refund(self, refund_id: int, after_s: float) -> None: ...
 
+    async def refund_refused(self, refund_id: int, words: str, after_s: float) -> None:
+        """Notes what the provider said, and puts it off."""
+
     async def refund_done(self, refund_id: int) -> bool:
         """False if there is no such refund. Harmless to repeat."""
 
@@ -147,6 +207,36 @@ class RefundLedger(Protocol):
 
     async def refunds(self, count: int) -> Sequence[Refund]:
         """Those that are not done first, then the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCheckout:
+    """One that may have to be called off."""
+
+    id: int
+    provider: str
+    ref: str
+    order: Order
+    attempts: int
+
+
+class CheckoutLedger(Protocol):
+    """For pages on which orders can be paid."""
+
+    async def checkout(self, number: OrderNumber, provider: str, *, on_phone: bool) -> Checkout | None:
+        """The one that was made for this order, if its address is still good."""
+
+    async def note_checkout(
+        self, number: OrderNumber, provider: str, checkout: Checkout, *, on_phone: bool, look_after_s: float
+    ) -> None:
+        """Before any buyer goes there: from now on it is looked at when its order ends, and after this time anyway."""
+
+    async def take_checkouts(self, count: int, lease_s: float) -> list[OpenCheckout]:
+        """Those that are due; no other caller gets them for `lease_s`."""
+
+    async def put_off_checkout(self, checkout_id: int, after_s: float) -> None: ...
+
+    async def checkout_over(self, checkout_id: int) -> None: ...
 
 
 class PaymentLedger(CaptureLedger, RefundLedger, Protocol):

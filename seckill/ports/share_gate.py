@@ -4,20 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from seckill.domain.item import NO_ITEM
 from seckill.domain.sale import Round, RoundRef
-from seckill.ports.gate import Gate, Opening
+from seckill.ports.gate import NO_ITEMS, Gate, Opening, Sold
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Units that a share gets and gives away from the start, by the lane that they come from or go to."""
+    """Units that a share gets and gives away from the start, by the lane that they come from or go to. Where there are
+    items, it is empty but for what each of them gets and gives."""
 
     sent: Mapping[int, int] = field(default_factory=dict)
     got: Mapping[int, int] = field(default_factory=dict)
+    items: Mapping[int, "Carried"] = field(default_factory=dict)
 
     @property
     def units(self) -> int:
-        return sum(self.got.values()) - sum(self.sent.values())
+        of_items = sum(carried.units for carried in self.items.values())
+        return sum(self.got.values()) - sum(self.sent.values()) + of_items
 
 
 NOTHING_CARRIED = Carried()
@@ -36,14 +40,16 @@ class ShareGate(Gate, Protocol):
         token: str,
         admitted: int,
         released: int,
+        items: Mapping[int, Sold] = NO_ITEMS,
         opened_ms: int = 0,
         carried: Carried = NOTHING_CARRIED,
     ) -> int | None: ...
 
-    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int = NO_ITEM) -> int | None:
         """Sends up to `units` of the units that are left to another lane, if no more than `sent` was ever sent there.
-        Returns what was ever sent there. None if the share is not here in this epoch, or not open."""
+        Returns what was ever sent there; all of it of that item, where there are items. None if the share is not here
+        in this epoch, or not open."""
 
-    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int = NO_ITEM) -> int | None:
         """Takes whatever was ever sent from there and has not arrived yet. Returns how much that is. None if the share
         is not here in this epoch, or not open."""

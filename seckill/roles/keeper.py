@@ -1,5 +1,7 @@
 """The clockwork: everything that has to happen without a request."""
 
+from functools import partial
+
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.keeper import LAPSES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
@@ -8,6 +10,8 @@ from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.operations.watchdog import Watchdog
 from seckill.settings import Settings
+from seckill.web.events import EventNames, event_document
+from seckill.web.item_ids import ItemIds
 
 
 async def keep(engine: Engine, settings: Settings, stop: Stop) -> None:
@@ -15,9 +19,23 @@ async def keep(engine: Engine, settings: Settings, stop: Stop) -> None:
     steps = use.keeper.schedule(stop)
     steps.append(KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S))
     steps.append(KeeperStep("lapses", use.lapses.look, LAPSES_EVERY_S))
+    dispatcher = use.webhook_dispatcher(partial(event_document, event_names(use)))
+    steps.append(KeeperStep("webhooks", partial(dispatcher.run, stop), 0.0))
     if engine.auditor is not None and settings.audit_every_s:
         pauses = settings.audit_pauses == "on"
         watchdog = Watchdog(engine.auditor, use.alarm, engine.ledger, use.operator_desk, pauses=pauses)
         steps.append(KeeperStep("audit", watchdog.step, settings.audit_every_s))
     async with present(engine.board, "keeper"):
         await run_schedule(steps, stop)
+
+
+def event_names(use: UseCases) -> EventNames:
+    """As the API has them: a webhook tells what the feed does."""
+    engine = use.engine
+    return EventNames(
+        sale_ids=engine.sale_ids,
+        order_ids=engine.order_ids,
+        entry_ids=engine.entry_ids,
+        item_ids=ItemIds(engine.item_ids),
+        sale_cache=use.sale_cache,
+    )

@@ -16,15 +16,20 @@ from seckill.settings.secrets import Secret
 
 Kind = Callable[[str], Any]
 
+# Each forged token without a name for its key is tried with all of them.
+KEYS_MAX = 8
 SECRET_BYTES_MIN = 32  # as long as the HMAC it keys: RFC 7518, 3.2
 ADMIN_KEY_CHARS_MIN = 16
 # An attacker with a token can try secrets offline, as fast as they like; the admin key has to be tried here. Random
 # text of the least length has more than required: 16 hexadecimal digits 64 bits, 32 characters of base64 nearly 200.
-SECRET_BITS_MIN = 64
+SECRET_BITS_MIN = 72
 ADMIN_KEY_BITS_MIN = 36
-_TELLTALES = ("secret", "changeme", "password")
+_TELLTALES = ("secret", "changeme", "changethis", "example", "password", "random", "replace")
 _DELAYS_MAX = 10
 _NETWORKS_MAX = 64
+_HOSTS_MAX = 32
+_ORIGINS_MAX = 32
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Network = IPv4Network | IPv6Network
 
@@ -71,6 +76,37 @@ def networks(text: str) -> tuple[Network, ...]:
         raise ValueError(f"must be a list of addresses and networks such as 10.0.0.0/8,::1, not {text!r}") from error
 
 
+def hosts(text: str) -> tuple[str, ...]:
+    """As a Content-Security-Policy spells them, so nothing else may be in them."""
+    items = [item.strip().lower() for item in text.split(",")]
+    if len(items) > _HOSTS_MAX:
+        raise ValueError(f"must name at most {_HOSTS_MAX} hosts, not {len(items)}")
+    label = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+    if not all(re.fullmatch(rf"(?:\*\.)?{label}(?:\.{label})+(?::[0-9]{{1,5}})?", item) for item in items):
+        raise ValueError(f"must be a list of hosts such as cdn.example.com,*.img.example.com, not {text!r}")
+    return tuple(items)
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """As browsers spell them in `Origin`: lower case, and no port where it is the usual one."""
+    items = [item.strip().lower() for item in text.split(",")]
+    if len(items) > _ORIGINS_MAX:
+        raise ValueError(f"must name at most {_ORIGINS_MAX} origins, not {len(items)}")
+    return tuple(dict.fromkeys(_origin(item) for item in items))
+
+
+def _origin(text: str) -> str:
+    found = re.fullmatch(r"(https?)://([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", text)
+    if found is None or not 0 < int(found[4] or 1) < 65_536:
+        raise ValueError(
+            "must be a list of origins such as https://shop.example.com,http://localhost:3000: scheme, host and port, "
+            f"without a path, and each by its name, not {text!r}"
+        )
+    usual = _DEFAULT_PORTS[found[1]]
+    port = int(found[4] or usual)
+    return f"{found[1]}://{found[2]}" + ("" if port == usual else f":{port}")
+
+
 def one_of(*words: str) -> Kind:
     def parse(text: str) -> str:
         if text.lower() not in words:
@@ -100,6 +136,27 @@ def hmac_secret(text: str) -> Secret:
     return _random(text, SECRET_BITS_MIN, "openssl rand -base64 48")
 
 
+def named_secrets(text: str) -> tuple[tuple[str, Secret], ...]:
+    """`kid=secret` with commas between them. A secret may have = in it, and no comma."""
+    found: dict[str, Secret] = {}
+    for part in text.split(","):
+        name, separator, secret = part.strip().partition("=")
+        # Nothing of the text is repeated: what stands in the wrong place may be the secret.
+        if not separator or not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
+            raise ValueError("must be kid=secret,kid=secret, each kid of letters, digits and . _ -")
+        if name in found:
+            raise ValueError(f"names the key {name} twice")
+        try:
+            found[name] = hmac_secret(secret)
+        except ValueError as error:
+            raise ValueError(f"has a key, {name}, which {error}") from None
+    if len(set(found.values())) < len(found):
+        raise ValueError("has the same secret under two names")
+    if len(found) > KEYS_MAX:
+        raise ValueError(f"must have at most {KEYS_MAX} keys")
+    return tuple(found.items())
+
+
 def admin_key(text: str) -> Secret:
     if len(text) < ADMIN_KEY_CHARS_MIN:
         remedy = "`openssl rand -hex 24` makes one"
@@ -114,15 +171,19 @@ def _random(text: str, bits_min: int, made_by: str) -> Secret:
         raise ValueError("must not begin or end with white space")
     if any(word in text.lower() for word in _TELLTALES) or bits(text) < bits_min:
         raise ValueError(
-            "can be guessed (words, repetitions, or characters in the order of the alphabet or a keyboard): set it to "
+            "can be guessed (words, repetitions, or characters in the order of the alphabet or a keyboard, perhaps "
+            "written in another way): set it to "
             f"random text, as `{made_by}` makes it"
         )
     return Secret(text)
 
 
 def provider(text: str) -> str:
-    if not re.fullmatch(r"sandbox|callback|[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
-        raise ValueError(f"must be sandbox, callback or the name of a factory such as shop.payment:make, not {text!r}")
+    if not re.fullmatch(r"sandbox|callback|stripe|alipay|wechat|[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
+        raise ValueError(
+            "must be sandbox, callback, stripe, alipay, wechat or the name of a factory such as shop.payment:make, not "
+            f"{text!r}"
+        )
     return text
 
 
@@ -143,4 +204,11 @@ def public_key(text: str) -> str:
     return text
 
 
-SECRET = (hmac_secret, admin_key)
+def service_secret(text: str) -> Secret:
+    """Chosen by somebody else, as it is."""
+    if not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("must be visible ASCII characters only")
+    return Secret(text)
+
+
+SECRET = (hmac_secret, named_secrets, admin_key, service_secret)

@@ -1,21 +1,35 @@
 """How hard a secret is to guess for an attacker who knows how people make them up.
 
-People repeat, count, follow the rows of a keyboard and use words. What follows from what stands before it is hardly a
-secret, so only the rest counts in full. It is an estimate, there to refuse what stands in every list of guesses.
+People repeat, count, follow the rows of a keyboard and use words, and they hide that: with something between the
+characters, or by writing it in hexadecimal or base64. What follows from what stands before it is hardly a secret, so
+only the rest counts in full, in whatever view of the text it is the least. It is an estimate, there to refuse what
+stands in every list of guesses.
 """
 
+import base64
+import contextlib
+import hashlib
 import math
 import re
 import string
+from collections.abc import Iterator
 
 _RUN_MIN = 4  # shorter ones turn up in random text
 _LANGUAGE_MIN = 5
 _ROWS = (
-    *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "azertyuiop", "yxcvbnm"),
+    *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "azertyuiop", "yxcvbnm", "!@#$%^&*()_+"),
     # Columns, one after the other.
     *("1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "qazwsxedcrfvtgbyhnujmikolp"),
+    # Every row of characters that count up, in the order of their codes.
+    "".join(map(chr, range(ord("!"), ord("~") + 1))),
+    *("0123456789abcdef", "零一二三四五六七八九十", "我的密码是", "abcdefghijklmnopqrstuvwxyzabc"),
+    # Numbers and sentences that everybody has heard of.
+    *("31415926535897932384626433832795028841971", "27182818284590452353602874713526624977572"),
+    *("thequickbrownfoxjumpsoverthelazydog", "allworkandnoplaymakesjackadullboy", "correcthorsebatterystaple"),
+    *("tobeornottobethatisthequestion", "loremipsumdolorsitametconsecteturadipiscingelit"),
 )
 _ROWS_BOTH_WAYS = tuple(way for row in _ROWS for way in (row, row[::-1]))
+_ROW_STARTS = frozenset(row[at : at + _RUN_MIN] for row in _ROWS_BOTH_WAYS for at in range(len(row) - _RUN_MIN + 1))
 # What people write where a secret is asked for. Others are caught by being language, which is worth less than chance.
 _WORDS = frozenset(
     """
@@ -29,27 +43,67 @@ _WORDS = frozenset(
     thursday token trustno1 tuesday unsafe user value voucher webshop wednesday welcome winter your
     """.split()  # noqa: SIM905 (a list of a hundred quoted words is harder to read)
 )
-_WORD_CHARS_MAX = max(map(len, _WORDS))
+_WORD_CHARS_MIN, _WORD_CHARS_MAX = min(map(len, _WORDS)), max(map(len, _WORDS))
+_WORD_STARTS = frozenset(word[:_WORD_CHARS_MIN] for word in _WORDS)
 _LEET = str.maketrans("013457$@!", "oieastsai")
-_BITS = {"repeated": 5.0, "run": 7.0, "word": 7.0, "year": 5.0, "language": 2.3, "separator": 1.0}
-# Letters of one case in a row, or short words with something between them.
+_BITS = {"repeated": 5.0, "run": 7.0, "word": 7.0, "year": 5.0, "date": 12.0, "language": 2.0, "separator": 1.0}
+# Small letters in a row, words that are told apart by their capitals, and words with something beside them.
 _LANGUAGE = re.compile(
-    rf"[A-Z]?[a-z]{{{_LANGUAGE_MIN - 1},}}|[A-Z]{{{_LANGUAGE_MIN},}}|(?<![^\W_])[A-Z]?[a-z]+(?![^\W_])"
+    rf"(?:[A-Z][a-z]{{2,}}(?:[A-Z][a-z]?)?){{2,}}|[A-Z]?[a-z]{{{_LANGUAGE_MIN - 1},}}"
+    rf"|\b[A-Z]{{{_LANGUAGE_MIN},}}|[A-Z]{{{_LANGUAGE_MIN},}}\b|(?<![^\W_])(?:[A-Z]?[a-z]+|[A-Z]+)(?![^\W_])"
 )
+_DATE = re.compile(r"(?:19|20)[0-9]{2}([-_./]?)(?:0[1-9]|1[0-2])\1(?:[0-2][0-9]|3[01])")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _SEPARATORS = "-_. "
+_WITHOUT_SEPARATORS = str.maketrans("", "", _SEPARATORS)
 _IDEOGRAPHS = 4096  # in common use
+_HEXADECIMAL = frozenset(string.hexdigits.lower())
 _ALPHABETS = (string.digits, string.ascii_lowercase, string.ascii_uppercase, string.punctuation + " ")
+_DIGESTS = {16: "md5", 20: "sha1", 28: "sha224", 32: "sha256", 48: "sha384", 64: "sha512"}  # by the bytes they have
+_ALSO_HASHED = ("", "123456", "12345678", "123456789", "1234567890", "qwerty", "abc", "abc123", "hello world")
 
 
 def bits(text: str) -> float:
     """About how many guesses it takes, as a power of two."""
+    bare = text.translate(_WITHOUT_SEPARATORS)
+    by_turns = bare[::2] + bare[1::2]  # 00112233, a1b2c3d4: two rows that take turns
+    least = min(_bits_of(text), _bits_of(by_turns, language=False))
+    if len(bare) < len(text):
+        least = min(least, _bits_of(bare))
+    for decoded in _decoded(text):
+        if _is_known_digest(decoded):
+            return 0.0
+        if decoded.isascii() and (hidden := decoded.decode()).isprintable():
+            least = min(least, bits(hidden))
+    return least
+
+
+def _decoded(text: str) -> Iterator[bytes]:
+    """What it stands for, if it is hexadecimal or base64."""
+    with contextlib.suppress(ValueError):
+        yield bytes.fromhex(text)
+    padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
+    with contextlib.suppress(ValueError):
+        yield base64.b64decode(padded.replace("-", "+").replace("_", "/"), validate=True)
+
+
+def _is_known_digest(found: bytes) -> bool:
+    """Of a word that people try first."""
+    name = _DIGESTS.get(len(found))
+    return name is not None and any(
+        hashlib.new(name, word.encode(), usedforsecurity=False).digest() == found for word in (*_WORDS, *_ALSO_HASHED)
+    )
+
+
+def _bits_of(text: str, *, language: bool = True) -> float:
     plain = text.lower()
-    in_language = {place for found in _LANGUAGE.finditer(text) for place in range(*found.span())}
+    words = _LANGUAGE.finditer(text) if language and not set(text) <= _HEXADECIMAL else ()
+    in_language = {place for found in words for place in range(*found.span())}
+    foreseen = _places(plain)
     total, place = 0.0, 0
     chance = _bits_of_a_character(text)
     while place < len(text):
-        kind, length = _foreseen(plain, place)
+        kind, length = _foreseen(plain, place) if place in foreseen else ("", 1)
         if kind:
             total += _BITS[kind]
         elif place in in_language:
@@ -63,16 +117,31 @@ def bits(text: str) -> float:
 
 
 def _bits_of_a_character(text: str) -> float:
-    if set(text) <= set(string.hexdigits.lower()):
+    if set(text) <= _HEXADECIMAL:
         return math.log2(10 if text.isdigit() else 16)
     size = sum(len(alphabet) for alphabet in _ALPHABETS if set(alphabet) & set(text))
     return math.log2(size if text.isascii() else _IDEOGRAPHS)
 
 
+def _places(plain: str) -> set[int]:
+    """Where something may begin that is to be expected: random text has few such places, and is done with quickly."""
+    places = {found.start() for found in _YEAR.finditer(plain)}
+    spelled = plain.translate(_LEET)
+    seen: set[str] = set()
+    for place in range(len(plain)):
+        start = plain[place : place + _RUN_MIN]
+        words = {plain[place : place + _WORD_CHARS_MIN], spelled[place : place + _WORD_CHARS_MIN]}
+        if start in seen or start in _ROW_STARTS or words & _WORD_STARTS:
+            places.add(place)
+        seen.add(start)
+    return places
+
+
 def _foreseen(plain: str, place: int) -> tuple[str, int]:
     """What is to be expected here, and for how many characters; otherwise one character of no kind."""
     lengths = {"repeated": _repeated(plain, place), "run": _run(plain, place), "word": _word(plain, place)}
-    lengths["year"] = 4 if _YEAR.match(plain, place) else 0
+    date, year = _DATE.match(plain, place), _YEAR.match(plain, place)
+    lengths |= {"date": len(date[0]) if date else 0, "year": len(year[0]) if year else 0}
     kind = max(lengths, key=lengths.__getitem__)
     return (kind, lengths[kind]) if lengths[kind] else ("", 1)
 
@@ -87,22 +156,14 @@ def _repeated(plain: str, place: int) -> int:
 
 def _run(plain: str, place: int) -> int:
     longest = 0
-    for step in (-1, 0, 1):
-        end = place + 1
-        while end < len(plain) and ord(plain[end]) - ord(plain[end - 1]) == step:
-            end += 1
-        longest = max(longest, end - place)
     for row in _ROWS_BOTH_WAYS:
-        at = row.find(plain[place])
-        length = 0
-        while at >= 0 and place + length < len(plain) and row[at + length : at + length + 1] == plain[place + length]:
-            length += 1
-        longest = max(longest, length)
+        while place + longest < len(plain) and plain[place : place + longest + 1] in row:
+            longest += 1
     return longest if longest >= _RUN_MIN else 0
 
 
 def _word(plain: str, place: int) -> int:
-    for length in range(min(_WORD_CHARS_MAX, len(plain) - place), 2, -1):
+    for length in range(min(_WORD_CHARS_MAX, len(plain) - place), _WORD_CHARS_MIN - 1, -1):
         written = plain[place : place + length]
         if written in _WORDS or written.translate(_LEET) in _WORDS:
             return length

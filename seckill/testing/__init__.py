@@ -4,6 +4,6 @@
 """
 
 from seckill.testing.memory import MemoryEngine, memory_engine
-from seckill.testing.providers import Breaches, check_provider
+from seckill.testing.providers import Breaches, PaymentSide, check_provider
 
-__all__ = ["Breaches", "MemoryEngine", "check_provider", "memory_engine"]
+__all__ = ["Breaches", "MemoryEngine", "PaymentSide", "check_provider", "memory_engine"]

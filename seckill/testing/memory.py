@@ -21,6 +21,7 @@ from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.client import AsyncClient
 from seckill.loops import Stop, repeat
+from seckill.ports.payment import PaymentProvider
 from seckill.settings import Secret, Settings
 from seckill.testing.in_process import InProcess
 from seckill.web.app import Api
@@ -110,7 +111,7 @@ class MemoryEngine:
             try:
                 yield
             finally:
-                self._api.context.orders.close()  # clients waiting for an order
+                self._api.context.answer_waiting()
                 stop.set()
                 await settling
 
@@ -137,20 +138,24 @@ class _Behind:
                 await self._use.release_desk.relay(),
                 await self._use.payments.decide_late(),
                 await self._use.refunds.make_due(),
+                await self._use.checkouts.call_off_due(),
             ]
         )
 
 
 @asynccontextmanager
-async def memory_engine(settings: Settings | None = None) -> AsyncIterator[MemoryEngine]:
+async def memory_engine(
+    settings: Settings | None = None, *, provider: PaymentProvider | None = None
+) -> AsyncIterator[MemoryEngine]:
     """Starts in a few milliseconds, needs no server, and leaves nothing behind. `settings`: those of the shop, such as
-    its payment provider; where the gate and the ledger are is not among them, and secrets are made if none are set."""
+    its payment provider; where the gate and the ledger are is not among them, and secrets are made if none are set.
+    `provider`: one that is there already, in the place of the one that the settings name."""
     clock = Clock()
     with tempfile.TemporaryDirectory(prefix="seckill-") as folder:
         path = Path(folder) / "ledger.db"
         path.write_bytes(await _empty_ledger())
         settings = _in_memory(settings or Settings(), path)
-        async with open_engine(settings, MemoryStore(clock.now_ms)) as engine:
+        async with open_engine(settings, MemoryStore(clock.now_ms), provider=provider) as engine:
             await _go_by(clock, engine)
             made = MemoryEngine(settings, engine, clock)
             async with made.running():
@@ -158,7 +163,7 @@ async def memory_engine(settings: Settings | None = None) -> AsyncIterator[Memor
 
 
 def _in_memory(settings: Settings, path: Path) -> Settings:
-    if settings.jwt_secret is None and settings.jwt_public_key is None:
+    if not settings.knows_buyers:
         settings = replace(settings, jwt_secret=Secret(secrets.token_urlsafe(48)))
     return replace(
         settings,

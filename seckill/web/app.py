@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -20,7 +20,9 @@ from starlette.staticfiles import StaticFiles
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.line import Receipts
 from seckill.domain.outcome import Outcome
+from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.rounds.operator import NotInForce
 from seckill.errors import GateError, LedgerError
 from seckill.loops import Stop, repeat
@@ -32,20 +34,30 @@ from seckill.web.auth import AdminKey, Buyers
 from seckill.web.buyer_rate import Rates
 from seckill.web.claim import ClaimRoute
 from seckill.web.claim_protocol import TurnBuffer
+from seckill.web.claim_wait import ClaimWait
 from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.context import Context, context
+from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
+from seckill.web.door import ClaimDoor
 from seckill.web.envelope import Envelope
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.incidents import Incidents
+from seckill.web.item_ids import ItemIds
+from seckill.web.key_set import KeySet
+from seckill.web.line_parts import LineParts
 from seckill.web.mounting import prefix_in
 from seckill.web.open_streams import NoSeat, Seats
 from seckill.web.openapi import document
 from seckill.web.order_ids import OrderIds
-from seckill.web.pages import PREFIXES_MAX, Pages, nowhere
+from seckill.web.orders import view as order_view
+from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages, nowhere
+from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sales import view as sale_view
+from seckill.web.token_groups import TokenGroups
+from seckill.web.token_keys import TokenKeys
 from seckill.web.websocket import live
 
 log = structlog.get_logger()
@@ -57,6 +69,8 @@ PULSES_EVERY_S = 0.4
 LOOK_UP_EVERY_S = 1.0
 SERVERS_EVERY_S = 0.5
 FIGURES_EVERY_S = 1.0
+# A query for each round that is sold out.
+UNPAID_EVERY_S = 3.0
 # Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -79,6 +93,8 @@ class Api:
             provider=engine.provider,
             sale_ids=engine.sale_ids,
             order_ids=engine.order_ids,
+            entry_ids=engine.entry_ids,
+            item_ids=ItemIds(engine.item_ids),
             auditor=engine.auditor,
             sale_cache=use.sale_cache,
             desk=use.admission,
@@ -86,33 +102,64 @@ class Api:
             failures=use.failures,
             orders=use.orders,
             actions=use.buyer_actions,
+            operator_actions=use.operator_actions,
             search=use.order_search,
             rounds=use.round_records,
+            events=use.event_feed,
+            vouchers=use.vouchers,
+            pictures=use.pictures,
             live=use.live_figures,
             readiness=use.readiness,
             repair=Repair(use),
             payments=use.payments,
+            checkouts=use.checkouts,
             refunds=use.refunds,
-            buyers=Buyers(settings),
-            admin_key=AdminKey(settings.admin_key),
-            seats=Seats(),
+            webhooks=use.webhooks,
+            webhook_tests=use.webhook_tests,
+            buyers=Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url))),
+            admin_key=AdminKey(settings.admin_key, settings.admin_key_old),
+            seats=Seats(settings.streams_per_address),
             addresses=ClientAddresses(settings.trusted_proxies),
             incidents=Incidents(),
             guesses=GuessBackoff(time.monotonic),
+            sign_in_rate=AddressRate(settings.sign_ins_per_address),
+            pass_rate=AddressRate(settings.passes_per_address),
+            passes=use.passes,
+            door=ClaimDoor(use.invitations, TokenGroups(settings.jwt_groups_claim), use.passes.seal, use.sale_cache),
+            lists=use.audience_lists,
+            audience_desk=use.audience_desk,
+            line=_line_parts(use),
             exposition=Exposition(),
         )
         ctx = self.context
-        rates = Rates(settings.claims_per_second)
-        self.claims = ClaimRoute(ctx.buyers, ctx.sale_cache, ctx.desk, ctx.orders, order_ids, rates, self._note_claim)
+        self.claims = ClaimRoute(
+            ctx.buyers,
+            ctx.sale_cache,
+            ctx.desk,
+            ctx.orders,
+            ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
+            partial(order_view, ctx),
+            order_ids,
+            ctx.item_ids,
+            Rates(settings.claims_per_second),
+            ctx.door,
+            ctx.addresses,
+            AddressRate(settings.claims_per_address),
+            use.unpaid_units.known,
+            self._note_claim,
+        )
         self.outbox = TurnBuffer()
+        self._unpaid_units = use.unpaid_units
         self._engine = engine
         self._rest = _framework(ctx)
-        self._enveloped = Envelope(self._answer)
+        # None: no page of another origin may call us, and nothing is done about it.
+        self.origins = CrossOrigin(settings.origins, ROUTES, (*EMBED_PATHS, *EMBED_LOADS)) if settings.origins else None
+        self._enveloped = Envelope(self.origins.around(self._answer) if self.origins else self._answer)
 
     def _note_claim(self, error: Exception, peer: str, headers: Headers) -> None:
         incident = incident_in(error) if isinstance(error, HttpProblem) else None
         if incident is not None:
-            self.context.incidents.note(incident, self.context.addresses.of(peer, headers))
+            self.context.note_incident(incident, peer, headers)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._enveloped(scope, receive, send)
@@ -147,11 +194,15 @@ class Api:
             for loop in (
                 repeat("sales", ctx.sale_cache.refresh_sales, stop, SALES_EVERY_S),
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
+                repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
+                repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
                 repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
                 repeat("states", listen, stop),
                 repeat("versions", hear_of_units, stop),
                 repeat("figures", figures, stop, FIGURES_EVERY_S),
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
+                *([repeat("keys", ctx.buyers.keys.follow, stop)] if ctx.settings.jwks_url else []),
+                repeat("entries", ctx.line.watches.look, stop, LOOK_UP_EVERY_S),
             )
         ]
 
@@ -169,6 +220,17 @@ class Api:
             await asyncio.gather(*loops, return_exceptions=True)
 
 
+def _line_parts(use: UseCases) -> LineParts:
+    return LineParts(
+        desk=use.line_desk,
+        figures=use.line_figures,
+        stories=use.stories,
+        watches=use.entry_watches,
+        rate=AddressRate(use.settings.entries_per_address),
+        receipts=Receipts(use.engine.door_key),
+    )
+
+
 def _framework(ctx: Context) -> Starlette:
     described = ROUTES + (DEMO_ROUTES if signs_anybody_in(ctx.settings) else ())
 
@@ -179,7 +241,7 @@ def _framework(ctx: Context) -> Starlette:
     async def docs(_: Request) -> Response:
         return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
 
-    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, sandbox=ctx.provider.sandbox).routes()]
+    routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, ctx.provider).routes()]
     routes += [
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
@@ -214,8 +276,24 @@ def _by_path(routes: Sequence[Route]) -> list[BaseRoute]:
     """One route for each path, so that a wrong method learns all the right ones."""
     handlers: dict[str, dict[str, Handler]] = {}
     for route in routes:
-        handlers.setdefault(route.path, {})[route.method] = route.handler or _nothing
-    return [StarletteRoute(path, _dispatch(found), methods=list(found)) for path, found in handlers.items()]
+        handlers.setdefault(route.path, {})[route.method] = _asked_properly(route)
+    # A voucher's code may have any character in it, also a slash.
+    return [
+        StarletteRoute(path.replace("{code}", "{code:path}"), _dispatch(found), methods=list(found))
+        for path, found in handlers.items()
+    ]
+
+
+def _asked_properly(route: Route) -> Handler:
+    """With no other parameters than it has. What anybody may read is not so strict: it may have come by way of a cache,
+    or of a page that adds something to every address."""
+    handler, known = route.handler or _nothing, [name for name, _ in route.query]
+
+    async def checked(request: Request) -> Response:
+        only(request, known)
+        return await handler(request)
+
+    return checked if route.who in ("buyer", "operator") else handler
 
 
 def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
@@ -257,16 +335,23 @@ async def _not_in_force(request: Request, error: Exception) -> Response:
     assert isinstance(error, NotInForce)
     ctx = context(request)
     ctx.sale_cache.put(error.sale)
-    response = HttpProblem(503, "not_in_force", str(error), sale=sale_view(ctx, error.sale)).response()
+    response = HttpProblem(
+        503, "not_in_force", str(error), sale=sale_view(ctx, error.sale, to_operator=True)
+    ).response()
     del response.headers["Retry-After"]  # to repeat it would do it twice
     return response
 
 
 async def _no_seat(request: Request, _: Exception) -> Response:
-    detail = "You are waiting for too much at once; close some of your pages."
+    detail = "You, or all at your address together, are waiting for too much at once; close some of your pages."
     return await _problem(request, HttpProblem.of(Outcome.RATE_LIMITED, detail))
 
 
+def _without_code(request: Request) -> str:
+    """The path, but for a voucher's code, which is as good as money."""
+    return "/v1/admin/vouchers/…" if "code" in request.path_params else request.url.path
+
+
 async def _internal(request: Request, error: Exception) -> Response:
-    log.error("a request failed", method=request.method, path=request.url.path, exc_info=error)
+    log.error("a request failed", method=request.method, path=_without_code(request), exc_info=error)
     return HttpProblem(500, "internal", "Something went wrong on our side; it was logged.").response()

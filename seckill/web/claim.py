@@ -6,38 +6,49 @@ everything. `begin` is for the many claims with nothing unusual about them, stra
 """
 
 import math
-import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 import structlog
 
 from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.door import OPEN_DOOR
+from seckill.domain.order import OrderState
 from seckill.domain.order_number import request_id
 from seckill.domain.outcome import Outcome
-from seckill.domain.sale import Sale
+from seckill.domain.sale import Confirm, Sale
 from seckill.engine.claims.admission import AdmissionDesk, ClaimInProgress
-from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.orders.tracking import BuyerOrders, OrderView
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError
-from seckill.web.auth import Buyers
+from seckill.web.auth import Buyer, Buyers
 from seckill.web.buyer_rate import Rates
 from seckill.web.canonical_path import is_canonical
-from seckill.web.client_address import Headers
+from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
+from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.context import authenticate
+from seckill.web.door import HEADER as PASS
+from seckill.web.door import ClaimDoor
+from seckill.web.item_ids import ItemIds
+from seckill.web.items import item_meant
+from seckill.web.metadata import canonical_metadata
 from seckill.web.order_ids import OrderIds
-from seckill.web.problems import ANSWERS, MEDIA_TYPE, HttpProblem, invalid
+from seckill.web.parameters import idempotency_key
+from seckill.web.preferences import applied, preferred_wait_s
+from seckill.web.problems import ANSWERS, MEDIA_TYPE, HttpProblem, address_limited
 from seckill.web.request_body import decode, read_body
-from seckill.web.schemas import NewOrder, OrderAccepted, rfc3339
+from seckill.web.schemas import NewOrder, Order, OrderAccepted, rfc3339
+from seckill.web.sold_out_reply import SoldOutReplies
+from seckill.web.token_person import person_of
 
 log = structlog.get_logger()
 
 _PREFIX = "/v1/sales/"
 _SUFFIX = "/orders"
-_KEY_LENGTH_MAX = 255
-_KEY = re.compile(rb"[ -~]{0,%d}" % _KEY_LENGTH_MAX)
 # Forms of answers that are kept: more rounds are not on sale at once.
 FORMS_MAX = 1_000
 _BLANK = "-" * 13
@@ -50,6 +61,9 @@ class ClaimReply(msgspec.Struct, frozen=True, gc=False):
     status: int
     headers: bytes  # as they are sent, each with the end of its line
     body: bytes
+
+    def with_header(self, line: bytes) -> "ClaimReply":
+        return ClaimReply(self.status, self.headers + line, self.body)
 
     def listed(self) -> list[tuple[bytes, bytes]]:
         """As ASGI wants them."""
@@ -64,18 +78,35 @@ class ClaimRoute:
         sale_cache: SaleCache,
         desk: AdmissionDesk,
         orders: BuyerOrders,
+        waiting: ClaimWait,
+        show: Callable[[OrderView], Order],
         order_ids: OrderIds,
+        item_ids: ItemIds,
         rates: Rates,
+        door: ClaimDoor,
+        addresses: ClientAddresses,
+        address_rate: AddressRate,
+        unpaid_units: Mapping[int, int],
         note: Callable[[Exception, str, Headers], None],
     ) -> None:
         self._buyers = buyers
         self._sale_cache = sale_cache
         self._desk = desk
         self._orders = orders
+        self._waiting = waiting
+        self._show = show
         self._order_ids = order_ids
+        self._item_ids = item_ids
         self._rates = rates
+        self._door = door
+        self._address_rate = address_rate
+        # For others to read: a claim's address is looked for only where it matters.
+        self.limits_addresses = address_rate.limited
+        self.addresses = addresses
         self.note = note  # told why a claim was refused, by which peer it was sent, and with which headers
-        self._forms: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # by round and quantity, see `_form`
+        self._sold_out = SoldOutReplies(desk.sold_out.standing, unpaid_units, sale_cache.now_ms, item_ids.of, _written)
+        # By round, quantity and item, see `_form`.
+        self._forms: dict[tuple[int, int, int], tuple[bytes, bytes]] = {}
 
     @staticmethod
     def sale_in(scope: Any) -> str | None:
@@ -92,7 +123,7 @@ class ClaimRoute:
         try:
             reply = await self._answer(sale_id, scope, receive)
         except Exception as error:
-            self.note(error, scope["client"][0] if scope["client"] else "", scope["headers"])
+            self.note(error, _peer(scope), scope["headers"])
             reply = problem_reply(error)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.listed()})
         await send({"type": "http.response.body", "body": reply.body})
@@ -101,18 +132,44 @@ class ClaimRoute:
         if BEGUN in scope:
             claim, sale, answer = await scope[BEGUN]
         else:
-            claim, sale, answer = await self._claim(sale_id, dict(scope["headers"]), receive)
-        return self.reply(sale, answer) or await self._find_repeated(claim.user, sale, answer.holdings[0])
+            claim, sale, answer = await self._claim(sale_id, scope, receive)
+        preferred_s = preferred_wait_s(scope["headers"])
+        wait_s = self._waiting.time_s(sale, answer, preferred_s)
+        if wait_s is not None:
+            address = self.addresses.counted(_peer(scope), scope["headers"])
+            gone = partial(gone_or_closed, scope, receive)
+            waited = await self._wait(claim, address, sale, answer, wait_s, gone)
+            return waited if preferred_s is None else waited.with_header(applied(preferred_s))
+        return self.reply(claim, sale, answer) or await self._find_repeated(claim.user, sale, answer.holdings[0])
 
-    async def _claim(self, sale_id: str, headers: Mapping[bytes, bytes], receive: Any) -> tuple[Claim, Sale, Answer]:
-        user = authenticate(self._buyers, headers.get(b"authorization")).user
+    async def _wait(
+        self, claim: Claim, address: str, sale: Sale, answer: Answer, wait_s: float, gone: Gone
+    ) -> ClaimReply:
+        """What can be said when the ledger has the order, or when the time is over."""
+        if answer.outcome is Outcome.LIMIT_REACHED:
+            written = await self._waiting.all_written(claim.user, address, sale, answer, wait_s, gone)
+            return self._say(claim, sale, answer) if written else _PREPARED[Outcome.UNKNOWN]
+        order = await self._waiting.order(claim.user, address, sale, answer, wait_s, gone)
+        if order is not None:
+            return self._written(order)
+        if sale.confirm is Confirm.LEDGER:
+            return _PREPARED[Outcome.UNKNOWN]
+        return self.reply(claim, sale, answer) or await self._find_repeated(claim.user, sale, answer.holdings[0])
+
+    async def _claim(self, sale_id: str, scope: Any, receive: Any) -> tuple[Claim, Sale, Answer]:
+        headers = dict(scope["headers"])
+        buyer = authenticate(self._buyers, headers.get(b"authorization"))
         try:
             sale = await self._sale_cache.find(sale_id)
         except LedgerError:
             raise HttpProblem.of(Outcome.NOT_READY) from None
         if sale is None:
             raise HttpProblem.of(Outcome.UNKNOWN_SALE)
-        claim = self._read_claim(user, headers, await read_body(receive))
+        address = self.addresses.counted(_peer(scope), scope["headers"]) if self.limits_addresses else ""
+        early_ms = self._pass_door(sale, buyer, headers)
+        person = "" if sale.limit_by is None else person_of(buyer, sale.limit_by)
+        body = await read_body(receive)
+        claim = self._read_claim(sale, buyer.user, early_ms, person, address, headers, body)
         return claim, *await self._desk.claim(sale, claim)
 
     async def _find_repeated(self, user: str, sale: Sale, holding: Holding) -> ClaimReply:
@@ -121,81 +178,117 @@ class ClaimRoute:
         except (LedgerError, GateError):
             raise HttpProblem.of(Outcome.NOT_READY, "Your order is there, but its state cannot be read now.") from None
         order_id = self._order_ids.of(holding.number)
-        return self._accepted(sale, order_id, holding.quantity, view.state if view else "queued")
+        return self._accepted(sale, order_id, holding.quantity, holding.item, view.state if view else "queued")
 
     def begin(
-        self, sale_id: str, headers: Mapping[bytes, bytes], body: bytes, press: ClaimInProgress
+        self, sale_id: str, address: str, headers: Mapping[bytes, bytes], body: bytes, press: ClaimInProgress
     ) -> ClaimReply | bool:
-        """What can be said at once; or True: `press` will be told what the gate says (for `reply`); or False: the
-        sale has to be looked for first, and nothing was done about this claim."""
-        user = authenticate(self._buyers, headers.get(b"authorization")).user
+        """What can be said at once; or True: `press` will be told what the gate says (for `reply`); or False: the sale
+        has to be looked for first, and nothing was done about this claim. `address`: what its limit counts by; empty:
+        nobody in particular."""
+        buyer = authenticate(self._buyers, headers.get(b"authorization"))
         sale = self._sale_cache.known(sale_id)
         if sale is None:
             return False
-        answer = self._desk.begin(sale, self._read_claim(user, headers, body), press)
-        return True if answer is None else self._say(sale, answer)
+        early_ms = self._pass_door(sale, buyer, headers)
+        person = "" if sale.limit_by is None else person_of(buyer, sale.limit_by)
+        claim = self._read_claim(sale, buyer.user, early_ms, person, address, headers, body)
+        answer = self._desk.begin(sale, claim, press)
+        return True if answer is None else self._say(claim, sale, answer)
 
-    def reply(self, sale: Sale, answer: Answer) -> ClaimReply | None:
-        """None: a repeat, whose order has to be looked up."""
-        return None if answer.outcome is Outcome.REPEATED else self._say(sale, answer)
+    def _pass_door(self, sale: Sale, buyer: Buyer, headers: Mapping[bytes, bytes]) -> int:
+        """How long before others this buyer may buy, in ms."""
+        return 0 if sale.door is OPEN_DOOR else self._door.pass_through(sale, buyer, headers.get(PASS))
 
-    def _read_claim(self, user: str, headers: Mapping[bytes, bytes], body: bytes) -> Claim:
+    def reply(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply | None:
+        """None: its order has to be looked up, or waited for."""
+        if answer.outcome is Outcome.REPEATED or waits_for_ledger(sale, answer):
+            return None
+        return self._say(claim, sale, answer)
+
+    def _read_claim(
+        self,
+        sale: Sale,
+        user: str,
+        early_ms: int,
+        person: str,
+        address: str,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+    ) -> Claim:
         order = decode(body, _new_order)
-        claim = Claim(user, order.quantity, request_id(_idempotency_key(headers)))
-        if not self._rates.allow(user, time.monotonic()):
+        key = request_id(idempotency_key(headers.get(b"idempotency-key")))
+        if order.metadata is None and order.item_id is None and not sale.items and not early_ms and not person:
+            claim = Claim(user, order.quantity, key)
+        else:
+            metadata = "" if order.metadata is None else canonical_metadata(order.metadata)
+            item = item_meant(self._item_ids, sale, order.item_id)
+            claim = Claim(user, order.quantity, key, metadata, item, early_ms, person)
+        now = time.monotonic()
+        if not self._rates.allow(user, now):
             raise HttpProblem.of(Outcome.RATE_LIMITED)
+        if address and (wait_s := self._address_rate.wait_s(address, now)):
+            raise address_limited(wait_s)
         return claim
 
-    def _say(self, sale: Sale, answer: Answer) -> ClaimReply:
+    def _say(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply:
         if answer.outcome is Outcome.ADMITTED:
             return self._admitted(sale, answer.holdings[0])
         if answer.outcome is Outcome.LIMIT_REACHED:
             ids = [self._order_ids.of(holding.number) for holding in answer.holdings]
-            limit = sale.round.limit_per_buyer
-            detail = f"The limit of this sale is {limit} per buyer; with this order you would have more."
+            limit, shared = sale.round.limit_per_buyer, sale.limit_by or sale.round.limit_group
+            together = " together with what counts towards the same limit," if shared else ""
+            detail = f"The limit of this sale is {limit} per buyer;{together} with this order you would have more."
             return problem_reply(HttpProblem.of(answer.outcome, detail, order_ids=ids))
         if answer.outcome is Outcome.COOLING_DOWN:
             left_s = max(1, math.ceil((answer.again_ms - self._sale_cache.now_ms()) / 1000))
             again_at = rfc3339(answer.again_ms)
             return problem_reply(HttpProblem.of(answer.outcome, retry_after_s=left_s, again_at=again_at))
         if answer.outcome is Outcome.NOT_STARTED:
-            return problem_reply(HttpProblem.of(answer.outcome, begins_at=rfc3339(sale.round.begins_ms)))
+            begins_ms = sale.round.begins_ms - claim.early_ms  # for this buyer
+            return problem_reply(HttpProblem.of(answer.outcome, begins_at=rfc3339(begins_ms)))
+        if answer.outcome is Outcome.SOLD_OUT:
+            return ClaimReply(_SOLD_OUT_STATUS, *self._sold_out.of(sale.round.id, answer.item))
         return _PREPARED[answer.outcome]
 
     def _admitted(self, sale: Sale, holding: Holding) -> ClaimReply:
-        headers, body = self._forms.get((sale.round.id, holding.quantity)) or self._form(sale, holding.quantity)
+        key = sale.round.id, holding.quantity, holding.item
+        headers, body = self._forms.get(key) or self._form(sale, holding.quantity, holding.item)
         order_id = self._order_ids.of(holding.number).encode()
         return ClaimReply(202, headers % order_id, body % order_id)
 
-    def _form(self, sale: Sale, quantity: int) -> tuple[bytes, bytes]:
+    def _form(self, sale: Sale, quantity: int, item: int) -> tuple[bytes, bytes]:
         """What `_accepted` says, with a gap for the order's id: filling it in costs half of writing it from scratch."""
-        blank = self._accepted(sale, _BLANK, quantity, "queued")
+        blank = self._accepted(sale, _BLANK, quantity, item, "queued")
         headers, body = (text.replace(_BLANK.encode(), b"%b") for text in (blank.headers, blank.body))
         if len(self._forms) >= FORMS_MAX:
             self._forms.clear()
-        self._forms[sale.round.id, quantity] = headers, body
+        self._forms[sale.round.id, quantity, item] = headers, body
         return headers, body
 
-    def _accepted(self, sale: Sale, order_id: str, quantity: int, state: str) -> ClaimReply:
+    def _accepted(self, sale: Sale, order_id: str, quantity: int, item: int, state: str) -> ClaimReply:
         accepted = OrderAccepted(
             order_id=order_id,
             state=state,
             sale_id=self._sale_cache.public_id(sale),
             round=str(sale.round.id),
             quantity=quantity,
+            item_id=self._item_ids.of(item) if item else msgspec.UNSET,
         )
         location = b"location: /v1/orders/%b\r\n" % order_id.encode()
         return _reply(202, b"application/json", msgspec.json.encode(accepted), location)
 
+    def _written(self, order: OrderView) -> ClaimReply:
+        shown = self._show(order)
+        if order.state is OrderState.FAILED:
+            detail = "The order could not be written. Nothing was bought, and nothing is to be paid."
+            return problem_reply(HttpProblem(409, "order_over", detail, state=shown.state, order=shown))
+        location = b"location: /v1/orders/%b\r\n" % shown.order_id.encode()
+        return _reply(201, b"application/json", msgspec.json.encode(shown), location)
 
-def _idempotency_key(headers: Mapping[bytes, bytes]) -> str:
-    key = headers.get(b"idempotency-key")
-    if key is None:
-        return ""
-    key = key.strip()
-    if not _KEY.fullmatch(key):
-        raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
-    return key.decode("ascii")
+
+def _peer(scope: Any) -> str:
+    return scope["client"][0] if scope["client"] else ""
 
 
 _HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n"
@@ -203,6 +296,11 @@ _HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store
 
 def _reply(status: int, media_type: bytes, body: bytes, more: bytes = b"") -> ClaimReply:
     return ClaimReply(status, _HEADERS % (more, media_type, len(body)), body)
+
+
+def _written(problem: HttpProblem) -> tuple[bytes, bytes]:
+    reply = problem_reply(problem)
+    return reply.headers, reply.body
 
 
 def problem_reply(error: Exception, request_id: bytes | None = None) -> ClaimReply:
@@ -217,5 +315,6 @@ def _internal(error: Exception, request_id: bytes | None) -> HttpProblem:
     return HttpProblem(500, "internal", "Something went wrong on our side; it was logged.")
 
 
-# The refusals that are the same for every buyer, made once: after the sell-out they are nearly all answers.
+_SOLD_OUT_STATUS, _ = ANSWERS[Outcome.SOLD_OUT]
+# The refusals that are the same for every buyer, made once.
 _PREPARED: Mapping[Outcome, ClaimReply] = {outcome: problem_reply(HttpProblem.of(outcome)) for outcome in ANSWERS}

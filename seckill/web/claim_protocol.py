@@ -15,7 +15,10 @@ from seckill.domain.admission import Answer, Claim
 from seckill.domain.sale import Sale
 from seckill.engine.claims.admission import ClaimInProgress
 from seckill.web.claim import BEGUN, ClaimReply, ClaimRoute, problem_reply
+from seckill.web.claim_wait import CLOSED
+from seckill.web.cross_origin import CrossOrigin
 from seckill.web.http_limits import GuardedProtocol
+from seckill.web.preferences import HEADER as PREFER
 from seckill.web.request_ids import HEADER, request_id
 
 # A request that every parser reads alike: one space where one is usual, no spaces around values, nothing but visible
@@ -25,22 +28,31 @@ PLAIN_HEADERS_MAX = 64
 _PLAIN = re.compile(
     rb"POST /v1/sales/([0-9A-Za-z]{1,32})/orders HTTP/1\.1((?:\r\n[A-Za-z0-9_-]++: [!-~][ -~]*+(?<! ))++)\r\n\r\n"
 )
-# What changes how a request or its connection is read.
-_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"proxy-connection"))
+# What changes how a request or its connection is read; and who prefers to wait needs a task for that.
+_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"proxy-connection", PREFER))
 # A browser sends twenty headers. Those that mean nothing here are not taken apart: 8 µs instead of 11 for its request.
-_NOTABLE = re.compile(
-    rb"\n(authorization|idempotency-key|x-request-id|host|content-length|connection|%b): ([^\r]+)"
-    % b"|".join(sorted(_UNUSUAL)),
-    re.IGNORECASE,
+_NOTABLE_NAMES = (
+    *(b"authorization", b"idempotency-key", b"x-request-id", b"host", b"content-length", b"connection"),
+    b"seckill-pass",
 )
-# Who a proxy says it is for, which matters only when a claim is refused.
+
+
+def _fields_named(*names: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"\n(%b): ([^\r]+)" % b"|".join(names), re.IGNORECASE)
+
+
+_NOTABLE = _fields_named(*_NOTABLE_NAMES, *sorted(_UNUSUAL))
+# Where pages of other origins may claim. Elsewhere it is one of those that mean nothing.
+_ORIGIN = b"origin"
+_NOTABLE_WITH_ORIGIN = _fields_named(*_NOTABLE_NAMES, _ORIGIN, *sorted(_UNUSUAL))
+# Who a proxy says it is for, which matters only behind a proxy of ours, and when a claim is refused.
 _FORWARDED = re.compile(rb"\n(x-forwarded-for|forwarded): ([^\r]+)", re.IGNORECASE)
 _NAMED = HEADER + b": "
 _END = b"\r\n\r\n"
 _LENGTHS = {b"%d" % length: length for length in range(1024)}
 
 
-def plain_request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes] | None:
+def plain_request(data: bytes, notable: re.Pattern[bytes] = _NOTABLE) -> tuple[bytes, dict[bytes, bytes], bytes] | None:
     """The sale's id, the notable headers and the body of a claim that is all there is in `data`; None: let the parser
     see."""
     if len(data) > PLAIN_BYTES_MAX:
@@ -49,7 +61,7 @@ def plain_request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes] | None
     if found is None:
         return None
     sale_id, lines = found.groups()
-    fields = _NOTABLE.findall(lines)
+    fields = notable.findall(lines)
     headers = {name.lower(): value for name, value in fields}
     # A header that is there twice, and what only a parser may judge.
     if len(headers) < len(fields) or lines.count(b"\n") > PLAIN_HEADERS_MAX or not _UNUSUAL.isdisjoint(headers):
@@ -60,6 +72,10 @@ def plain_request(data: bytes) -> tuple[bytes, dict[bytes, bytes], bytes] | None
     if b"connection" in headers and headers[b"connection"].lower() != b"keep-alive":
         return None
     return sale_id, headers, body
+
+
+def _forwarded(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.lower(), value) for name, value in _FORWARDED.findall(data, 0, data.find(_END)))
 
 
 class TurnBuffer:
@@ -85,12 +101,13 @@ class _Press(ClaimInProgress):
     """Answered in the turn in which the gate answered, without a callback that has to wait for the next turn of the
     event loop."""
 
-    __slots__ = ("awaited", "data", "protocol", "request_id")
+    __slots__ = ("awaited", "data", "of_origin", "protocol", "request_id")
 
-    def __init__(self, protocol: "ClaimingProtocol", data: bytes, request_id: bytes) -> None:
+    def __init__(self, protocol: "ClaimingProtocol", data: bytes, request_id: bytes, of_origin: bytes) -> None:
         self.protocol = protocol
         self.data = data
         self.request_id = request_id
+        self.of_origin = of_origin  # lines of the answer
         self.awaited: asyncio.Future[tuple[Claim, Sale, Answer]] | None = None  # by the request that it became
 
     def done(self) -> bool:
@@ -108,7 +125,10 @@ class ClaimingProtocol(GuardedProtocol):
         super().__init__(*args, **kwargs)
         self._claims: ClaimRoute = self.application.claims
         self._outbox: TurnBuffer = self.application.outbox
+        self._origins: CrossOrigin | None = self.application.origins
+        self._notable = _NOTABLE if self._origins is None else _NOTABLE_WITH_ORIGIN
         self._answer_to_send = b""
+        self._address: str | None = None  # of all claims on this connection, unless it is a proxy's
         self._press: _Press | None = None  # on its way, and nothing else has happened on this connection since
 
     def data_received(self, data: bytes) -> None:
@@ -116,31 +136,43 @@ class ClaimingProtocol(GuardedProtocol):
         if self._press is not None:
             self._make_ordinary(self._press)
         elif self.is_quiet():
-            plain = plain_request(data)
+            plain = plain_request(data, self._notable)
             if plain is not None and self._begin(data, *plain):
                 return
         super().data_received(data)
 
     def _begin(self, data: bytes, sale_id: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
-        press = self._press = _Press(self, data, request_id(headers.get(HEADER)))
+        of_origin = b"" if self._origins is None else self._origins.lines(headers.get(_ORIGIN))
+        press = self._press = _Press(self, data, request_id(headers.get(HEADER)), of_origin)
         self._read_by = None
         try:
-            begun = self._claims.begin(sale_id.decode(), headers, body, press)
+            address = self._counted_address(data) if self._claims.limits_addresses else ""
+            begun = self._claims.begin(sale_id.decode(), address, headers, body, press)
         except Exception as error:
-            said = ((name.lower(), value) for name, value in _FORWARDED.findall(data))
-            self._claims.note(error, self.peer(), said)
+            self._claims.note(error, self.peer(), _forwarded(data))
             begun = problem_reply(error, press.request_id)
         if begun is False:
             self._press = None
         elif isinstance(begun, ClaimReply):
-            self._write_plain(begun, press.request_id)
+            self._write_plain(begun, press)
             self._outbox.add(self)
         return begun is not False
 
-    def _write_plain(self, reply: ClaimReply, request_id: bytes) -> None:
+    def _counted_address(self, data: bytes) -> str:
+        if self._address is not None:
+            return self._address
+        peer, addresses = self.peer(), self._claims.addresses
+        if addresses.trusts(peer):
+            return addresses.counted_again(peer, _forwarded(data))
+        self._address = addresses.counted(peer, ())
+        return self._address
+
+    def _write_plain(self, reply: ClaimReply, press: _Press) -> None:
         self._press = None
         head = self.begin_answer(reply.status)
-        self._answer_to_send = b"".join((head, reply.headers, _NAMED, request_id, _END, reply.body))
+        self._answer_to_send = b"".join(
+            (head, reply.headers, press.of_origin, _NAMED, press.request_id, _END, reply.body)
+        )
         self._read_by = self.loop.time() + self.keep_alive_s
 
     def send(self) -> None:
@@ -152,14 +184,14 @@ class ClaimingProtocol(GuardedProtocol):
         if self._press is not press:
             return  # the client is gone
         try:
-            reply = self._claims.reply(sale, answer)
+            reply = self._claims.reply(press.claim, sale, answer)
         except Exception as error:
             reply = problem_reply(error, press.request_id)
-        if reply is None:  # a repeat: looking up its order takes a task
+        if reply is None:  # looking up an order, or waiting for it, takes a task
             self._make_ordinary(press)
             press.decided(sale, answer)
         else:
-            self._write_plain(reply, press.request_id)
+            self._write_plain(reply, press)
             self.send()
 
     def _make_ordinary(self, press: _Press) -> None:
@@ -178,13 +210,15 @@ class ClaimingProtocol(GuardedProtocol):
         super().shutdown()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """A client that has nothing more to say may still wait for the answer to its claim, which comes soon. What
-        streams, or waits for news, ends as before."""
+        """A client that has nothing more to say may still wait for the answer to its claim, which comes soon: that no
+        longer waits for the ledger. What streams, or waits for news, ends as before."""
         self.send()
         if self._press is not None:
             self._make_ordinary(self._press)
         if not self.is_answering() or self.lacks_body() or ClaimRoute.sale_in(self.scope_of_request()) is None:
             return super().eof_received()
+        self.scope_of_request()[CLOSED] = True
+        self.wake()
         self.close_after_answer()
         return True
 

@@ -2,20 +2,15 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.engine.claims.claim_figures import WINDOW_S, added, percentile_ms
 from seckill.engine.claims.live_figures import LiveRound
-from seckill.engine.orders.order_search import OrderRecord
 from seckill.ports.board import Seen
-from seckill.ports.history import Payment
-from seckill.web import dead_letters, orders, schemas
-from seckill.web.auth import is_user
+from seckill.web import schemas
 from seckill.web.context import Context, context
-from seckill.web.parameters import page_size
-from seckill.web.payments import refund_view
-from seckill.web.problems import invalid
 from seckill.web.responses import json_response
 from seckill.web.schemas import rfc3339
 
@@ -47,7 +42,17 @@ def _sale(ctx: Context, live: LiveRound) -> schemas.LiveSale:
         refused=dict(live.refused),
         backlog=live.backlog,
         lag_ms=live.lag_ms,
+        items=_items(ctx, live) if live.pulse and live.pulse.items else msgspec.UNSET,
     )
+
+
+def _items(ctx: Context, live: LiveRound) -> list[schemas.LiveItem]:
+    left = {} if live.pulse is None else live.pulse.items
+    return [
+        schemas.LiveItem(item_id=ctx.item_ids.of(item.id), available=left[item.id])
+        for item in live.sale.items
+        if item.id in left
+    ]
 
 
 def _answers(seen: Sequence[Seen]) -> schemas.Answers:
@@ -73,55 +78,4 @@ def _node(one: Seen, now_ms: int) -> schemas.Node:
         seen_at=rfc3339(one.at_ms),
         claims=report.claims,
         recorded=report.recorded,
-    )
-
-
-async def find_orders(request: Request) -> Response:
-    ctx = context(request)
-    ctx.require_operator(request)
-    query = request.query_params
-    given = [name for name in ("order_id", "user", "sale_id") if name in query]
-    if len(given) != 1:
-        raise invalid("order_id", "give either order_id, user or sale_id")
-    count = page_size(request)
-    found: Sequence[OrderRecord] = ()
-    if given == ["user"]:
-        found = await ctx.search.of_buyer(query["user"], count) if is_user(query["user"]) else ()
-    elif given == ["order_id"]:
-        number = orders.order_number(ctx, query["order_id"])
-        found = () if number is None else await ctx.search.by_number([number])
-    else:
-        sale = await ctx.sale_cache.find(query["sale_id"])
-        found = () if sale is None else await ctx.search.in_round(sale.round.id, count)
-    return json_response(schemas.FoundOrders([_found(ctx, each) for each in found]))
-
-
-def _found(ctx: Context, found: OrderRecord) -> schemas.FoundOrder:
-    return schemas.FoundOrder(
-        order=None if found.order is None else orders.view(ctx, found.order),
-        ordinal=found.ordinal,
-        user=found.user,
-        events=[
-            schemas.OrderEvent(
-                at=rfc3339(event.at_ms), before=event.from_state, state=event.to_state, cause=event.cause
-            )
-            for event in found.events
-        ],
-        letters=[dead_letters.view(ctx, letter) for letter in found.letters],
-        payments=[_payment(ctx, each) for each in found.payments],
-    )
-
-
-def _payment(ctx: Context, payment: Payment) -> schemas.FoundPayment:
-    order_ids = ctx.order_ids
-    return schemas.FoundPayment(
-        payment_id=payment.capture.ref,
-        provider=payment.capture.provider,
-        amount_cents=payment.capture.amount_cents,
-        currency=payment.capture.currency,
-        at=rfc3339(payment.at_ms),
-        order_id=order_ids.encode(int(payment.number)),
-        pays=None if payment.settles is None else order_ids.encode(int(payment.settles)),
-        waits=payment.waits,
-        refund=None if payment.refund is None else refund_view(ctx, payment.refund),
     )

@@ -11,26 +11,40 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
 from seckill.engine.claims.admission import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
+from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.door.audience_desk import AudienceDesk
+from seckill.engine.door.audience_lists import AudienceLists
+from seckill.engine.door.pass_desk import PassDesk
+from seckill.engine.event_feed import EventFeed
+from seckill.engine.money.checkouts import Checkouts
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.buyer_actions import BuyerActions
 from seckill.engine.orders.dead_letters import DeadLetterDesk
+from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.rounds.operator import OperatorDesk
 from seckill.engine.rounds.round_records import RoundRecords
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.vouchers import VoucherDesk
+from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
 from seckill.operations.repair import Repair
 from seckill.ports.payment import PaymentProvider
 from seckill.settings import Settings
 from seckill.telemetry import Exposition
-from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer
-from seckill.web.client_address import ClientAddresses
+from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
+from seckill.web.client_address import ClientAddresses, Headers
+from seckill.web.door import ClaimDoor
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.incidents import Incident, Incidents
+from seckill.web.item_ids import ItemIds
+from seckill.web.line_parts import LineParts
 from seckill.web.open_streams import Seats
 from seckill.web.problems import HttpProblem, incident_in, suspicious
+from seckill.web.token_keys import KeysNotKnown
 
 _BEARER = b"Bearer "
 
@@ -41,6 +55,8 @@ class Context:
     provider: PaymentProvider
     sale_ids: PublicIds
     order_ids: PublicIds
+    entry_ids: PublicIds
+    item_ids: ItemIds
     auditor: Auditor | None  # None: with memory:// there is nothing that it could read
     sale_cache: SaleCache
     desk: AdmissionDesk
@@ -48,20 +64,40 @@ class Context:
     failures: DeadLetterDesk
     orders: BuyerOrders
     actions: BuyerActions
+    operator_actions: OperatorActions
     search: OrderSearch
     rounds: RoundRecords
+    events: EventFeed
+    vouchers: VoucherDesk
+    pictures: PictureDesk
     live: LiveFigures
     readiness: Readiness
     repair: Repair
     payments: Payments
+    checkouts: Checkouts
     refunds: RefundDesk
+    webhooks: WebhookDesk
+    webhook_tests: WebhookTests
     buyers: Buyers
     admin_key: AdminKey
     seats: Seats
     addresses: ClientAddresses
     incidents: Incidents
     guesses: GuessBackoff
+    sign_in_rate: AddressRate
+    pass_rate: AddressRate
+    passes: PassDesk
+    door: ClaimDoor
+    lists: AudienceLists
+    audience_desk: AudienceDesk
+    line: LineParts
     exposition: Exposition
+
+    def answer_waiting(self) -> None:
+        """Whoever waits for something is answered now; otherwise they would hold up the end of the process."""
+        self.orders.close()
+        self.events.close()
+        self.line.watches.close()
 
     def require_buyer(self, request: Request) -> str:
         return self.require_token(request).user
@@ -83,16 +119,41 @@ class Context:
             self.guesses.wrong(client, token)
             raise suspicious(HttpProblem(403, "forbidden", "This needs the admin key."), Incident.ADMIN_GUESS)
 
+    def is_operator(self, request: Request) -> bool:
+        """For what an operator sees more of. Without the key, with a wrong one or with a buyer's token it is seen as
+        anybody sees it."""
+        token = bearer(request.headers.get("authorization", "").encode("latin-1"))
+        if token is None or looks_like_jwt(token):
+            return False
+        client = self.client_of(request)
+        if self.guesses.wait_s(client):
+            return False
+        if self.admin_key.matches(token):
+            return True
+        self.guesses.wrong(client, token)
+        return False
+
     def client_of(self, connection: HTTPConnection) -> str:
         """The client's address; empty where there is none."""
         peer = connection.client.host if connection.client else ""
         return self.addresses.of(peer, connection.scope["headers"])
 
+    def counted_address(self, connection: HTTPConnection) -> str:
+        """What the limits of one address count by; empty: nobody in particular."""
+        peer = connection.client.host if connection.client else ""
+        return self.addresses.counted(peer, connection.scope["headers"])
+
     def note(self, problem: HttpProblem, connection: HTTPConnection) -> None:
         """If it may be a sign of an attack, it leaves a trace."""
         incident = incident_in(problem)
         if incident is not None:
-            self.incidents.note(incident, self.client_of(connection))
+            peer = connection.client.host if connection.client else ""
+            self.note_incident(incident, peer, connection.scope["headers"])
+
+    def note_incident(self, incident: Incident, peer: str, headers: Headers) -> None:
+        self.incidents.note(incident, self.addresses.of(peer, headers))
+        if incident is Incident.RATE_LIMITED:
+            self.addresses.suspect(peer, headers)
 
 
 def context(request: HTTPConnection) -> Context:
@@ -111,6 +172,8 @@ def authenticate(buyers: Buyers, header: bytes | None) -> Buyer:
         raise HttpProblem.of(Outcome.UNAUTHENTICATED, "Sign in first: Authorization: Bearer <token>.")
     try:
         return buyers.verify(token, now)
+    except KeysNotKnown:
+        raise HttpProblem.of(Outcome.NOT_READY, "Your sign-in cannot be checked now; please try again.") from None
     except Unauthenticated as error:
         problem = HttpProblem.of(Outcome.UNAUTHENTICATED, error.reason)
         raise (suspicious(problem, Incident.BAD_SIGNATURE) if error.forged else problem) from None

@@ -7,10 +7,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.settings import Settings
-from seckill.web.auth import is_user, mint_buyer_token
+from seckill.web.auth import mint_buyer_token
 from seckill.web.context import context
-from seckill.web.problems import invalid
+from seckill.web.problems import address_limited, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import json_response
 from seckill.web.schemas import DemoBuyer, SignedIn
@@ -25,8 +26,11 @@ def signs_anybody_in(settings: Settings) -> bool:
 
 
 async def demo_sign_in(request: Request) -> Response:
-    settings = context(request).settings
+    ctx = context(request)
+    settings = ctx.settings
     assert settings.jwt_secret is not None, "without it there is no such route"
+    if wait_s := ctx.sign_in_rate.wait_s(ctx.counted_address(request), time.monotonic()):
+        raise address_limited(wait_s)
     name = decode(await read_body(request.receive), _demo_buyer).name.strip()
     if not name or not name.isprintable():
         raise invalid("name", "must be a name in one line")
@@ -44,4 +48,7 @@ async def demo_sign_in(request: Request) -> Response:
 
 def user_called(name: str) -> str:
     """The name itself where it can be a user id, and something that stands for it otherwise."""
-    return name if is_user(name) else f"demo-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+    try:
+        return buyer_id(name)
+    except BadBuyerId:
+        return f"demo-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"

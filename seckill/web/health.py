@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill import __version__
+from seckill.engine.readiness import StoreHealth
 from seckill.telemetry import MEDIA_TYPE
 from seckill.web.context import context
 from seckill.web.responses import NO_STORE, json_response
@@ -17,9 +18,13 @@ async def healthz(_: Request) -> Response:
 
 async def readyz(request: Request) -> Response:
     """Ready means: could sell now."""
-    parts = await context(request).readiness.look()
-    answer = {"status": "ready" if parts.ready else "not_ready", "gate": parts.gate, "ledger": parts.ledger}
-    if parts.ready:
+    ctx = context(request)
+    parts = await ctx.readiness.look()
+    ready = parts.ready and ctx.buyers.keys.known
+    answer = {"status": "ready" if ready else "not_ready", "gate": parts.gate, "ledger": parts.ledger}
+    if not ctx.buyers.keys.known:
+        answer["keys"] = StoreHealth.AWAY
+    if ready:
         return json_response(answer)
     return json_response(answer, 503, {**NO_STORE, "Retry-After": "1"})
 

@@ -3,8 +3,9 @@
 uvicorn waits for ever for the rest of a request and keeps whatever arrives. Here every connection has one timer, and
 at each of its ticks the connection is compared with its deadlines:
 
-    reading   from the first byte (or the connection) to the end of the head, then to the end of the body;
-              between two requests, as long as uvicorn keeps idle connections
+    reading   from the first byte (or the connection) to the end of the head, then to the end of the body, of which
+              something must keep coming if it is an upload; between two requests, as long as uvicorn keeps idle
+              connections
     writing   while the client does not take what was written for it
 
 Nothing is timed between request and response, so long polls, event streams and WebSockets may last as long as they
@@ -28,6 +29,7 @@ from seckill.web.request_limits import (
     Refusal,
     fault_in_head,
 )
+from seckill.web.uploads import upload_to
 from seckill.web.uvicorn_adapter import HttpConnection
 
 log = logging.getLogger("uvicorn.error")
@@ -69,6 +71,10 @@ class GuardedProtocol(HttpConnection):
         self._first_piece_bytes = 0
         self._piece_bytes = 0  # the latest piece
         self._body_bytes = 0
+        self._uploads = False
+        self._body_limits = limits
+        self._upload_by = 0.0
+        self._uploaded_bytes = 0  # when the deadline for reading was set
 
     # The connection and its timer
 
@@ -140,8 +146,18 @@ class GuardedProtocol(HttpConnection):
         elif self.is_reading_paused() or self.waiting():
             # An earlier request is not answered yet, and its buyer must get the answer. This one can wait with it.
             self._read_by = now + self._tick_s
+        elif self._uploads and self._goes_on(now):
+            self._expect_upload(now)
         else:
             self._refuse(TIMEOUT)
+
+    def _goes_on(self, now: float) -> bool:
+        came_bytes = self._body_bytes - self._uploaded_bytes
+        return self._phase is _BODY and came_bytes >= self.limits.upload_bytes_min and now < self._upload_by
+
+    def _expect_upload(self, now: float) -> None:
+        self._read_by = now + self.limits.body_within_s
+        self._uploaded_bytes = self._body_bytes
 
     # What arrives
 
@@ -178,7 +194,7 @@ class GuardedProtocol(HttpConnection):
             self._phase is _HEAD and surely_bytes > limits.target_bytes_max + limits.headers_bytes_max
         ):
             self._refuse(HEADERS_TOO_LARGE)
-        elif self._phase is _BODY and surely_bytes > limits.framed_body_bytes_max:
+        elif self._phase is _BODY and surely_bytes > self._body_limits.framed_body_bytes_max:
             self._refuse(TOO_LARGE)
 
     def on_message_begin(self) -> None:
@@ -190,9 +206,10 @@ class GuardedProtocol(HttpConnection):
 
     def on_headers_complete(self) -> None:
         version, upgrades = self.version_and_upgrade()
-        refusal = fault_in_head(
-            self.limits, self.target(), version, self.fields(), self._arrived_bytes, upgrades=upgrades
-        )
+        upload = upload_to(self.method(), self.target())
+        self._uploads = upload is not None
+        self._body_limits = limits = self.limits if upload is None else self.limits.of_upload(upload.bytes_max)
+        refusal = fault_in_head(limits, self.target(), version, self.fields(), self._arrived_bytes, upgrades=upgrades)
         # After an upgrade, a handler still answering an earlier request would never learn that the client is gone.
         too_early = upgrades and self.is_answering() and self.becomes_websocket()
         if refusal is None and (too_early or self.waiting() >= self.limits.pipelined_max):
@@ -202,12 +219,15 @@ class GuardedProtocol(HttpConnection):
         super().on_headers_complete()
         self._phase = _BODY
         self._read_by = self.loop.time() + self.limits.body_within_s
+        if self._uploads:
+            self._uploaded_bytes = 0
+            self._upload_by = self.loop.time() + self.limits.upload_within_s
         if not upgrades:
             self.keep_trailers_apart()
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
-        if self._body_bytes > self.limits.body_bytes_max:
+        if self._body_bytes > self._body_limits.body_bytes_max:
             self._stop_parsing(TOO_LARGE)
         super().on_body(body)
 
@@ -220,6 +240,9 @@ class GuardedProtocol(HttpConnection):
         if goes_on and self._phase is _BODY:
             # It is the next request's turn only now.
             self._read_by = self.loop.time() + self.limits.body_within_s
+        elif self._phase is _BODY and self._uploads:
+            # Refused before it was read, for want of the key or as a whole. No one is let send megabytes for nothing.
+            self._drop_rest()
         elif not goes_on and self._phase is _IDLE:
             self._read_by = self.loop.time() + self.keep_alive_s
 
@@ -245,6 +268,11 @@ class GuardedProtocol(HttpConnection):
             self.close_after_answer()
             return
         self.transport.write(refusal.answer(self.default_headers()))
+        self._drop_rest()
+
+    def _drop_rest(self) -> None:
+        """Of what still arrives, and with it the connection, when the client has had the time to take the answer."""
+        self._phase = _OVER
         if self.transport.can_write_eof():
             self.transport.write_eof()
             self._read_by = self.loop.time() + self.limits.linger_s

@@ -1,30 +1,54 @@
-"""How much one buyer waits for on this node: long polls, event streams and sockets together."""
+"""How much one buyer, and one address, waits for on this node: long polls, event streams and sockets together."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 # Enough for every open tab and device of one person. Each costs memory for as long as it lasts.
 SEATS_PER_BUYER_MAX = 20
 
 
 class NoSeat(Exception):
-    """The buyer has as many as there may be."""
+    """The buyer, or all buyers of the address together, have as many as there may be."""
 
 
 class Seats:
-    def __init__(self) -> None:
+    def __init__(self, per_address: int = 0) -> None:
+        self._per_address = per_address  # 0: unlimited
         self._taken: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
 
     @contextmanager
-    def taken_by(self, user: str) -> Iterator[None]:
-        """Raises NoSeat."""
+    def taken_by(self, user: str, address: str) -> Iterator[None]:
+        """`address`: as `ClientAddresses.counted` says; empty: none in particular. Raises NoSeat."""
         if self._taken[user] >= SEATS_PER_BUYER_MAX:
             raise NoSeat
+        counted = address if self._per_address else ""
+        if counted and self._by_address[counted] >= self._per_address:
+            raise NoSeat
         self._taken[user] += 1
+        if counted:
+            self._by_address[counted] += 1
         try:
             yield
         finally:
-            self._taken[user] -= 1
-            if not self._taken[user]:
-                del self._taken[user]
+            _give_back(self._taken, user)
+            if counted:
+                _give_back(self._by_address, counted)
+
+
+def _give_back(taken: Counter[str], whose: str) -> None:
+    taken[whose] -= 1
+    if not taken[whose]:
+        del taken[whose]
+
+
+def gone(receive: Any) -> Callable[[], Awaitable[None]]:
+    """What returns when the client no longer waits for the answer."""
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    return left

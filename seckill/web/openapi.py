@@ -44,6 +44,7 @@ _EXAMPLES: dict[type, dict[str, object]] = {
 def document(routes: Sequence[Route] = ROUTES, prefix: str = "") -> dict[str, Any]:
     """`prefix`: the path that the API is under."""
     types = {Problem, *(t for route in routes for t in (route.body, route.answer) if t is not None)}
+    types |= {body for route in routes for _, _, body in route.others}
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -77,6 +78,7 @@ def document(routes: Sequence[Route] = ROUTES, prefix: str = "") -> dict[str, An
 def _operation(route: Route) -> dict[str, Any]:
     denied = {"all": (), "buyer": (401,), "operator": (401, 403), "provider": (401,)}[route.who]
     responses = {str(route.status): _response(route)}
+    responses |= {str(status): _content(text, body, route.media_type) for status, text, body in route.others}
     responses |= {str(status): _response(route) | {"description": text} for status, text in route.also}
     responses |= {str(status): {"description": text} for status, text in route.empty_answers}
     responses |= {str(status): _problem(route, status) for status in sorted({*route.problems, *denied})}
@@ -93,6 +95,8 @@ def _operation(route: Route) -> dict[str, Any]:
         content = {"schema": schema} | ({"example": _EXAMPLES[route.body]} if route.body in _EXAMPLES else {})
         needed = any(field.required for field in msgspec.structs.fields(route.body))
         operation["requestBody"] = {"required": needed, "content": {"application/json": content}}
+    if route.upload is not None:
+        operation["requestBody"] = {"required": True, "content": {route.upload: {"schema": {"type": "string"}}}}
     return operation
 
 
@@ -103,8 +107,11 @@ def _operation_id(route: Route) -> str:
 def _response(route: Route) -> dict[str, Any]:
     if route.answer is None:
         return {"description": route.summary}
-    schema = {"$ref": _REF.format(name=route.answer.__name__)}
-    return {"description": route.summary, "content": {route.media_type: {"schema": schema}}}
+    return _content(route.summary, route.answer, route.media_type)
+
+
+def _content(text: str, body: type[msgspec.Struct], media_type: str) -> dict[str, Any]:
+    return {"description": text, "content": {media_type: {"schema": {"$ref": _REF.format(name=body.__name__)}}}}
 
 
 def _problem(route: Route, status: int) -> dict[str, Any]:

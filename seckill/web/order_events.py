@@ -22,8 +22,8 @@ MEDIA_TYPE = "text/event-stream"
 # Shorter than the time after which proxies and phone networks forget a silent connection.
 HEARTBEAT_EVERY_S = 15.0
 RETRY_MS = 1000
-_HEADERS = {**NO_STORE, "X-Accel-Buffering": "no"}
-# Everything else is the end, or only money moves after it.
+EVENT_HEADERS = {**NO_STORE, "X-Accel-Buffering": "no"}
+# Everything else is the end, or only money moves after it: that is told to buyers who ask again.
 _GOES_ON = {OrderState.QUEUED, OrderState.UNPAID}
 
 
@@ -33,33 +33,33 @@ async def order_events(request: Request) -> Response:
     number = order_number(ctx, request.path_params["order_id"])
     if number is None:
         raise not_found()
-    return _OrderEvents(ctx, buyer, number, request.headers.get("last-event-id"))
+    return _OrderEvents(ctx, buyer, ctx.counted_address(request), number, request.headers.get("last-event-id"))
 
 
 class _OrderEvents(StreamingResponse):
     """Looks when it is sent, so that what it holds is given back however the sending ends."""
 
-    def __init__(self, ctx: Context, buyer: Buyer, number: OrderNumber, seen: str | None) -> None:
-        super().__init__((), headers=_HEADERS, media_type=MEDIA_TYPE)
+    def __init__(self, ctx: Context, buyer: Buyer, address: str, number: OrderNumber, seen: str | None) -> None:
+        super().__init__((), headers=EVENT_HEADERS, media_type=MEDIA_TYPE)
         self._ctx = ctx
         self._buyer = buyer
+        self._address = address
         self._number = number
         self._seen = seen
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._ctx.seats.taken_by(self._buyer.user):
+        with self._ctx.seats.taken_by(self._buyer.user, self._address):
             await self._send(scope, receive, send)
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._ctx.orders.watch(self._buyer.user, self._number) as watch:
             if watch is None:
                 raise not_found()
-            state = watch.order.state
-            if state == self._seen and state not in _GOES_ON:
+            if _name(watch.order) == self._seen and watch.order.state not in _GOES_ON:
                 # The one answer after which an EventSource does not come back.
                 await Response(None, 204, NO_STORE)(scope, receive, send)
             elif scope["method"] == "HEAD":
-                await Response(None, 200, _HEADERS, MEDIA_TYPE)(scope, receive, send)
+                await Response(None, 200, EVENT_HEADERS, MEDIA_TYPE)(scope, receive, send)
             else:
                 self.body_iterator = self._events(watch)
                 await super().__call__(scope, receive, send)
@@ -68,7 +68,7 @@ class _OrderEvents(StreamingResponse):
         loop = asyncio.get_running_loop()
         expires_at = loop.time() + self._buyer.good_until_s - time.time()
         yield b"retry: %d\n\n" % RETRY_MS
-        if watch.order.state != self._seen:
+        if _name(watch.order) != self._seen:
             yield self._event(watch.order)
         while watch.order.state in _GOES_ON and (left_s := expires_at - loop.time()) > 0:
             try:
@@ -83,4 +83,9 @@ class _OrderEvents(StreamingResponse):
 
     def _event(self, order: OrderView) -> bytes:
         data = msgspec.json.encode(view(self._ctx, order))
-        return b"id: %b\nevent: state\ndata: %b\n\n" % (order.state.value.encode(), data)
+        return b"id: %b\nevent: state\ndata: %b\n\n" % (_name(order).encode(), data)
+
+
+def _name(order: OrderView) -> str:
+    """Of what a buyer has seen: the state, and how much of the price is refunded if any of it is."""
+    return f"{order.state}-{order.refunded_cents}" if order.refunded_cents else order.state.value

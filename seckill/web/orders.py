@@ -1,20 +1,58 @@
 """A buyer's own orders."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain import order as domain
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
-from seckill.engine.orders.tracking import WAIT_S_MAX, OrderView, recorded
+from seckill.domain.public_id import PublicIds
+from seckill.domain.voucher import Voucher
+from seckill.engine.money.checkouts import Visitor
+from seckill.engine.money.payments import may_be_queued
+from seckill.engine.orders.tracking import OrderView, recorded
+from seckill.engine.sale_cache import SaleCache
+from seckill.errors import CheckoutRefused, ProviderUnavailable
 from seckill.web.context import Context, context
-from seckill.web.parameters import page_size
+from seckill.web.item_ids import ItemIds
+from seckill.web.open_streams import gone
+from seckill.web.parameters import page_size, wait_s
 from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.qr_code import qr_code
 from seckill.web.responses import json_response
-from seckill.web.schemas import Order, Orders, rfc3339, rfc3339_or_none
+from seckill.web.schemas import Order, Orders, OrderToPay, rfc3339, rfc3339_or_none
+from seckill.web.visitor import is_on_phone
+from seckill.web.vouchers import codes
 
 
-def view(ctx: Context, order: OrderView) -> Order:
+class Names(Protocol):
+    """What makes public ids of numbers, and knows what items are called."""
+
+    @property
+    def sale_ids(self) -> PublicIds: ...
+
+    @property
+    def order_ids(self) -> PublicIds: ...
+
+    @property
+    def entry_ids(self) -> PublicIds: ...
+
+    @property
+    def item_ids(self) -> ItemIds: ...
+
+    @property
+    def sale_cache(self) -> SaleCache: ...
+
+
+def view(
+    ctx: Names, order: OrderView, vouchers: Sequence[Voucher] | None = None, *, to_operator: bool = False
+) -> Order:
+    """`vouchers`: of a sale that gives some, where they are to be shown."""
+    item = ctx.sale_cache.item(order.sale_id, order.item) if order.item else None
     return Order(
         order_id=ctx.order_ids.encode(int(order.number)),
         sale_id=ctx.sale_ids.encode(order.sale_id),
@@ -28,43 +66,83 @@ def view(ctx: Context, order: OrderView) -> Order:
         paid_at=rfc3339_or_none(order.paid_ms),
         closed_at=rfc3339_or_none(order.closed_ms),
         replaced_by=None if order.replaced_by is None else ctx.order_ids.encode(int(order.replaced_by)),
+        refunded_cents=order.refunded_cents,
+        closed_by=order.closed_by,
+        metadata=msgspec.json.decode(order.metadata) if order.metadata else msgspec.UNSET,
+        codes=msgspec.UNSET if vouchers is None else codes(vouchers),
+        item_id=ctx.item_ids.of(order.item) if order.item else msgspec.UNSET,
+        item_title=msgspec.UNSET if item is None else item.title,
+        item_external_id=item.external_id if to_operator and item is not None else msgspec.UNSET,
     )
+
+
+async def views(ctx: Context, orders: Sequence[OrderView], *, to_operator: bool = False) -> list[Order]:
+    """With their codes, for whoever may see them: the orders' buyer and operators."""
+    vouchers = await ctx.vouchers.show(orders)
+    return [view(ctx, order, vouchers.get(order.number), to_operator=to_operator) for order in orders]
+
+
+async def may_be_on_its_way(ctx: Context, number: OrderNumber) -> bool:
+    """Whether an order that the ledger does not have may come, also of a sale that another node has announced a moment
+    ago."""
+    if number.lane not in ctx.sale_cache.lanes():
+        await ctx.sale_cache.refresh_sales()
+    return may_be_queued(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
 
 
 async def show_order(request: Request) -> Response:
     ctx = context(request)
     user = ctx.require_buyer(request)
     number = order_number(ctx, request.path_params["order_id"])
-    wait_s = _wait_s(request)
+    seconds = wait_s(request)
     seen = request.query_params.get("seen", OrderState.QUEUED.value)
     if seen not in set(OrderState):
         raise invalid("seen", f"must be one of {', '.join(OrderState)}")
     if number is None:
         raise not_found()
-    if wait_s > 0:
-        with ctx.seats.taken_by(user):
-            order = await ctx.orders.wait_for_change(user, number, seen, wait_s, lambda: _gone(request))
+    if seconds > 0:
+        with ctx.seats.taken_by(user, ctx.counted_address(request)):
+            order = await ctx.orders.wait_for_change(user, number, seen, seconds, gone(request.receive))
     else:
         order = await ctx.orders.find(user, number)
     if order is None:
         raise not_found()
-    return json_response(view(ctx, order))
-
-
-async def _gone(request: Request) -> None:
-    """Returns when the client no longer waits for the answer."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    [shown] = await views(ctx, [order])
+    return json_response(shown)
 
 
 async def pay_order(request: Request) -> Response:
-    """The sandbox: the money is there as soon as the buyer says so."""
+    """In the sandbox the money is there as soon as the buyer says so. A provider with a page of its own tells where
+    that is."""
     ctx = context(request)
     user = ctx.require_buyer(request)
+    if ctx.checkouts.offered:
+        return await _where_to_pay(request, ctx, await _own(request, ctx, user))
     if not ctx.actions.sandbox:
         raise HttpProblem(403, "not_sandbox", "Real money is taken here: pay where the shop tells you to.")
     order = await _own(request, ctx, user)
     return _changed(ctx, await ctx.actions.pay(user, order), OrderState.PAID)
+
+
+async def _where_to_pay(request: Request, ctx: Context, order: OrderView) -> Response:
+    shown = view(ctx, order)
+    if order.state is OrderState.PAID:
+        return json_response(shown)
+    if order.state is not OrderState.UNPAID:
+        raise _over(shown)
+    visitor = Visitor(on_phone=is_on_phone(request.headers), address=ctx.client_of(request))
+    try:
+        checkout = await ctx.checkouts.of(order, visitor)
+    except ProviderUnavailable:  # its words are in the log, and are none of a buyer's business
+        raise HttpProblem(
+            503, "provider_away", "The payment provider does not answer: try again in a moment.", retry_after_s=2
+        ) from None
+    except CheckoutRefused:
+        raise HttpProblem(409, "payment_refused", "The payment provider does not take this payment.") from None
+    to_pay = OrderToPay(**msgspec.structs.asdict(shown), pay_url=checkout.address)
+    if not checkout.address.startswith(("https://", "http://")):
+        to_pay.pay_qr = qr_code(checkout.address)
+    return json_response(to_pay, 202)
 
 
 async def cancel_order(request: Request) -> Response:
@@ -91,8 +169,12 @@ def _changed(ctx: Context, order: domain.Order | None, wanted: OrderState) -> Re
         raise not_found()
     shown = view(ctx, recorded(order))
     if order.state is not wanted:
-        raise HttpProblem(409, "order_over", f"The order is {shown.state} already.", state=shown.state, order=shown)
+        raise _over(shown)
     return json_response(shown)  # even if it already was: repeating is harmless
+
+
+def _over(shown: Order) -> HttpProblem:
+    return HttpProblem(409, "order_over", f"The order is {shown.state} already.", state=shown.state, order=shown)
 
 
 async def list_orders(request: Request) -> Response:
@@ -104,20 +186,10 @@ async def list_orders(request: Request) -> Response:
         before = order_number(ctx, cursor)
         if before is None:
             raise invalid("cursor", "is not one that this list gave")
-    orders = [view(ctx, order) for order in await ctx.orders.newest(user, before, count)]
+    orders = await views(ctx, await ctx.orders.newest(user, before, count))
     return json_response(Orders(orders, orders[-1].order_id if len(orders) == count else None))
 
 
 def order_number(ctx: Context, public_id: str) -> OrderNumber | None:
     number = ctx.order_ids.decode(public_id)
     return None if number is None else OrderNumber.from_int(number)
-
-
-def _wait_s(request: Request) -> float:
-    try:
-        wait_s = float(request.query_params.get("wait", "0"))
-    except ValueError:
-        wait_s = -1
-    if not 0 <= wait_s <= WAIT_S_MAX:
-        raise invalid("wait", f"must be a number of seconds from 0 to {WAIT_S_MAX:.0f}")
-    return wait_s

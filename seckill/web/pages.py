@@ -2,30 +2,49 @@
 
 An asset's address has a digest of all assets in it, so it may be kept for ever, and modules find each other by relative
 addresses. A node that is asked for another version's asset, while nodes are being replaced, answers with its own and
-forbids caching it.
+forbids caching it. `embed.js`, for pages of shops, is kept as briefly as a shell, or for ever under its digest.
 """
 
 import gzip
 import hashlib
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
+from urllib.parse import urlsplit
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
+from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import Settings
 from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.mounting import prefix_in
 from seckill.web.problems import not_found
 
 STATIC = files("seckill.web") / "static"
-FOLDERS = ("app", "vendor/htm", "vendor/preact", "vendor/uplot")
+EMBED_PATHS = ("/embed.js", "/embed/{version}.js")
+# What embed.js loads where it is needed, with what that imports.
+EMBED_LOADS = tuple(
+    f"/assets/{{version}}/{path}"
+    for path in (
+        "vendor/uqr/uqr.mjs",
+        "app/door_parts.js",
+        "app/door_strings.js",
+        "app/worker.js",
+        "app/work.js",
+        "app/sha256.js",
+    )
+)
+# What embed/build.mjs leaves in the script for the server to fill in.
+EMBED_FACTS = b'"__SECKILL_FACTS__"'
+FOLDERS = ("app", "vendor/htm", "vendor/preact", "vendor/uplot", "vendor/uqr")
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -38,17 +57,35 @@ FOR_EVER_S = 365 * 24 * 3600
 # Paths that one process is under, each with pages of its own. A prefix may be a parameter of the surrounding
 # application, so it may come from a request.
 PREFIXES_MAX = 16
-# Nothing from other hosts, nothing inline, no text that becomes markup, no frame around it.
-PAGE_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+
+
+def page_headers(image_hosts: Sequence[str] = (), check_hosts: Sequence[str] = ()) -> dict[str, str]:
+    """Nothing from other hosts but pictures of those that are named, nothing inline, no text that becomes markup, no
+    frame around it. Where a captcha's widget has to be shown, its hosts may do what it needs, which is much."""
+    pictures = " ".join(["'self'", "data:", *(f"https://{host}" for host in image_hosts)])
+    widget = "".join(f" {host}" for host in check_hosts)
+    types = "require-trusted-types-for 'script'; trusted-types seckill-worker"
+    policy = (
+        f"default-src 'none'; script-src 'self'{widget}; style-src 'self'{widget}; img-src {pictures}{widget}; "
+        f"connect-src 'self'{widget}; font-src 'self'; worker-src 'self'; "
+        f"{f'frame-src{widget}; ' if widget else ''}"
+        f"frame-ancestors 'none'; base-uri 'none'; form-action 'none'{'' if widget else f'; {types}'}"
+    )
+    return {
+        "Content-Security-Policy": policy,
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+
+
+def _check_hosts(settings: Settings) -> list[str]:
+    """Where the captcha's widget comes from, as a policy spells it."""
+    if not settings.check_script_url:
+        return []
+    script = urlsplit(settings.check_script_url)
+    return [f"{script.scheme}://{script.netloc}", *(f"https://{host}" for host in settings.check_hosts)]
+
 
 NOWHERE = Template(
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -88,19 +125,31 @@ class Content:
 
 
 class Pages:
-    def __init__(self, settings: Settings, *, sandbox: bool) -> None:
+    def __init__(self, settings: Settings, provider: PaymentProvider) -> None:
+        no_money_moves = provider.sandbox or getattr(provider, "test_mode", False)
         self._assets = _assets()
         self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
         facts = {
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
             "sign_in": settings.sign_in_url,
-            "sandbox": "on" if sandbox else "off",
+            "sandbox": "on" if provider.sandbox else "off",
+            "checkout": "on" if has_checkout(provider) else "off",
             "pay": settings.pay_url,
+            "groups": settings.jwt_groups_claim,
+            "check_script": settings.check_script_url,
             # No buyer may take a test for a shop, nor a payment for a test.
-            "test": ("free" if sandbox else "paid") if settings.rehearsal == "on" else "",
+            "test": ("free" if no_money_moves else "paid") if settings.rehearsal == "on" else "",
         }
         self._facts = {name: html.escape(value) for name, value in facts.items()}
+        of_embed = {
+            "sign-in": facts["sign_in"],
+            "assets": self.version,
+            "check-script": facts["check_script"],
+            **{name: facts[name] for name in ("sandbox", "checkout", "pay", "groups", "test")},
+        }
+        self._embed = _embed_script(msgspec.json.encode(of_embed))
+        self._headers = page_headers(settings.image_hosts, _check_hosts(settings))
         self._shell = lru_cache(maxsize=2 * PREFIXES_MAX)(self._make_shell)
         self._brand = Content.of((STATIC / "brand.css").read_bytes(), MEDIA_TYPES["css"])
 
@@ -113,15 +162,16 @@ class Pages:
             StarletteRoute("/console", self.console),
             StarletteRoute("/brand.css", self.brand),
             StarletteRoute("/assets/{version}/{path:path}", self.asset),
+            *(StarletteRoute(path, self.embed) for path in EMBED_PATHS),
         ]
 
     async def buyer(self, request: Request) -> Response:
         shell = self._shell("buyer.html", prefix_in(request.scope))
-        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", self._headers)
 
     async def console(self, request: Request) -> Response:
         shell = self._shell("console.html", prefix_in(request.scope))
-        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", PAGE_HEADERS)
+        return shell.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", self._headers)
 
     async def brand(self, request: Request) -> Response:
         return self._brand.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", {"X-Content-Type-Options": "nosniff"})
@@ -133,6 +183,23 @@ class Pages:
         ours = request.path_params["version"] == self.version
         cache_control = f"public, max-age={FOR_EVER_S}, immutable" if ours else "no-store"
         return found.answer(request, cache_control, {"X-Content-Type-Options": "nosniff"})
+
+    async def embed(self, request: Request) -> Response:
+        version = self._embed.etag.strip('"')
+        given = request.path_params.get("version")
+        cache_control = f"public, max-age={SHELL_MAX_AGE_S if given is None else FOR_EVER_S}"
+        if given is not None:
+            cache_control = f"{cache_control}, immutable" if given == version else "no-store"
+        return self._embed.answer(
+            request,
+            cache_control,
+            {
+                "X-Content-Type-Options": "nosniff",
+                # It is there to be loaded by others, also by pages that are isolated from all who do not say so.
+                "Cross-Origin-Resource-Policy": "cross-origin",
+                "Content-Location": f"{prefix_in(request.scope)}/embed/{version}.js",
+            },
+        )
 
     def _make_shell(self, name: str, prefix: str) -> Content:
         """What the page has of its own in its head, in the frame that all pages share."""
@@ -146,7 +213,14 @@ class Pages:
 def nowhere(prefix: str) -> Response:
     """For a person who has mistyped an address. Programs get a problem."""
     page = NOWHERE.substitute(base=html.escape(prefix))
-    return Response(page, 404, {**PAGE_HEADERS, "Vary": "Accept"}, "text/html; charset=utf-8")
+    return Response(page, 404, {**page_headers(), "Vary": "Accept"}, "text/html; charset=utf-8")
+
+
+@lru_cache(maxsize=PREFIXES_MAX)
+def _embed_script(facts: bytes) -> Content:
+    """Packed once, also where one process makes several nodes."""
+    script = (files("seckill.web") / "embed.js").read_bytes()
+    return Content.of(script.replace(EMBED_FACTS, facts), MEDIA_TYPES["js"])
 
 
 @cache

@@ -1,19 +1,70 @@
 """What several addresses read from their path or query in the same way."""
 
+import re
+from collections.abc import Sequence
+
 from starlette.requests import Request
 
+from seckill.engine.orders.tracking import WAIT_S_MAX
+from seckill.web.context import Context
 from seckill.web.problems import invalid, not_found
 
 PAGE_MAX = 100
 PAGE_DEFAULT = 20
+# May be given several times, which is the same as all of them in one.
+MANY = ("types",)
 ID_DIGITS_MAX = 18  # fits into the ledger's columns
+_KEY_LENGTH_MAX = 255
+_KEY = re.compile(rb"[ -~]{0,%d}" % _KEY_LENGTH_MAX)
 
 
-def page_size(request: Request) -> int:
-    text = request.query_params.get("limit", str(PAGE_DEFAULT))
-    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= PAGE_MAX):
-        raise invalid("limit", f"must be a number from 1 to {PAGE_MAX}")
+def idempotency_key(value: bytes | None) -> str:
+    """Empty if the header is not there."""
+    if value is None:
+        return ""
+    key = value.strip()
+    if not _KEY.fullmatch(key):
+        raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
+    return key.decode("ascii")
+
+
+def only(request: Request, known: Sequence[str]) -> None:
+    """A filter with a typing error would silently give everything, and of two only one would count."""
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name not in known:
+            there_are = f"there are {', '.join(known)}" if known else "there are none"
+            raise invalid(name[:64], f"is no parameter of this address; {there_are}")
+        if given.count(name) > 1 and name not in MANY:
+            raise invalid(name, "is given twice")
+
+
+def page_size(request: Request, most: int = PAGE_MAX, default: int = PAGE_DEFAULT) -> int:
+    text = request.query_params.get("limit", str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= most):
+        raise invalid("limit", f"must be a number from 1 to {most}")
     return int(text)
+
+
+def wait_s(request: Request) -> float:
+    try:
+        wait_s = float(request.query_params.get("wait", "0"))
+    except ValueError:
+        wait_s = -1
+    if not 0 <= wait_s <= WAIT_S_MAX:
+        raise invalid("wait", f"must be a number of seconds from 0 to {WAIT_S_MAX:.0f}")
+    return wait_s
+
+
+async def known_sale(ctx: Context, request: Request) -> int | None:
+    """The sale that a filter names; None: it names none."""
+    public_id = request.query_params.get("sale_id")
+    if public_id is None:
+        return None
+    sale = await ctx.sale_cache.find_any(public_id)
+    if sale is None:
+        raise invalid("sale_id", "there is no such sale")
+    return sale.id
 
 
 def id_in_path(request: Request, name: str) -> int:

@@ -5,13 +5,12 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.engine.money.payments import may_be_queued
 from seckill.engine.orders.tracking import recorded
 from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
-from seckill.ports.payment import Capture, Captured, Fate, Refund
+from seckill.ports.payment import Capture, Captured, Fate, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
-from seckill.web.orders import order_number, view
+from seckill.web.orders import may_be_on_its_way, order_number, view
 from seckill.web.parameters import id_in_path
 from seckill.web.problems import HttpProblem, invalid, not_found, suspicious
 from seckill.web.request_body import field_and_message, read_body
@@ -45,6 +44,8 @@ async def payment_callback(request: Request) -> Response:
         raise HttpProblem(503, "not_set_up", str(error)) from None
     except NotUnderstood as error:
         raise invalid(*field_and_message(str(error))) from None
+    if notice is None:
+        return _thanks(provider)
     number = order_number(ctx, notice.order_id)
     if number is None:
         raise not_found()
@@ -53,10 +54,16 @@ async def payment_callback(request: Request) -> Response:
     )
     captured = await ctx.payments.capture(number, capture)
     if captured.order is None:
-        if may_be_queued(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes()):
+        if await may_be_on_its_way(ctx, number):
             raise HttpProblem(503, "still_queued", "The order is not written yet: send the same again in a moment.")
         raise not_found()
+    if captured.payment_id and has_checkout(provider):  # whatever it pays for: it is noted, and is not to come again
+        return _thanks(provider)
     return _answer(ctx, captured)
+
+
+def _thanks(provider: PaymentProvider) -> Response:
+    return Response(provider.acknowledgement if has_checkout(provider) else "", 200, media_type="text/plain")
 
 
 def _answer(ctx: Context, captured: Captured) -> Response:
@@ -89,10 +96,12 @@ def refund_view(ctx: Context, refund: Refund) -> RefundView:
         order_id=ctx.order_ids.encode(int(refund.number)),
         provider=refund.capture.provider,
         payment_id=refund.capture.ref,
-        amount_cents=refund.capture.amount_cents,
+        amount_cents=refund.amount_cents,
         currency=refund.capture.currency,
         reason=refund.reason,
         attempts=refund.attempts,
         created_at=rfc3339(refund.created_ms),
         done_at=rfc3339_or_none(refund.done_ms),
+        explanation=refund.explanation,
+        refused=refund.refused,
     )

@@ -1,6 +1,6 @@
 """Refusals and errors as `application/problem+json`, each with a stable `code`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ RETRY_AFTER_S = 1
 _STATUSES = {
     RefusalKind.NO_IDENTITY: 401,
     RefusalKind.NO_SUCH_THING: 404,
+    RefusalKind.NOT_ALLOWED: 403,
     RefusalKind.NOT_VALID: 422,
     RefusalKind.TOO_SOON: 429,
     RefusalKind.CONFLICT: 409,
@@ -86,6 +87,12 @@ class HttpProblem(Exception):
         return Response(self.body(), self.status, self.headers(), MEDIA_TYPE)
 
 
+def address_limited(wait_s: int) -> HttpProblem:
+    return HttpProblem.of(
+        Outcome.RATE_LIMITED, "Too many requests come from your address, please slow down.", retry_after_s=wait_s
+    )
+
+
 def suspicious(problem: HttpProblem, incident: Incident) -> HttpProblem:
     problem.incident = incident
     return problem
@@ -102,3 +109,11 @@ def not_found() -> HttpProblem:
 
 def invalid(field: str, message: str) -> HttpProblem:
     return HttpProblem.of(Outcome.INVALID, f"{field}: {message}", errors=[{"field": field, "message": message}])
+
+
+def bad_lines(faults: Sequence[tuple[int, str]]) -> HttpProblem:
+    """Of an upload, of which nothing was taken."""
+    errors = [{"field": f"line {line}", "message": why} for line, why in faults]
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    line, why = faults[0]
+    return HttpProblem.of(Outcome.INVALID, f"Line {line} {why}{more}. Nothing of this upload was taken.", errors=errors)

@@ -1,5 +1,7 @@
 """Reading a request's body: bounded, then strictly into a schema."""
 
+import contextlib
+import json
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -33,11 +35,27 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     if len(body) > DEPTH_MAX and body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
         raise HttpProblem(400, "bad_request", "The body is nested too deeply.")
     try:
-        return decoder.decode(body or b"{}")
+        decoded = decoder.decode(body or b"{}")
     except msgspec.ValidationError as error:
         raise invalid(*field_and_message(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise HttpProblem(400, "bad_request", "The body is not valid JSON.") from None
+    if body.count(b":") > 1 and (twice := _given_twice(body)) is not None:  # a body with one field has no second
+        raise invalid(twice, "is given twice")
+    return decoded
+
+
+def _given_twice(body: bytes) -> str | None:
+    """A name that an object has twice: of two values, readers on the way may believe one and we another."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        names = [name for name, _ in pairs]
+        found.extend(name for name in names if names.count(name) > 1)
+
+    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is refused as such
+        json.loads(body, object_pairs_hook=look)
+    return found[0] if found else None
 
 
 def _depth(body: bytes) -> int:
@@ -54,14 +72,17 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"unknown field", "is not a field of this request"),
     (r"Expected `int` >= (\d+)", r"must be a whole number, \1 or more"),
     (r"Expected `int` <= (\d+)", r"must be a whole number, \1 at most"),
-    (r"Expected `int`|Integer value out of range", "must be a whole number"),
+    (r"Expected `int(?: \| null)?`|Integer value out of range", "must be a whole number"),
     (r"Expected `str` of length >= 1", "must not be empty"),
     (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
     (r"matching regex '\^\[A-Z\]\{3\}\$", "must be three capital letters, such as CNY"),
     (r"matching regex '\^\[A-Za-z0-9", "must be 1 to 128 letters, digits and . _ : / + = ~ -"),
+    (r"matching regex '\^\((\w+)\|(\w+)\)\$", r"must be \1 or \2"),
+    (r"matching regex '\^\((\w+)\|(\w+)\|(\w+)\)\$", r"must be \1, \2 or \3"),
     (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
     (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),
     (r"Expected `str", "must be text"),
+    (r"Expected `bool`", "must be true or false"),
     (r"Expected `object`", "must be a JSON object"),
 )
 
@@ -70,7 +91,8 @@ def field_and_message(text: str) -> tuple[str, str]:
     """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
     message, _, path = text.partition(" - at `$")
     named = re.search(r"field `([^`]*)`", message)
-    field = path.strip("`").lstrip(".") or (named.group(1) if named else "body")
+    # The path leads to the object that the field is in.
+    field = ".".join(filter(None, (path.strip("`").lstrip("."), named.group(1) if named else ""))) or "body"
     for pattern, sentence in _SENTENCES:
         if found := re.search(pattern, message):
             return field, found.expand(sentence)

@@ -1,7 +1,7 @@
 """How large and how slow a request may be, and the answers to those that exceed it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seckill.web.request_ids import HEADER, request_id
 from seckill.web.uvicorn_adapter import STATUS_LINE
@@ -24,8 +24,15 @@ class Limits:
     # How long an error answer waits for the client to stop sending: closing at once would reset the connection,
     # and the client would lose the answer.
     linger_s: float = 2.0
+    # Who uploads something must send this much in each `body_within_s`, and all of it in that time.
+    upload_bytes_min: int = 16 * 1024
+    upload_within_s: float = 900.0
     # A few kilobytes can hold thousands of requests, each of which becomes an object that waits.
     pipelined_max: int = 16
+
+    def of_upload(self, bytes_max: int) -> "Limits":
+        """The same, but for the size of the body."""
+        return replace(self, body_bytes_max=bytes_max, framed_body_bytes_max=2 * bytes_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,8 @@ def fault_in_head(
     """What is wrong with a request line and its headers, whose names are in lower case."""
     if len(target) > limits.target_bytes_max:
         return URI_TOO_LONG
+    if b"#" in target:  # a fragment is for the client alone: the address without it would have a second spelling
+        return BAD_REQUEST
     # Adding up is rarely needed: the headers are no larger than what has arrived.
     if len(headers) > limits.headers_max or (
         arrived_bytes > limits.headers_bytes_max

@@ -1,50 +1,47 @@
 """Every route, with what the OpenAPI document says about it."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-
 from seckill.audit.document import Audit
 from seckill.web import (
+    audience,
     audit,
     console,
     dead_letters,
     demo_sign_in,
+    door_schemas,
+    events,
     gate_clock,
     health,
+    order_actions,
     order_events,
+    order_list,
     orders,
+    passes,
     payments,
+    pictures,
     repair,
     sales,
     schemas,
+    upload_schemas,
+    vouchers,
+    webhook_schemas,
+    webhooks,
+)
+from seckill.web.line_routes import LINE_ROUTES
+from seckill.web.route import Handler as Handler  # part of what this module offers
+from seckill.web.route import Route as Route
+
+_ORDER_FILTERS = (
+    ("sale_id", "Only of this sale, round after round"),
+    ("round", "Only of this round"),
+    ("state", "Only those that are in this state now"),
+    ("buyer", "Only of this buyer"),
+    ("since", "Only those that were accepted at this time or later"),
+    ("until", "Only those that were accepted before this time"),
+    ("codes", "`true`: with their voucher codes, which count as shown to their buyers from then on"),
 )
 
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    method: str
-    path: str
-    summary: str
-    handler: Handler | None  # None: answered before the framework, see claim.py
-    who: str = "all"  # all | buyer | operator | provider
-    status: int = 200
-    answer: type[msgspec.Struct] | None = None
-    media_type: str = "application/json"
-    also: tuple[tuple[int, str], ...] = ()  # other statuses with the same body
-    empty_answers: tuple[tuple[int, str], ...] = ()
-    body: type[msgspec.Struct] | None = None
-    query: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    problems: tuple[int, ...] = ()
-
-
 ROUTES = (
+    *LINE_ROUTES,
     Route(
         method="POST",
         path="/v1/sales",
@@ -54,7 +51,9 @@ ROUTES = (
         status=201,
         body=schemas.NewSale,
         answer=schemas.Sale,
-        problems=(400, 422, 503),
+        also=((200, "It was announced before with the same key and body: the sale as it is now"),),
+        headers=(("Idempotency-Key", "Repeat with the same key and body to get the same sale, never a second one"),),
+        problems=(400, 409, 413, 422, 503),
     ),
     Route(
         method="GET",
@@ -76,7 +75,7 @@ ROUTES = (
     Route(
         method="PATCH",
         path="/v1/sales/{sale_id}",
-        summary="Add units, move the window, change title or limit",
+        summary="Add units, move the window, change title, limit or what is shown, publish or hide",
         handler=sales.change_sale,
         who="operator",
         body=schemas.SalePatch,
@@ -122,14 +121,41 @@ ROUTES = (
     Route(
         method="POST",
         path="/v1/sales/{sale_id}/orders",
-        summary="Buy: queues an order, or says why not",
+        summary="Buy: queues an order, or says why not; 201 with the order where the answer waited for the ledger",
         handler=None,
         who="buyer",
         status=202,
         body=schemas.NewOrder,
         answer=schemas.OrderAccepted,
-        headers=(("Idempotency-Key", "Repeat with the same key to get the same order, never a second one"),),
-        problems=(400, 404, 409, 410, 413, 422, 429, 503),
+        others=((201, "The order is written: `confirm` of the sale is `ledger`, or `Prefer: wait=S`", schemas.Order),),
+        headers=(
+            ("Idempotency-Key", "Repeat with the same key to get the same order, never a second one"),
+            ("Seckill-Pass", "In a sale that needs one: the buyer's pass for this round"),
+            ("Prefer", "`wait=S`: answer when the order is written, with 201; with 202 after S seconds, at most 30"),
+        ),
+        problems=(400, 403, 404, 409, 410, 413, 422, 429, 503),
+    ),
+    Route(
+        method="PUT",
+        path="/v1/admin/sales/{sale_id}/audience",
+        summary="Replace the list of buyers whom a sale is for, one on each line, as CSV or as JSON lines",
+        handler=audience.replace_audience,
+        who="operator",
+        upload="text/csv",
+        answer=door_schemas.AudienceReplaced,
+        problems=(400, 404, 413, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/sales/{sale_id}/pass",
+        summary="A challenge; with what it asks for, a pass, which claims of this sale then carry",
+        handler=passes.ask_for_pass,
+        who="buyer",
+        status=201,
+        body=door_schemas.NewPass,
+        answer=door_schemas.Pass,
+        others=((200, "A challenge: solve it, and ask again with the solution", door_schemas.PassChallenge),),
+        problems=(400, 403, 404, 409, 410, 413, 422, 429, 503),
     ),
     Route(
         method="GET",
@@ -156,20 +182,24 @@ ROUTES = (
         headers=(("Last-Event-ID", "The `id` of the event that was seen last; it is not sent again"),),
         problems=(404, 429, 503),
     ),
-    *(
-        Route(
-            method="POST",
-            path=f"/v1/orders/{{order_id}}/{verb}",
-            summary=summary,
-            handler=handler,
-            who="buyer",
-            answer=schemas.Order,
-            problems=problems,
-        )
-        for verb, summary, handler, problems in (
-            ("pay", "Pay, in the sandbox", orders.pay_order, (403, 404, 409, 503)),
-            ("cancel", "Cancel; the unit is on sale again within a second", orders.cancel_order, (404, 409, 503)),
-        )
+    Route(
+        method="POST",
+        path="/v1/orders/{order_id}/pay",
+        summary="Pay: done at once in the sandbox; or `pay_url`, where the payment provider takes the money",
+        handler=orders.pay_order,
+        who="buyer",
+        answer=schemas.OrderToPay,
+        also=((202, "Still unpaid: the buyer has to go to `pay_url`, or to scan `pay_qr` where there is one"),),
+        problems=(403, 404, 409, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/orders/{order_id}/cancel",
+        summary="Cancel; the unit is on sale again within a second",
+        handler=orders.cancel_order,
+        who="buyer",
+        answer=schemas.Order,
+        problems=(404, 409, 503),
     ),
     Route(
         method="POST",
@@ -181,6 +211,89 @@ ROUTES = (
         answer=schemas.Order,
         also=((202, "The order was over, and what its money pays for is being decided"),),
         problems=(404, 409, 413, 422, 503),
+    ),
+    *(
+        Route(
+            method="POST",
+            path=f"/v1/admin/orders/{{order_id}}/{verb}",
+            summary=summary,
+            handler=handler,
+            who="operator",
+            body=body,
+            answer=schemas.Order,
+            headers=(("Idempotency-Key", "Repeat with the same key, and it is done once"),),
+            problems=(400, 404, 409, 413, 422, 503),
+        )
+        for verb, summary, handler, body in (
+            (
+                "cancel",
+                "Cancel an unpaid order; its units are on sale again within a second",
+                order_actions.cancel_any_order,
+                schemas.NewCancellation,
+            ),
+            (
+                "refund",
+                "Refund a paid order, in full or in part, with its units back on sale or not",
+                order_actions.refund_order,
+                schemas.NewRefund,
+            ),
+        )
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/sales/{sale_id}/vouchers",
+        summary="Upload codes, one on each line: all of them or none",
+        handler=vouchers.upload_vouchers,
+        who="operator",
+        query=(("item_id", "For this item alone; left out: for whatever the sale sells"),),
+        upload="text/csv",
+        answer=upload_schemas.VouchersAdded,
+        problems=(400, 404, 409, 413, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/sales/{sale_id}/vouchers",
+        summary="How many codes a sale has, and how many it lacks",
+        handler=vouchers.count_vouchers,
+        who="operator",
+        answer=upload_schemas.VoucherCounts,
+        problems=(404, 409, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/vouchers/{code}/redeem",
+        summary="Redeem a code, once",
+        handler=vouchers.redeem_voucher,
+        who="operator",
+        answer=schemas.Voucher,
+        problems=(404, 409, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/vouchers/{code}",
+        summary="Who has a code, and what has become of it",
+        handler=vouchers.show_voucher,
+        who="operator",
+        answer=schemas.Voucher,
+        problems=(404, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/images",
+        summary="Upload a picture for a sale: JPEG, PNG or WebP, at most 10 MiB and 40 million pixels",
+        handler=pictures.upload_image,
+        who="operator",
+        status=201,
+        upload="image/*",
+        answer=upload_schemas.UploadedImage,
+        problems=(400, 413, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/images/{name}",
+        summary="A picture that was uploaded, always the same under its address",
+        handler=pictures.show_image,
+        problems=(404, 503),
     ),
     Route(
         method="GET",
@@ -287,17 +400,147 @@ ROUTES = (
     Route(
         method="GET",
         path="/v1/admin/orders",
-        summary="Orders with every event: one, the newest of a buyer, or the newest of a sale",
-        handler=console.find_orders,
+        summary="Orders with every event, newest first",
+        handler=order_list.find_orders,
         who="operator",
         answer=schemas.FoundOrders,
         query=(
-            ("order_id", "One order"),
-            ("user", "Or a buyer's orders, newest first, also those that are still queued"),
-            ("sale_id", "Or a sale's newest orders"),
-            ("limit", "Orders at most, 1 to 100, 20 if left out"),
+            *_ORDER_FILTERS,
+            ("limit", "Orders on a page, 1 to 100, 20 if left out"),
+            ("after", "`next` of the page before"),
+            ("order_id", "Instead of all these: one order"),
+            ("user", "Or a buyer's newest orders, also those that are still queued"),
         ),
         problems=(422, 503),
+    ),
+    *(
+        Route(
+            method="GET",
+            path=f"/v1/admin/orders.{suffix}",
+            summary=f"All orders that fit, newest first, streamed as {words}",
+            handler=handler,
+            who="operator",
+            answer=schemas.ExportedOrder,
+            media_type=media_type,
+            query=(
+                *_ORDER_FILTERS,
+                ("limit", "Only one portion of 1 to 1000; what to give as `after` is in the header `Seckill-Next`"),
+                ("after", "Only those that come after this order"),
+            ),
+            problems=(422, 503),
+        )
+        for suffix, words, media_type, handler in (
+            ("csv", "CSV", "text/csv", order_list.export_csv),
+            ("jsonl", "JSON, an order on each line", "application/jsonl", order_list.export_jsonl),
+        )
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/events",
+        summary="Every committed change of sales, rounds, orders and money, once each, in the order of the commits",
+        handler=events.list_events,
+        who="operator",
+        answer=schemas.Events,
+        query=(
+            ("after", "`next` of the answer before; the oldest that is kept if left out"),
+            ("types", "Only these, separated by commas; `order.*` stands for all that begin with it"),
+            ("sale_id", "Only of this sale"),
+            ("limit", "Events at most, 1 to 1000, 100 if left out"),
+            ("wait", "Seconds to wait, at most 30, until there is one"),
+        ),
+        problems=(410, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/webhooks",
+        summary="Send events to an address from now on; the answer has the secret, this once",
+        handler=webhooks.create_webhook,
+        who="operator",
+        status=201,
+        body=webhook_schemas.NewWebhook,
+        answer=webhook_schemas.Webhook,
+        problems=(400, 409, 413, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/webhooks",
+        summary="All webhooks, and how each is doing",
+        handler=webhooks.list_webhooks,
+        who="operator",
+        answer=webhook_schemas.Webhooks,
+        problems=(422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/webhooks/{webhook_id}",
+        summary="One webhook",
+        handler=webhooks.show_webhook,
+        who="operator",
+        answer=webhook_schemas.Webhook,
+        problems=(404, 503),
+    ),
+    Route(
+        method="PATCH",
+        path="/v1/admin/webhooks/{webhook_id}",
+        summary="Change where it goes and which events it gets; enable or disable it",
+        handler=webhooks.change_webhook,
+        who="operator",
+        body=webhook_schemas.WebhookPatch,
+        answer=webhook_schemas.Webhook,
+        problems=(400, 404, 413, 422, 503),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/admin/webhooks/{webhook_id}",
+        summary="Send nothing to it any more, and forget its deliveries",
+        handler=webhooks.delete_webhook,
+        who="operator",
+        status=204,
+        problems=(404, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/webhooks/{webhook_id}/rotate",
+        summary="Give it a new secret, shown this once; both sign while they overlap",
+        handler=webhooks.rotate_webhook,
+        who="operator",
+        body=webhook_schemas.NewWebhookSecret,
+        answer=webhook_schemas.Webhook,
+        problems=(400, 404, 413, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/webhooks/{webhook_id}/test",
+        summary="Send a `webhook.test` to it, also if it is disabled",
+        handler=webhooks.test_webhook,
+        who="operator",
+        answer=webhook_schemas.WebhookDelivery,
+        query=(("wait", "Seconds to wait, at most 30, until it was tried"),),
+        problems=(404, 422, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/webhooks/{webhook_id}/deliveries",
+        summary="Deliveries that wait or were given up, and the last 100 that were made, newest first",
+        handler=webhooks.list_deliveries,
+        who="operator",
+        answer=webhook_schemas.WebhookDeliveries,
+        query=(
+            ("state", "Only `waiting`, `delivered` or `failed` ones"),
+            ("limit", "Deliveries on a page, 1 to 100, 20 if left out"),
+            ("after", "`next` of the page before"),
+        ),
+        problems=(404, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+        summary="Send it again, now; one that waits behind another of the same order keeps its place",
+        handler=webhooks.redeliver,
+        who="operator",
+        answer=webhook_schemas.WebhookDelivery,
+        query=(("wait", "Seconds to wait, at most 30, until it was tried"),),
+        problems=(404, 422, 503),
     ),
     Route(
         method="GET",
@@ -321,6 +564,6 @@ DEMO_ROUTES = (
         handler=demo_sign_in.demo_sign_in,
         body=schemas.DemoBuyer,
         answer=schemas.SignedIn,
-        problems=(400, 413, 422),
+        problems=(400, 413, 422, 429),
     ),
 )

@@ -3,26 +3,36 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain import sale as domain
+from seckill.domain.door import Door
 from seckill.domain.money import DECIMALS
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import BadRecurrence, Recurrence
-from seckill.errors import NotPossible
+from seckill.domain.voucher import CODES_PER_BUYER_MAX
+from seckill.engine.rounds.units import UnitCustody
+from seckill.errors import CodesMissing, ExternalIdTaken, NotOfThatGroup, NotPossible
 from seckill.web.context import Context, context
-from seckill.web.parameters import ID_DIGITS_MAX, row_id
+from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_after, door_of
+from seckill.web.goods import goods_change, goods_of, uploaded_in
+from seckill.web.items import item_changes, item_drafts, item_views, price_of, units_of
+from seckill.web.line_of_sale import check_time_of_draw
+from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, row_id
 from seckill.web.problems import HttpProblem, invalid, not_found
 from seckill.web.request_body import decode, read_body
-from seckill.web.responses import json_response
+from seckill.web.responses import cacheable, json_response
 from seckill.web.schemas import (
     Custody,
+    ItemCustody,
     NewSale,
     Repetition,
     Sale,
@@ -48,7 +58,31 @@ _sale_patch = msgspec.json.Decoder(SalePatch)
 _repetition = msgspec.json.Decoder(Repetition)
 
 
-def view(ctx: Context, sale: domain.Sale) -> Sale:
+def view(ctx: Context, sale: domain.Sale, *, whole: bool = True, to_operator: bool = False) -> Sale:
+    """`whole`: not one of many. An operator is shown all there is."""
+    shown = _summary(ctx, sale)
+    goods = sale.goods
+    if sale.items:
+        shown.items = item_views(ctx, sale, to_operator=to_operator)
+    if whole or to_operator:
+        shown.description = goods.description
+        shown.terms_url = goods.terms_url
+        shown.delivery = goods.delivery
+        shown.return_url = goods.return_url
+        shown.audience = audience_shown(sale.door.audience)
+        shown.limit_by = sale.limit_by or msgspec.UNSET
+    if to_operator:
+        shown.published = sale.published
+        shown.external_id = goods.external_id
+        shown.pass_work = sale.door.work
+        shown.limit_group = sale.round.limit_group
+        shown.list_buyers = sale.list_buyers
+        shown.metadata = None if goods.metadata is None else msgspec.json.decode(goods.metadata)
+        shown.waits_for_codes = not sale.round.covered
+    return shown
+
+
+def _summary(ctx: Context, sale: domain.Sale) -> Sale:
     now_ms = ctx.sale_cache.now_ms()
     return Sale(
         id=ctx.sale_ids.encode(sale.id),
@@ -62,12 +96,20 @@ def view(ctx: Context, sale: domain.Sale) -> Sale:
         pay_within_s=sale.pay_within_s,
         cool_down_s=sale.round.cool_down_s,
         lanes=sale.round.lanes,
+        confirm=sale.confirm,
         state=sale.state(now_ms, ctx.sale_cache.sold_out(sale)),
         round=str(sale.round.id),
         repeat=None if sale.recurrence is None else sale.recurrence.repeat,
         timezone="UTC" if sale.recurrence is None else sale.recurrence.timezone,
         next_rounds=[rfc3339(begins_ms) for begins_ms in _next_rounds(sale)],
         server_time=rfc3339(now_ms),
+        images=list(sale.goods.images),
+        list_price_cents=sale.goods.list_price_cents,
+        pass_=sale.door.pass_kind,
+        order=sale.door.line.order,
+        waiting_list=sale.door.line.waiting_list,
+        lined=sale.round.lined,
+        vouchers=sale.vouchers,
     )
 
 
@@ -88,19 +130,24 @@ def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    listed, older = _listed(ctx, request.query_params.get("before"))
-    sales = [view(ctx, sale) for sale in listed]
-    now = rfc3339(ctx.sale_cache.now_ms())
-    return _cacheable(request, Sales(sales, now, older), Sales([_timeless(sale) for sale in sales], "", older))
+    to_operator = ctx.is_operator(request)
+    listed, older = _listed(ctx, request.query_params.get("before"), hidden_too=to_operator)
+    sales = [view(ctx, sale, whole=False, to_operator=to_operator) for sale in listed]
+    content = Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older)
+    if to_operator:
+        return json_response(content)
+    return _cacheable(request, content, Sales([_timeless(sale) for sale in sales], "", older))
 
 
-def _listed(ctx: Context, before: str | None) -> tuple[list[domain.Sale], str | None]:
+def _listed(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list[domain.Sale], str | None]:
     """What is on or to come and the last that are over, or those that were over before that one; by their windows.
     Also the id with which to ask for earlier ones."""
     now_ms = ctx.sale_cache.now_ms()
     going: list[domain.Sale] = []
     over: list[domain.Sale] = []
     for sale in ctx.sale_cache.sales():
+        if not (sale.published or hidden_too):
+            continue
         (over if sale.state(now_ms, sold_out=False) == "ended" else going).append(sale)
     if before is not None:
         places = [place for place, sale in enumerate(over) if ctx.sale_cache.public_id(sale) == before]
@@ -113,7 +160,14 @@ def _listed(ctx: Context, before: str | None) -> tuple[list[domain.Sale], str | 
 
 async def show_sale(request: Request) -> Response:
     ctx = context(request)
-    sale = view(ctx, await _find(request))
+    if ctx.is_operator(request):
+        return json_response(view(ctx, await _find(request), to_operator=True))
+    found = await ctx.sale_cache.find(request.path_params["sale_id"])
+    if found is None:
+        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
+    sale = view(ctx, found)
+    if request.path_params["sale_id"] != sale.id:  # as somebody has typed it: only one spelling is for caches
+        return json_response(sale, headers={"Cache-Control": "no-store"})
     return _cacheable(request, sale, _timeless(sale))
 
 
@@ -123,15 +177,13 @@ def _timeless(sale: Sale) -> Sale:
 
 def _cacheable(request: Request, content: msgspec.Struct, timeless: msgspec.Struct) -> Response:
     """The tag leaves the server's time out: a sale that did not change is a 304 although time went on."""
-    digest = hashlib.blake2b(msgspec.json.encode(timeless), digest_size=12).hexdigest()
-    headers = {"ETag": f'W/"{digest}"', "Cache-Control": f"public, max-age={MAX_AGE_S}"}
-    if headers["ETag"] in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return json_response(content, headers=headers)
+    # An operator gets another answer from the same address.
+    return cacheable(request, content, MAX_AGE_S, timeless, {"Vary": "Authorization"})
 
 
 async def _find(request: Request) -> domain.Sale:
-    sale = await context(request).sale_cache.find(request.path_params["sale_id"])
+    """Also one that is hidden: for operators only."""
+    sale = await context(request).sale_cache.find_any(request.path_params["sale_id"])
     if sale is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     return sale
@@ -140,20 +192,78 @@ async def _find(request: Request) -> domain.Sale:
 async def create_sale(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
-    new = decode(await read_body(request.receive), _new_sale)
+    body = await read_body(request.receive)
+    new = decode(body, _new_sale)
+    key = _announce_key(request, body)
+    # Asked first: what was announced in time is not too late when it is repeated.
+    announced = None if key is None else await ctx.operator_desk.announced(key)
+    if announced is None:
+        announced = await _announce(ctx, await _draft(ctx, new), key)
+    if announced.sale is None:
+        raise HttpProblem.of(Outcome.KEY_REUSED)
+    ctx.sale_cache.put(announced.sale)  # a repeat may come to a node that has not heard of it yet
+    sale_id = ctx.sale_ids.encode(announced.sale.id)
+    content = view(ctx, await ctx.sale_cache.find_any(sale_id) or announced.sale, to_operator=True)
+    return json_response(content, 201 if announced.new else 200, {"Location": f"/v1/sales/{sale_id}"})
+
+
+def _announce_key(request: Request, body: bytes) -> domain.AnnounceKey | None:
+    """Two bodies that mean the same as JSON are the same."""
+    key = idempotency_key(dict(request.scope["headers"]).get(b"idempotency-key"))
+    meaning = msgspec.json.encode(msgspec.json.decode(body or b"{}"), order="sorted")
+    return domain.AnnounceKey(_digest(key.encode()), _digest(meaning)) if key else None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=32).hexdigest()
+
+
+async def _announce(ctx: Context, draft: domain.SaleDraft, key: domain.AnnounceKey | None) -> domain.Announced:
+    try:
+        with ctx.sale_cache.lane_for_new_round(ctx.settings.lanes, draft.lanes) as lane:
+            if key is None:
+                announced = domain.Announced(await ctx.operator_desk.announce(draft, lane), new=True)
+            else:
+                announced = await ctx.operator_desk.announce_once(draft, lane, key)
+            if announced.sale is not None:
+                ctx.sale_cache.put(announced.sale)
+            return announced
+    except ExternalIdTaken as error:
+        raise _taken(ctx, error) from None
+    except NotOfThatGroup as error:
+        raise invalid(error.field, error.says) from None
+
+
+def _taken(ctx: Context, error: ExternalIdTaken) -> HttpProblem:
+    return HttpProblem(409, "external_id_taken", str(error), sale_id=ctx.sale_ids.encode(error.sale_id))
+
+
+async def _draft(ctx: Context, new: NewSale) -> domain.SaleDraft:
     now_ms = ctx.sale_cache.now_ms()
     _check_new(new, now_ms)
     if new.currency not in DECIMALS:
         raise invalid("currency", f"{new.currency} is no currency of ISO 4217")
+    taken = ctx.checkouts.currencies
+    costs = new.price_cents or any(item.price_cents for item in new.items or ())
+    if costs and taken is not None and new.currency not in taken:
+        raise invalid("currency", f"must be {' or '.join(sorted(taken))}: {ctx.provider.name} takes nothing else")
     if new.lanes > ctx.settings.lanes:
         raise invalid("lanes", f"must be at most {ctx.settings.lanes}, as SECKILL_LANES says")
+    check_shared_limit(new)
+    door = door_of(new, ctx.settings)
     recurrence = None if new.repeat is None else await asyncio.to_thread(_recurrence, new, new.repeat)
+    await _check_early(recurrence, door)
     begins_ms, ends_ms = _first_window(new, recurrence, now_ms)
-    draft = domain.SaleDraft(
+    check_time_of_draw(door.line, begins_ms, now_ms)
+    items = item_drafts(new, ctx.settings.image_hosts)
+    price_cents = min([item.price_cents for item in items] or [price_of(new)])
+    goods = goods_of(new, price_cents, ctx.settings.image_hosts)
+    await _check_uploaded(ctx, new.images, [item.image for item in items])
+    return domain.SaleDraft(
         title=new.title,
-        units=new.units,
+        units=units_of(new, items),
         limit_per_buyer=new.limit_per_buyer,
-        price_cents=new.price_cents,
+        price_cents=price_cents,
         currency=new.currency,
         begins_ms=begins_ms,
         ends_ms=ends_ms,
@@ -161,12 +271,34 @@ async def create_sale(request: Request) -> Response:
         recurrence=recurrence,
         lanes=new.lanes,
         cool_down_s=ctx.settings.cool_down_s if new.cool_down_s is None else new.cool_down_s,
+        confirm=domain.Confirm(new.confirm),
+        published=new.published,
+        goods=goods,
+        door=door,
+        items=items,
+        vouchers=new.vouchers,
+        limit_by=None if new.limit_by == "sub" else new.limit_by,
+        limit_group=new.limit_group,
     )
-    lane = ctx.sale_cache.quietest_lane(ctx.settings.lanes, new.lanes)
-    sale = await ctx.operator_desk.announce(draft, lane)
-    ctx.sale_cache.put(sale)
-    content = view(ctx, sale)
-    return json_response(content, 201, {"Location": f"/v1/sales/{content.id}"})
+
+
+async def _check_early(recurrence: Recurrence | None, door: Door) -> None:
+    """Whoever comes early must not come into the round before."""
+    early_ms = 1000 * door.audience.early_s_max
+    if recurrence is None or not early_ms:
+        return
+    try:
+        await asyncio.to_thread(replace(recurrence, window_ms=recurrence.window_ms + early_ms).check)
+    except BadRecurrence:
+        raise invalid("audience.early", "begins before the round before is over") from None
+
+
+async def _check_uploaded(
+    ctx: Context, images: Sequence[str] | msgspec.UnsetType | None, of_items: Sequence[str | None]
+) -> None:
+    uploaded = uploaded_in([] if images is msgspec.UNSET or images is None else images, of_items)
+    for digest in sorted(await ctx.pictures.missing(list(uploaded))):
+        raise invalid(uploaded[digest], "is not there: upload the picture again")
 
 
 def _check_years(**instants: datetime | None) -> None:
@@ -185,6 +317,12 @@ def _check_new(new: NewSale, now_ms: int) -> None:
     if new.repeat is None and new.timezone != "UTC":
         raise invalid("timezone", "is for sales that repeat; leave it out, and write the offset into begins_at")
     _check_title(new.title)
+    _check_codes(new.limit_per_buyer, gives=new.vouchers)
+
+
+def _check_codes(limit_per_buyer: int, *, gives: bool) -> None:
+    if gives and limit_per_buyer > CODES_PER_BUYER_MAX:
+        raise invalid("limit_per_buyer", f"must be at most {CODES_PER_BUYER_MAX} in a sale that gives codes")
 
 
 async def show_windows(request: Request) -> Response:
@@ -238,10 +376,19 @@ def _check_title(title: str) -> None:
 
 
 async def change_sale(request: Request) -> Response:
-    context(request).require_operator(request)
+    ctx = context(request)
+    ctx.require_operator(request)
     patch = decode(await read_body(request.receive), _sale_patch)
     _check_title(patch.title or "")
-    _check_window(patch, (await _find(request)).round)
+    known = await _find(request)
+    _check_window(patch, known.round)
+    door = door_after(patch, known.door, ctx.settings)
+    if door is not None:
+        await _check_early(known.recurrence, door)
+    _check_codes(patch.limit_per_buyer or 1, gives=known.vouchers)
+    goods = goods_change(patch, known.price_cents, ctx.settings.image_hosts)
+    items = item_changes(ctx, patch, known, ctx.settings.image_hosts)
+    await _check_uploaded(ctx, patch.images, [item.image for item in items])
     return await _change(
         request,
         domain.SaleChange(
@@ -251,6 +398,10 @@ async def change_sale(request: Request) -> Response:
             cool_down_s=patch.cool_down_s,
             begins_ms=None if patch.begins_at is None else to_ms(patch.begins_at),
             ends_ms=None if patch.ends_at is None else to_ms(patch.ends_at),
+            published=patch.published,
+            door=door,
+            goods=goods,
+            items=items,
         ),
     )
 
@@ -270,21 +421,31 @@ async def custody(request: Request) -> Response:
     taken = await ctx.rounds.custody(sale.round)
     if taken is None:
         raise not_found()
-    content = Custody(
-        round=str(sale.round.id),
-        total=taken.total,
-        available=taken.available,
-        queued=taken.queued,
-        unpaid=taken.unpaid,
-        paid=taken.paid,
-        returning=taken.returning,
-        dead=taken.dead,
-        sold=taken.unpaid + taken.paid,
-        next_return_at=rfc3339_or_none(taken.next_expiry_ms),
-        orders=taken.orders,
-        lapsed=taken.lapsed,
-    )
+    content = Custody(round=str(sale.round.id), **_units(taken))
+    if sale.items:
+        content.items = [
+            ItemCustody(item_id=ctx.item_ids.of(item.id), title=item.title, **_units(taken.items[item.id]))
+            for item in sale.items
+            if item.id in taken.items
+        ]
     return json_response(content)
+
+
+def _units(taken: UnitCustody) -> dict[str, Any]:
+    return {
+        "total": taken.total,
+        "available": taken.available,
+        "queued": taken.queued,
+        "unpaid": taken.unpaid,
+        "paid": taken.paid,
+        "kept": taken.kept,
+        "returning": taken.returning,
+        "dead": taken.dead,
+        "sold": taken.unpaid + taken.paid + taken.kept,
+        "next_return_at": rfc3339_or_none(taken.next_expiry_ms),
+        "orders": taken.orders,
+        "lapsed": taken.lapsed,
+    }
 
 
 async def _with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
@@ -340,9 +501,13 @@ async def _change(request: Request, change: domain.SaleChange) -> Response:
     known = await _find(request)
     try:
         sale = await ctx.operator_desk.change(known, change)
+    except ExternalIdTaken as error:
+        raise _taken(ctx, error) from None
+    except CodesMissing as error:
+        raise HttpProblem(422, "codes_missing", str(error), missing=error.missing) from None
     except NotPossible as error:
         raise HttpProblem(409, "not_possible", str(error)) from None
     if sale is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     ctx.sale_cache.put(sale)
-    return json_response(view(ctx, sale), headers={})
+    return json_response(view(ctx, sale, to_operator=True), headers={})

@@ -71,7 +71,7 @@ async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory:
 async def serve_until(stop: Stop, server: HttpServer, listener: socket.socket, api: Api) -> None:
     async def watch() -> None:
         await stop.wait()
-        api.context.orders.close()  # waiting clients would hold up the shutdown
+        api.context.answer_waiting()
         server.stop()
 
     watching = asyncio.create_task(watch())

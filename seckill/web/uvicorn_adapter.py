@@ -82,6 +82,9 @@ class HttpConnection(HttpToolsProtocol):
         self.handle_websocket_upgrade()
         self.transport.get_protocol().leave = self.leave  # type: ignore[attr-defined]
 
+    def method(self) -> bytes:
+        return bytes(self.parser.get_method())
+
     def target(self) -> bytes:
         return self.url
 
@@ -120,6 +123,10 @@ class HttpConnection(HttpToolsProtocol):
     def tell_gone(self) -> None:
         """To the application, which already has the request."""
         self.cycle.disconnected = True
+        self.cycle.message_event.set()
+
+    def wake(self) -> None:
+        """Lets an application that waits for a message look again."""
         self.cycle.message_event.set()
 
     def waiting(self) -> int:

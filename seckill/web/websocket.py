@@ -21,6 +21,7 @@ from seckill.web.incidents import Incident
 from seckill.web.open_streams import NoSeat
 from seckill.web.orders import order_number, view
 from seckill.web.problems import HttpProblem, suspicious
+from seckill.web.token_keys import KeysNotKnown
 
 TOKEN_WITHIN_S = 10.0
 ORDERS_MAX = 50
@@ -30,6 +31,7 @@ SEND_WITHIN_S = 10.0  # a client that takes longer to read a line is as good as 
 VIOLATION = 1008
 RESTART = 1012
 UNAUTHENTICATED = 4401
+TRY_AGAIN = 1013  # RFC 6455 and IANA: whoever it is, it cannot be told now
 TOO_MANY = 4429
 
 
@@ -69,7 +71,7 @@ async def live(websocket: WebSocket) -> None:
     code: int | None = None
     try:
         buyer = await _greeted(ctx, websocket)
-        with ctx.seats.taken_by(buyer.user):
+        with ctx.seats.taken_by(buyer.user, ctx.counted_address(websocket)):
             code = await _Conversation(ctx, websocket, buyer).hold()
     except NoSeat:
         code = TOO_MANY
@@ -85,7 +87,7 @@ async def live(websocket: WebSocket) -> None:
 
 
 def _from_here(websocket: WebSocket) -> bool:
-    """No page has opened it, or one of ours: browsers always say which."""
+    """No page has opened it, or one of ours, or of an origin that is allowed: browsers always say which."""
     origins = websocket.headers.getlist("origin")
     if not origins:
         return True
@@ -93,6 +95,8 @@ def _from_here(websocket: WebSocket) -> bool:
         origin = urlsplit(origins[0])
     except ValueError:
         return False
+    if len(origins) == 1 and origins[0] in context(websocket).settings.origins:
+        return True
     return (
         len(origins) == 1
         and origin.scheme in ("http", "https")
@@ -112,6 +116,8 @@ async def _greeted(ctx: Context, websocket: WebSocket) -> Buyer:
         async with asyncio.timeout(TOKEN_WITHIN_S):
             hello = _hello.decode(await _received(websocket))
         return ctx.buyers.verify(hello.token, time.time())
+    except KeysNotKnown:
+        raise _End(TRY_AGAIN) from None
     except (TimeoutError, msgspec.DecodeError, Unauthenticated):
         raise _End(UNAUTHENTICATED) from None
 

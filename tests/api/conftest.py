@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import jwt
 import pytest
 
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.engine.keeper import SERVERS_EVERY_S, KeeperStep, run_schedule
+from seckill.engine.keeper import SERVERS_EVERY_S, Keeper, KeeperStep, run_schedule
 from seckill.engine.orders.worker import Worker
 from seckill.loops import Stop
 from seckill.operations.server_alarm import ServerAlarm
@@ -31,6 +32,12 @@ JWT_SECRET = Secret("0123456789abcdef0123456789abcdef-of-tests")
 
 def token(user: str) -> str:
     return mint_buyer_token(JWT_SECRET, user, lifetime_s=3600, issuer=None, audience=None, now=time.time())
+
+
+def token_with(user: str, **claims: Any) -> str:
+    """As a shop's own service would make it."""
+    now = int(time.time())
+    return jwt.encode({"sub": user, "iat": now, "exp": now + 3600, **claims}, JWT_SECRET.reveal(), "HS256")
 
 
 def token_that_ends(user: str, within_s: int) -> str:
@@ -67,7 +74,8 @@ class Node:
     worker: Worker
 
     async def create(self, **changes: Any) -> dict[str, Any]:
-        response = await self.http.post("/v1/sales", json=sale_body(**changes), headers=OPERATOR)
+        body = {name: value for name, value in sale_body(**changes).items() if value is not None}
+        response = await self.http.post("/v1/sales", json=body, headers=OPERATOR)
         assert response.status_code == 201, response.text
         created: dict[str, Any] = response.json()
         return created
@@ -84,6 +92,7 @@ class Node:
         ctx = self.api.context
         await ctx.sale_cache.refresh_sales()
         ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
+        await ctx.lists.refresh()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -131,14 +140,15 @@ async def make_node(settings: Settings, engine: Engine) -> Node:
 
 
 @asynccontextmanager
-async def keeping(settings: Settings, engine: Engine, alarm: Alarm | None = None) -> AsyncIterator[None]:
+async def keeping(settings: Settings, engine: Engine, alarm: Alarm | None = None) -> AsyncIterator[Keeper]:
     """A keeper with all its loops."""
     use = UseCases(engine, settings, alarm=alarm)
     stop = Stop()
     servers = KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S)
-    task = asyncio.create_task(run_schedule([*use.keeper.schedule(stop), servers], stop))
+    keeper = use.keeper
+    task = asyncio.create_task(run_schedule([*keeper.schedule(stop), servers], stop))
     try:
-        yield
+        yield keeper
     finally:
         stop.set()
         await task

@@ -83,15 +83,49 @@ async def messages(settings: Settings, queue: str) -> list[Any]:
 
 async def test_orders_reach_the_ledger(settings: Settings, node: Node, engine: Engine) -> None:
     sale = await node.create(units=50)
-    orders = {f"u{i}": (await node.buy(sale, f"u{i}")).json()["order_id"] for i in range(50)}
+    orders = {f"u{i}": (await node.buy(sale, f"u{i}", metadata={"n": i})).json()["order_id"] for i in range(50)}
     async with at_work(settings, engine):
         for user, order_id in orders.items():
             await until_state(node, order_id, user, "unpaid")
+            order = (await node.http.get(f"/v1/orders/{order_id}", headers=buyer(user))).json()
+            assert order["metadata"] == {"n": int(user[1:])}
         (found,) = await engine.ledger.sales()
         assert await engine.transport.backlog([found.round.lane]) == 0
     tally = await engine.ledger.tally(found.round.id)
     assert tally is not None
     assert (tally.sold, tally.unpaid) == (50, 50)
+
+
+async def test_items_travel_with_their_orders(settings: Settings, node: Node, engine: Engine) -> None:
+    """There and back: an order is written for its item, and a cancelled one gives its unit back to it."""
+    kinds = [{"title": "S", "units": 3}, {"title": "M", "units": 20}]
+    sale = await node.create(units=None, items=kinds, limit_per_buyer=1)
+    small, medium = (item["item_id"] for item in sale["items"])
+    await node.refresh()
+    wanted = {f"u{place}": small if place < 3 else medium for place in range(10)}
+    orders = {user: (await node.buy(sale, user, item_id=item)).json()["order_id"] for user, item in wanted.items()}
+    assert (await node.buy(sale, "late", item_id=small)).json()["code"] == "sold_out"
+
+    async def places() -> list[tuple[int, int]]:
+        """Of each item: what is sold, and what is left."""
+        found = (await node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()
+        return [(item["sold"], item["available"]) for item in found["items"]]
+
+    async with at_work(settings, engine):
+        for user, order_id in orders.items():
+            await until_state(node, order_id, user, "unpaid")
+            order = (await node.http.get(f"/v1/orders/{order_id}", headers=buyer(user))).json()
+            assert order["item_id"] == wanted[user]
+        assert await places() == [(3, 0), (7, 13)]
+        cancelled = await node.http.post(f"/v1/orders/{orders['u0']}/cancel", headers=buyer("u0"))
+        assert cancelled.status_code == 200
+        async with asyncio.timeout(PATIENCE_S):
+            while await places() != [(2, 1), (7, 13)]:
+                await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE_S):  # this node hears of it a moment later
+            while (answer := await node.buy(sale, "late", item_id=small)).status_code != 202:
+                await node.refresh()
+        await until_state(node, answer.json()["order_id"], "late", "unpaid")
 
 
 async def test_a_broker_that_is_away_from_the_start_stops_nobody(settings: Settings) -> None:

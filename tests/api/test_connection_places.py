@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from seckill.engine.orders import tracking as buyer_orders
-from seckill.web import idle_connections, orders
+from seckill.web import idle_connections, parameters
 from seckill.web.connection_places import Room
 from seckill.web.open_streams import SEATS_PER_BUYER_MAX
 from tests.api.conftest import Served, buyer, token
@@ -57,7 +57,7 @@ async def test_a_place_is_kept_through_an_upgrade_and_given_back_at_the_end(serv
 
 
 async def test_clients_that_vanish_give_their_places_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (buyer_orders, orders):
+    for module in (buyer_orders, parameters):
         monkeypatch.setattr(module, "WAIT_S_MAX", 3600.0)  # so that no wait is over before the test is
     places = served.server.places
     order_id = await served.order()

@@ -76,6 +76,8 @@ SPELLINGS = [
     "/v1\\admin/live",
     "/V1/admin/live",
     "/v1/admin/live;x=1",
+    "/v1/admin/live#x",
+    "/v1/admin/live?#x",
 ]
 
 
@@ -119,6 +121,11 @@ async def test_a_claim_has_one_address_too(served: Served, unusual: bool) -> Non
     assert (await claim(served, sale_id, signed_in, unusual))[0] == 202
     for spelling in (f"%{ord(sale_id[0]):02X}{sale_id[1:]}", f"{sale_id}%2f", f"/{sale_id}", f"./{sale_id}"):
         assert (await claim(served, spelling, signed_in, unusual))[0] == 404
+    for body in ('{"quantity":1,"quantity":2}', '{"quantity":2,"quantit\\u0079":1}'):
+        response = await served.node.http.post(
+            f"/v1/sales/{sale_id}/orders", content=body, headers={"Authorization": f"Bearer {token('ann')}"}
+        )
+        assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "quantity")
 
 
 ANSWERS = [
@@ -186,3 +193,13 @@ def test_a_name_that_is_not_short_and_plain_is_not_taken(given: bytes) -> None:
 
 def test_names_are_never_given_twice() -> None:
     assert len({request_id() for _ in range(1000)} | {request_id(b"mine")}) == 1001
+
+
+async def test_a_sale_is_for_caches_under_one_address(served: Served) -> None:
+    """Whoever types an id may do so in small letters, with hyphens or with O for 0: it is found, and not kept."""
+    sale_id = (await served.node.create(units=5))["id"]
+    found = [await served.node.http.get(f"/v1/sales/{typed}") for typed in (sale_id, sale_id.lower(), f"{sale_id}-")]
+    assert [answer.json()["id"] for answer in found] == [sale_id] * 3
+    kept = [answer.headers["cache-control"] for answer in found]
+    assert "max-age" in kept[0]
+    assert kept[1:] == [kept[0] if sale_id.lower() == sale_id else "no-store", "no-store"]

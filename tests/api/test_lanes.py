@@ -1,6 +1,7 @@
 """A sale over several lanes, over HTTP: to buyers and operators it is like any other."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from seckill.backends.redis import keys
@@ -121,6 +122,13 @@ async def test_a_round_over_lanes_leaves_the_gate_at_last(node: Node, engine: En
     await client.aclose()
     await node.refresh()
     assert (await custody(node, sale))["paid"] == 5
+
+
+async def test_sales_that_are_announced_at_once_are_in_different_lanes(node: Node, engine: Engine) -> None:
+    await asyncio.gather(*(node.create() for _ in range(8)))
+    lanes = Counter(sale.round.lane for sale in await engine.ledger.sales())
+    assert lanes == {0: 2, 1: 2, 2: 2, 3: 2}
+    assert node.api.context.sale_cache.quietest_lane(4) == 0, "none is taken any more"
 
 
 async def test_new_rounds_and_lanes_are_where_the_fewest_are(node: Node, engine: Engine) -> None:

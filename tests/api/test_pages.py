@@ -123,8 +123,15 @@ async def test_the_shops_name_is_text(demo: Node) -> None:
     assert '<meta name="seckill-demo" content="on">' in shell
 
 
+TEXTS = ("strings.js", "door_strings.js", "line_strings.js", "console/strings.js")
+
+
+def texts() -> str:
+    return "".join((STATIC / "app" / name).read_text(encoding="utf-8") for name in TEXTS)
+
+
 def test_every_text_is_there_in_both_languages() -> None:
-    source = (STATIC / "app" / "strings.js").read_text(encoding="utf-8")
+    source = texts()
     entries = re.findall(r'^  (\w+): \["((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)"\],$', source, re.MULTILINE)
     assert len(entries) == len(re.findall(r"^  \w+:", source, re.MULTILINE)), "a line of another form"
     assert len({key for key, _, _ in entries}) == len(entries) > 150
@@ -137,7 +144,7 @@ def test_every_text_is_there_in_both_languages() -> None:
 
 def test_every_refusal_has_its_texts() -> None:
     """A new one too: for the buyer who meets it, for the operator who counts it, for money that it sends back."""
-    keys = set(re.findall(r"^  (\w+):", (STATIC / "app" / "strings.js").read_text(encoding="utf-8"), re.MULTILINE))
+    keys = set(re.findall(r"^  (\w+):", texts(), re.MULTILINE))
     no_round = {Outcome.UNAUTHENTICATED, Outcome.UNKNOWN_SALE}  # so that no round counts them
     assert {f"reason_{outcome}" for outcome in set(REFUSALS) - no_round} <= keys
     # The page asks again by itself, or sends the buyer to sign in.
@@ -148,10 +155,10 @@ def test_every_refusal_has_its_texts() -> None:
 
 
 def test_every_text_that_is_used_exists_and_every_one_is_used() -> None:
-    source = (STATIC / "app" / "strings.js").read_text(encoding="utf-8")
+    source = texts()
     keys = set(re.findall(r"^  (\w+):", source, re.MULTILINE))
     code = "".join(
-        path.read_text(encoding="utf-8") for path in (STATIC / "app").rglob("*.js") if path.name != "strings.js"
+        path.read_text(encoding="utf-8") for path in (STATIC / "app").rglob("*.js") if path.name not in TEXTS
     )
     assert set(re.findall(r'\bt\("(\w+)"', code)) <= keys
     made = [re.sub(r"\\\$\\{.*?\\}", r"\\w+", re.escape(text)) for text in re.findall(r"\bt\(\s*`([^`]+)`", code)]
@@ -166,7 +173,7 @@ def test_nothing_becomes_markup_and_nothing_comes_from_elsewhere() -> None:
         assert not re.search(r"innerHTML|dangerouslySet|insertAdjacent|document\.write|\beval\(|new Function", text), (
             path
         )
-        assert not re.search(r"https?://", text), path
+        assert not re.search(r"https?://[\w$]", text), path
 
 
 @pytest.mark.parametrize(
@@ -189,3 +196,18 @@ async def test_the_demo_is_shown_with_the_same_sale_at_every_start(
     for order in (sales, sales[::-1]):
         monkeypatch.setattr(engine.ledger, "sales", AsyncMock(return_value=list(order)))
         assert await demo_sale(engine, settings) == first
+
+
+async def test_the_script_for_shops_is_kept_briefly_or_for_ever_under_its_digest(node: Node) -> None:
+    now = await node.http.get("/embed.js")
+    assert now.headers["cache-control"] == "public, max-age=60"
+    assert now.headers["content-type"].startswith("text/javascript")
+    assert now.headers["cross-origin-resource-policy"] == "cross-origin"
+    kept = await node.http.get(now.headers["content-location"])
+    assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert kept.content == now.content
+    other = await node.http.get("/embed/0123456789abcdef.js")
+    assert (other.headers["cache-control"], other.content) == ("no-store", now.content)
+    again = await node.http.get("/embed.js", headers={"If-None-Match": now.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert '"sandbox":"on"' in now.text

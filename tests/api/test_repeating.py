@@ -196,7 +196,7 @@ async def test_a_claim_from_its_bytes_asks_the_same_rounds_in_the_same_order(nod
 
     async def begin(key: bytes) -> tuple[Outcome, int]:
         press = Press()
-        assert node.api.claims.begin(sale_id, headers | {b"idempotency-key": key}, b"{}", press) is True
+        assert node.api.claims.begin(sale_id, "", headers | {b"idempotency-key": key}, b"{}", press) is True
         async with asyncio.timeout(PATIENCE_S):
             return await press.heard
 

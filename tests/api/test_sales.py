@@ -27,7 +27,7 @@ async def test_a_sale_is_created_and_shown(node: Node) -> None:
     assert isinstance(sale["id"], str)
     assert isinstance(sale["round"], str)
     assert sale["begins_at"].endswith("Z")
-    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}", headers=OPERATOR)).json()
     assert shown | {"server_time": ""} == sale | {"server_time": ""}
     assert [listed["id"] for listed in (await node.http.get("/v1/sales")).json()["sales"]] == [sale["id"]]
 
@@ -190,7 +190,7 @@ async def test_bad_changes_change_nothing(node: Node, patch: dict[str, Any], sta
     sale = await node.create()
     response = await node.http.patch(f"/v1/sales/{sale['id']}", json=patch, headers=OPERATOR)
     assert response.status_code == status, response.text
-    shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
+    shown = (await node.http.get(f"/v1/sales/{sale['id']}", headers=OPERATOR)).json()
     assert shown | {"server_time": ""} == sale | {"server_time": ""}
 
 

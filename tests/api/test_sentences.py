@@ -14,14 +14,42 @@ from seckill.web import request_body
 from seckill.web.pages import STATIC
 
 PACKAGE = Path(request_body.__file__).parent.parent
-# Calls whose last text is said to an operator, and the names that such texts go by.
-SAYING = {"finding_about", "invalid", "BadRecurrence", "NotPossible", "NotInForce", "Step", "LedgerRefused"}
+# Calls whose last text is said to an operator, or whose first is.
+SAYING = {
+    "finding_about",
+    "add",
+    "invalid",
+    "BadRecurrence",
+    "NotPossible",
+    "NotInForce",
+    "LedgerRefused",
+    "BadTarget",
+    "BadLine",
+}
+SAYING_FIRST = {"Step", "Absent"}
 FILES = [
     *(
         PACKAGE / "web" / f"{name}.py"
-        for name in ("sales", "dead_letters", "console", "demo_sign_in", "repair", "audit")
+        for name in (
+            "sales",
+            "items",
+            "door_of_sale",
+            "audience",
+            "audience_file",
+            "uploaded_lines",
+            "dead_letters",
+            "order_actions",
+            "console",
+            "demo_sign_in",
+            "repair",
+            "audit",
+            "webhooks",
+            "vouchers",
+        )
     ),
-    *(PACKAGE / "domain" / f"{name}.py" for name in ("recurrence", "sale_change")),
+    PACKAGE / "web" / "voucher_file.py",
+    *(PACKAGE / "domain" / f"{name}.py" for name in ("recurrence", "sale_change", "webhook_target")),
+    PACKAGE / "engine" / "webhooks" / "desk.py",
     PACKAGE / "backends" / "sql" / "record_orders.py",
     PACKAGE / "engine" / "orders" / "dead_letters.py",
     PACKAGE / "operations" / "repair.py",
@@ -55,10 +83,11 @@ def text_of(node: ast.expr) -> str | None:
 def sentences(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         said: list[ast.expr] = []
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SAYING:
-            said = node.args[-1:] if node.func.id != "Step" else node.args[:1]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            said = node.args[-1:] if node.func.id in SAYING else []
+            said += node.args[:1] if node.func.id in SAYING_FIRST else []
         elif (isinstance(node, ast.keyword) and node.arg == "says") or (
-            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "says"
+            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("says", "reason")
         ):
             said = [node.value]
         yield from (text for text in map(text_of, said) if text is not None and " " in text)

@@ -20,7 +20,7 @@ Way = Literal["bytes", "framework"]
 async def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
     way: Way = request.param
     if way == "framework":
-        monkeypatch.setattr(claim_protocol, "plain_request", lambda data: None)
+        monkeypatch.setattr(claim_protocol, "plain_request", lambda data, notable: None)
     return way
 
 

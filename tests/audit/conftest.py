@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from seckill.audit import Auditor, open_auditor, stuck_work
+from seckill.audit import Auditor, stuck_work
 from seckill.audit.report import Finding
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
-from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
@@ -113,16 +113,17 @@ def settings(redis_url: str, ledger_url: str) -> Settings:
 
 @pytest.fixture
 async def world(settings: Settings) -> AsyncIterator[World]:
+    """One auditor and one ledger: to make the statements of another takes longer than most of what is done with it."""
     redis: Any = connect(settings.redis_url)
-    ledger = open_ledger(settings.database_url)
-    async with open_engine(settings) as engine, open_auditor(settings) as auditor:
+    async with open_engine(settings) as engine:
+        assert engine.auditor is not None
+        assert isinstance(engine.ledger, SqlLedger)
         node = await make_node(settings, engine)
-        made = World(node, engine, auditor, redis, ledger, settings)
+        made = World(node, engine, engine.auditor, redis, engine.ledger, settings)
         made.sale = await node.create(units=UNITS, limit_per_buyer=LIMIT)
         await node.refresh()
         yield made
         await node.http.aclose()
-    await ledger.close()
     await redis.aclose()
 
 

@@ -1,5 +1,6 @@
 """Mending what was planted, and what must hold afterwards."""
 
+from seckill.audit import Report
 from seckill.operations.repair import Plan, Repair
 from tests.audit.conftest import UNITS, World
 from tests.making import use_cases
@@ -7,8 +8,9 @@ from tests.making import use_cases
 TURNS_MAX = 3
 
 
-async def plan(world: World) -> Plan:
-    report = await world.auditor.read(full=True)
+async def plan(world: World, report: Report | None = None) -> Plan:
+    """From what was just read, or is read now."""
+    report = report or await world.auditor.read(full=True)
     return await mender(world).plan(report, world.auditor.teller())
 
 
@@ -16,10 +18,11 @@ def mender(world: World) -> Repair:
     return Repair(use_cases(world.engine, claim_idle_s=0.0, retry_delays_s=(0.0,)))
 
 
-async def mend(world: World) -> list[str]:
+async def mend(world: World, first: Plan | None = None) -> list[str]:
+    """As often as there is something to do, beginning with a plan that was just made, if there is one."""
     done: list[str] = []
-    for _ in range(TURNS_MAX):
-        wanted = await plan(world)
+    for turn in range(TURNS_MAX):
+        wanted = first if first is not None and turn == 0 else await plan(world)
         if not wanted.steps:
             break
         await mender(world).apply(wanted, done.append)

@@ -7,10 +7,11 @@ from typing import Any
 
 from seckill.backends.redis import keys
 from seckill.domain.order_number import request_id
-from tests.audit.conftest import World
+from tests.audit.conftest import UNITS, World
 
 HOUR_MS = 3_600_000
 ROUND = "the round"
+OTHER_ITEM = {"items": 77, "total:77": 9, "dealt:77": 9, "available:77": 9, "admitted:77": 0, "released:77": 0}
 FORGED = 1 << 33  # an order number that no buyer was ever given
 
 Plant = Callable[[World], Awaitable[None]]
@@ -63,10 +64,46 @@ def record(user: str, change: Callable[[str], str]) -> Plant:
     return plant
 
 
+def note(**changes: str) -> Callable[[str], str]:
+    """Changes what a record says of orders that are over."""
+
+    def change(text: str) -> str:
+        said, _, orders = text.removeprefix("~").partition(" ")
+        facts = dict(zip(("units", "lapses", "lapsed_ms"), said.split(":"), strict=True)) | changes
+        return f"~{':'.join(facts.values())} {orders}".rstrip()
+
+    return change
+
+
 def both(*plants: Plant) -> Plant:
     async def plant(world: World) -> None:
         for each in plants:
             await each(world)
+
+    return plant
+
+
+def gives_codes(*owners: str) -> Plant:
+    """The sale gives codes, and these buyers' orders have one each; enough of them are free for all other units."""
+
+    async def plant(world: World) -> None:
+        await world.sql("UPDATE sales SET vouchers = 1")
+        await world.sql(
+            "INSERT INTO voucher_uploads (sale_id, created_ms, touched_ms, complete_ms)"
+            " SELECT sale_id, 1, 1, 1 FROM rounds WHERE id = :round",
+            round=world.round_id,
+        )
+        numbers = [world.numbers[owner] for owner in owners]
+        [(bought,)] = await world.query("SELECT COUNT(*) FROM orders WHERE state = 'paid'")
+        free = [None] * (UNITS - bought)
+        for place, number in enumerate([*numbers, *free], 1):
+            await world.sql(
+                "INSERT INTO vouchers (sale_id, upload_id, line, code, order_id)"
+                " SELECT sale_id, id, :place, :code, :number FROM voucher_uploads",
+                place=place,
+                code=f"free-{place - len(numbers)}" if number is None else f"of-{number}",
+                number=number,
+            )
 
     return plant
 
@@ -181,6 +218,12 @@ _NEW = "(SELECT max(created_ms) FROM outbox)"
 PLANTINGS = [
     Planting("a unit was invented", in_gate(available=1), {"stock": ROUND}, mended=True),
     Planting("a unit has vanished", in_gate(available=-1), {"stock": ROUND}, mended=True),
+    Planting(
+        "the gate has items that the sale has not",
+        set_in_gate(**OTHER_ITEM),
+        {"items": ROUND},
+        mended=True,
+    ),
     Planting("units were put on sale in the gate only", in_gate(total=1, available=1), {"epoch": ROUND}, mended=True),
     Planting("an admission was counted twice", in_gate(admitted=1, available=-1), {"buyers": ROUND}, mended=True),
     Planting(
@@ -200,6 +243,9 @@ PLANTINGS = [
         "the ledger is of another epoch", sql("UPDATE rounds SET epoch = 2"), {"epoch": ROUND}, unsure=True, mended=True
     ),
     Planting("nobody has to wait in the gate", set_in_gate(cool_down_s=0), {"epoch": ROUND}, mended=True),
+    Planting("the gate sells after the end", in_gate(ends_ms=HOUR_MS), {"epoch": ROUND}, mended=True),
+    Planting("the gate begins before its time", in_gate(begins_ms=-HOUR_MS), {"epoch": ROUND}, mended=True),
+    Planting("another limit in the gate", in_gate(limit=1), {"epoch": ROUND}, mended=True),
     Planting("the gate was opened another time", set_in_gate(opened_ms=5), {"epoch": ROUND}, mended=True),
     Planting("the gate's rules are newer than the ledger's", set_in_gate(revision=9), {"epoch": ROUND}, mended=True),
     Planting("the gate forgot a buyer", forget_buyer, {"admission": "ann", "buyers": ROUND}, mended=True),
@@ -224,6 +270,11 @@ PLANTINGS = [
         mended=True,
     ),
     Planting("a record does not say that orders are over", forget_note, {"buyers": "cid"}, mended=True),
+    Planting(
+        "a buyer who let an order lapse need not wait", record("cid", note(lapses="0")), {"buyers": "cid"}, mended=True
+    ),
+    Planting("a lapse was long ago in the gate", record("dan", note(lapsed_ms="0")), {"buyers": "dan"}, mended=True),
+    Planting("a lapse that never was", record("cid", note(lapses="9")), {"buyers": "cid"}, mended=True),
     Planting(
         "an order that is over stands where nobody looks for it",
         past(lambda place, text: (f"x{place}", text)),
@@ -281,7 +332,7 @@ PLANTINGS = [
     Planting(
         "an order that is over still has its slot",
         sql("UPDATE orders SET active_slot = 1 WHERE id = :id", of="cid"),
-        {"orders": "cid"},
+        {"orders": "cid", "releases": "cid", "counters": ROUND, "give_back": "cid"},
     ),
     Planting(
         "a paid order is unpaid again",
@@ -345,6 +396,58 @@ PLANTINGS = [
         {"time": "ann"},
     ),
     Planting(
+        "more time to pay than announced",
+        sql(f"UPDATE orders SET expires_ms = expires_ms + {24 * HOUR_MS} WHERE id = :id"),
+        {"time": "ann"},
+    ),
+    Planting("a paid order without its code", gives_codes(), {"vouchers": "bob"}),
+    Planting(
+        "a code of an order that is not paid",
+        gives_codes("bob", "ann"),
+        {"vouchers": "ann"},
+    ),
+    Planting(
+        "a code of an order that does not exist",
+        both(gives_codes("bob"), sql("UPDATE vouchers SET order_id = :forged WHERE code = 'free-1'")),
+        {"vouchers": ROUND},
+    ),
+    Planting(
+        "a code of a paid order that is void",
+        both(gives_codes("bob"), sql("UPDATE vouchers SET void_ms = 1 WHERE order_id = :id", of="bob")),
+        {"vouchers": "bob"},
+    ),
+    Planting(
+        "fewer free codes than units to sell",
+        both(gives_codes("bob"), sql("DELETE FROM vouchers WHERE code = 'free-1'")),
+        {"vouchers": ROUND},
+    ),
+    Planting(
+        "a code that is for another item than its order's",
+        both(
+            gives_codes("bob"),
+            sql(
+                "INSERT INTO voucher_uploads (id, sale_id, created_ms, touched_ms, complete_ms, item_id)"
+                " SELECT 777, sale_id, 1, 1, 1, 77 FROM rounds WHERE id = :round"
+            ),
+            sql("UPDATE vouchers SET upload_id = 777 WHERE order_id = :id", of="bob"),
+        ),
+        {"vouchers": "bob"},
+    ),
+    Planting(
+        "served by a line, without an order",
+        both(
+            sql(
+                "INSERT INTO round_lines (round_id, sale_id, order_by, places, served)"
+                " SELECT id, sale_id, 'press', 1, 1 FROM rounds WHERE id = :round"
+            ),
+            sql(
+                "INSERT INTO line_entries (round_id, user_id, quantity, state, place, joined_ms, order_id)"
+                " VALUES (:round, 'ann', 1, 2, 1, 1, :forged)"
+            ),
+        ),
+        {"line": "ann"},
+    ),
+    Planting(
         "paid, but the money is gone", sql("DELETE FROM payments WHERE settles = :id", of="bob"), {"money": "bob"}
     ),
     Planting("money that pays for another order", sql("UPDATE payments SET settles = :id"), {"money": "ann"}),
@@ -359,8 +462,27 @@ PLANTINGS = [
         {"money": "bob"},
     ),
     Planting(
+        "a part of the price goes back, and the order does not say so",
+        sql(
+            "INSERT INTO refunds (payment_id, amount_cents, currency, reason, attempts, created_ms)"
+            " SELECT id, 100, 'CNY', 'operator', 0, 1 FROM payments WHERE settles = :id",
+            of="bob",
+        ),
+        {"money": "bob"},
+    ),
+    Planting(
+        "an order says that a part of its price goes back, and nothing does",
+        sql("UPDATE orders SET refunded_cents = 100 WHERE id = :id", of="bob"),
+        {"money": "bob"},
+    ),
+    Planting(
+        "a paid order whose units are gone though nothing was refunded",
+        sql("UPDATE orders SET active_slot = NULL WHERE id = :id", of="bob"),
+        {"orders": "bob", "releases": "bob", "counters": ROUND},
+    ),
+    Planting(
         "unpaid long after its time",
-        sql(f"UPDATE orders SET recorded_ms = 0, expires_ms = {HOUR_MS} WHERE id = :id"),
+        sql("UPDATE orders SET recorded_ms = 0, expires_ms = 900000 WHERE id = :id"),
         {"progress": "ann"},
         mended=True,
     ),

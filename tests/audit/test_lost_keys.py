@@ -17,6 +17,7 @@ from tests.audit.conftest import World
 from tests.making import use_cases
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.usefixtures("a_second_passes")
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 
 

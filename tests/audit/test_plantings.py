@@ -9,20 +9,23 @@ from tests.audit.conftest import World
 from tests.audit.mending import check_nothing_was_sold_twice, mend, order_rows, plan
 from tests.audit.planting import FORGED, PLANTINGS, ROUND, Planting
 
+pytestmark = pytest.mark.usefixtures("a_second_passes")
+
 
 @pytest.mark.parametrize("planting", PLANTINGS, ids=lambda planting: planting.name)
 async def test_a_planted_flaw_is_named(busy: World, planting: Planting) -> None:
     assert await busy.found() == {}
     await planting.plant(busy)
-    check_names(busy, planting, await busy.auditor.read(full=True))
+    report = await busy.auditor.read(full=True)
+    check_names(busy, planting, report)
     before = await order_rows(busy)
-    wanted = await plan(busy)
+    wanted = await plan(busy, report)
     assert await order_rows(busy) == before, "a plan changes nothing"
     if not planting.mended:
         assert wanted.for_people
         assert wanted.steps == [], "nothing is done that is not safe"
         return
-    await mend(busy)
+    await mend(busy, wanted)
     report = await busy.auditor.read(full=True)
     assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
     await check_nothing_was_sold_twice(busy)

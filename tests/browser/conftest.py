@@ -1,5 +1,6 @@
 """A real browser and a real `seckill up`, each started once for all tests here."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -10,12 +11,15 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
-from tests.browser.visiting import Visit
+from tests.api.test_door_services import SECRET, site_verify, stand_in
+from tests.browser.shop import Shop, open_shop
+from tests.browser.visiting import PICTURE_HOST, Visit
 from tests.e2e.stack import Stack, running
 from tests.fixtures import missing
 
 HERE = Path(__file__).parent
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+# The first is the same engine without the browser around it: a page takes a third of the CPU time.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--disable-background-networking", "--disable-component-update", "--no-first-run"]
 
 
@@ -39,9 +43,17 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def stack() -> AsyncIterator[Stack]:
+async def shop() -> AsyncIterator[Shop]:
+    async with open_shop() as shop:
+        yield shop
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def stack(shop: Shop) -> AsyncIterator[Stack]:
     settings = {
         "SECKILL_DEMO_SIGN_IN": "on",
+        "SECKILL_IMAGE_HOSTS": PICTURE_HOST,
+        "SECKILL_ORIGINS": shop.url,
         "SECKILL_RETRY_DELAYS_S": "0.1,0.1",
         "SECKILL_GATE_TIMEOUT_S": "10",  # a busy machine is not what is tested here
     }
@@ -57,3 +69,41 @@ async def visit(browser: Browser, stack: Stack) -> AsyncIterator[Visit]:
     visit = Visit(browser, stack)
     yield visit
     await visit.end()
+
+
+WIDGET = b"""globalThis.turnstile = { render(place, { sitekey, callback }) {
+  place.textContent = `widget of ${sitekey}`;
+  setTimeout(() => callback("good-" + Math.random()), 50);
+} };"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def checked(browser: Browser, shop: Shop) -> AsyncIterator[Visit]:
+    """A shop with a captcha service, whose widget and siteverify stand in for a real one's."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/javascript\r\nContent-Length: {len(WIDGET)}\r\n"
+        writer.write(head.encode() + b"Connection: close\r\n\r\n" + WIDGET)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(script, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with stand_in(site_verify()) as service:
+        settings = {
+            "SECKILL_CHECK_URL": service.url,
+            "SECKILL_CHECK_SECRET": SECRET,
+            "SECKILL_CHECK_SITE_KEY": "site-1",
+            "SECKILL_CHECK_SCRIPT_URL": f"http://127.0.0.1:{port}/api.js",
+            "SECKILL_CHECK_WITHIN_S": "30",
+            "SECKILL_ORIGINS": shop.url,
+        }
+        with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
+            stack = Stack(Path(name), settings=settings)
+            async with running(stack):
+                visit = Visit(browser, stack)
+                yield visit
+                for context in visit._contexts:
+                    await context.close()
+    server.close()

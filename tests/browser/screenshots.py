@@ -19,6 +19,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from seckill.backends.redis import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
+from tests.browser.shop import Shop, open_shop
 from tests.browser.visiting import (
     Visit,
     ask,
@@ -279,25 +280,75 @@ async def console_audit(visit: Visit, stack: Stack, folder: Path) -> None:
     await page.close()
 
 
+SHOP = """<!doctype html><html lang="{lang}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Shop</title>
+<link rel="icon" href="data:,"><style>
+  body {{ margin: 0; font: 16px/1.6 Georgia, "Noto Serif CJK SC", serif; background: {ground}; color: {ink} }}
+  header {{ padding: 12px 16px; background: #24452f; color: #fff; font-size: 20px }}
+  main {{ padding: 16px; max-width: 960px; margin: 0 auto }} h1 {{ margin: 0 0 12px; font-size: 24px }}
+  seckill-sale {{ --accent: #1f6b3a; --on-accent: #fff }}
+  seckill-sale[theme=dark] {{ --accent: #74d197; --on-accent: #0b2415 }}
+</style><script type="module" src="{api}/embed.js"></script>
+<header>{shop}</header><main><h1>{title}</h1>
+<seckill-sale sale="{sale}" token-url="/seckill-token" theme="{theme}"></seckill-sale></main></html>"""
+
+
+async def embedded(visit: Visit, stack: Stack, shop: Shop) -> list[bytes]:
+    """In the pages of a shop with a look of its own: to be bought, to be paid, paid; the last one otherwise."""
+    shop.sign = stack.token
+    visit.hosts.add(shop.url.partition("://")[2])
+    sale = await open_sale(stack, "Tea for two", price_cents=4900, list_price_cents=6900)
+    tea = await open_sale(stack, "双人茶具", price_cents=4900, list_price_cents=6900)
+    looks = {
+        "en": {"shop": "Leaf & Cup", "title": "This week", "sale": sale["id"], "theme": "light", "ground": "#f3efe6"},
+        "zh": {"shop": "叶与杯", "title": "本周特惠", "sale": tea["id"], "theme": "dark", "ground": "#191b18"},
+    }
+    for lang, look in looks.items():
+        ink = "#222" if look["theme"] == "light" else "#eee"
+        shop.pages[lang] = (SHOP.format(lang=lang, api=stack.url, ink=ink, **look), "")
+    page = await visit.page(viewport=SIZE | {"height": 860})
+    await page.goto(f"{shop.url}/en?user=ann")
+    await expect(page.locator("[data-action=buy]")).to_be_enabled()
+    pictures = [await still(page)]
+    await press(page)
+    await order_is(page, "unpaid")
+    await expect(page.locator("[data-action=pay]")).to_be_enabled()
+    pictures.append(await still(page))
+    page = await visit.page(viewport=SIZE | {"height": 860})
+    await page.goto(f"{shop.url}/zh?user=ann")
+    await press(page)
+    await order_is(page, "unpaid")
+    await page.locator("[data-action=pay]").click()
+    await order_is(page, "paid")
+    pictures.append(await still(page))
+    return pictures
+
+
 async def main(folder: Path) -> None:
     path = next(found for found in map(shutil.which, NAMES) if found)
     arguments = ARGUMENTS + (["--no-sandbox"] if os.getuid() == 0 else [])
     settings = {"SECKILL_SHOP_NAME": "Shop", "SECKILL_DEMO_SIGN_IN": "on", "SECKILL_RETRY_DELAYS_S": "0.1,0.1"}
-    with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
-        stack = Stack(Path(name), settings=settings)
-        async with running(stack), async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=path, args=arguments)
-            visit = Visit(browser, stack)
-            await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
-            await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
-            await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
-            await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
-            await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
-            await row(browser, folder / "console-phone.png", await console_phone(visit, stack))
-            for take in (console, console_form, console_order, console_audit):
-                await take(visit, stack, folder)
-            await visit.end()
-            await browser.close()
+    async with open_shop() as shop:
+        with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
+            stack = Stack(Path(name), settings=settings | {"SECKILL_ORIGINS": shop.url})
+            await take_all(stack, shop, folder, path, arguments)
+
+
+async def take_all(stack: Stack, shop: Shop, folder: Path, path: str, arguments: list[str]) -> None:
+    async with running(stack), async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=arguments)
+        visit = Visit(browser, stack)
+        await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
+        await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
+        await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
+        await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
+        await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
+        await row(browser, folder / "console-phone.png", await console_phone(visit, stack))
+        await row(browser, folder / "embed.png", await embedded(visit, stack, shop))
+        for take in (console, console_form, console_order, console_audit):
+            await take(visit, stack, folder)
+        await visit.end()
+        await browser.close()
 
 
 if __name__ == "__main__":

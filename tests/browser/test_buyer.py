@@ -20,6 +20,7 @@ from tests.browser.visiting import (
     press,
     shown_order,
     stopped,
+    until_all_say,
     with_settings,
 )
 from tests.e2e.stack import Stack
@@ -98,6 +99,37 @@ async def test_a_reload_shows_the_same_truth(visit: Visit, stack: Stack) -> None
     await page.reload()
     await order_is(page, "paid")
     assert len(await orders_of(stack, "rita")) == 1
+
+
+async def test_a_sale_that_confirms_in_the_ledger_shows_no_order_before_it_is_there(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=3, confirm="ledger")
+    page = await visit.sale_page(sale, "conny")
+    with stopped(stack):
+        await press(page)
+        async with page.expect_response(lambda answer: answer.status == 503):  # and the page asks again
+            await expect(page.locator("[data-order-state]")).to_have_count(0)
+        await page.reload()
+        assert await orders_of(stack, "conny") == []
+    await order_is(page, "unpaid")
+    assert [order["order_id"] for order in await orders_of(stack, "conny")] == [await shown_order(page)]
+    await page.locator("[data-action=pay]").click()
+    await order_is(page, "paid")
+
+
+async def test_an_order_that_could_not_be_written_says_so(visit: Visit, stack: Stack) -> None:
+    """As the answer to a claim that waited for it."""
+    sale = await stack.create_sale(units=3, confirm="ledger")
+    page = await visit.sale_page(sale, "fay")
+    order = {"order_id": "0123456789ABC", "sale_id": sale["id"], "round": sale["round"], "quantity": 1}
+    order |= {"state": "failed", "price_cents": 9900, "currency": "CNY", "created_at": in_s(0)}
+    problem = {"code": "order_over", "status": 409, "detail": "…", "state": "failed", "order": order}
+
+    async def failed(route: Route) -> None:
+        await route.fulfill(status=409, content_type="application/problem+json", json=problem)
+
+    await page.route("**/orders", failed)
+    await press(page)
+    await order_is(page, "failed")
 
 
 async def test_sold_out_and_back_again(visit: Visit, stack: Stack) -> None:
@@ -249,7 +281,13 @@ async def test_a_paused_sale_comes_back_by_itself(visit: Visit, stack: Stack) ->
     sale = await stack.create_sale(units=5)
     page = await visit.sale_page(sale, "pat")
     await expect(page.locator("[data-action=buy]")).to_be_enabled()
-    await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+
+    async def too_late(route: Route) -> None:
+        await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+        await until_all_say(stack, sale, "paused")
+        await route.continue_()
+
+    await page.route("**/v1/sales/*/orders", too_late, times=1)
     await page.locator("[data-action=buy]").click()
     await expect(page.locator("[data-refusal=paused]")).to_contain_text("paused this sale")
     await expect(page.locator("[data-action=buy]")).to_have_text("Paused")

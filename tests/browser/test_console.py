@@ -9,7 +9,19 @@ import redis
 from playwright.async_api import Page, expect
 
 from seckill.backends.redis import keys
-from tests.browser.visiting import Visit, admin_key, ask, buy, buyer, in_s, notify, operator, stopped
+from tests.browser.visiting import (
+    Visit,
+    admin_key,
+    ask,
+    buy,
+    buyer,
+    in_s,
+    notify,
+    operator,
+    sale_called,
+    serious,
+    stopped,
+)
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
@@ -129,16 +141,18 @@ async def test_a_sale_over_several_lanes_and_the_servers_word_in_chinese(visit: 
     await form.locator("[name=repetition]").select_option("once")
     lanes = form.locator("[data-field=lanes]")
     await expect(lanes).not_to_be_visible()
-    await form.locator("summary").click()
+    await form.locator("summary", has_text="高级").click()
     for value, message in (("0", "请填写 1 到 256 的整数。"), ("17", "最多 16 条通道（由 SECKILL_LANES 设定）。")):
         await lanes.locator("input").fill(value)
         await form.locator("button[type=submit]").click()
         await expect(lanes.locator(".problem")).to_have_text(message)
         await expect(lanes.locator("input")).to_be_focused()
     await lanes.locator("input").fill("2")
+    await form.locator("[name=confirm]").select_option("ledger")
     await form.locator("button[type=submit]").click()
     await expect(page.locator(".view-head")).to_contain_text("2 条通道")
     await units(page, available=100)
+    assert (await sale_called(stack, "手机"))["confirm"] == "ledger"
 
 
 async def test_many_sales_leave_what_stands_below_them_in_sight(visit: Visit, stack: Stack) -> None:
@@ -219,6 +233,23 @@ async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) ->
     await expect(page.locator(".verdict")).to_contain_text("Audit: Holds")
 
 
+async def test_an_address_that_changes_while_the_page_is_drawn_is_followed(visit: Visit, stack: Stack) -> None:
+    """It is drawn first, and listens to changes of its address after the next frame. Here the address changes in
+    between, as late as it can."""
+    await stack.create_sale(title="Shown by itself")
+    sale = await stack.create_sale(title="Wanted", begins_at=in_s(-60))
+    page = await visit.console()
+    await page.add_init_script(
+        f"""const listen = window.addEventListener;
+            window.addEventListener = function (name, listener) {{
+              if (name === "hashchange") history.replaceState(null, "", "#/sales/{sale["id"]}");
+              return listen.apply(window, arguments);
+            }};"""
+    )
+    await page.reload()
+    await expect(page.locator(".view h1")).to_have_text("Wanted")
+
+
 async def test_why_a_buyer_was_refused_is_counted_over_all_processes(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=1)
     page = await open_sale(visit, sale)
@@ -264,6 +295,8 @@ async def test_late_money_is_told_in_the_history_and_among_the_refunds(visit: Vi
     await buy(stack, sale, "quick")  # nothing is left for the money that comes now
     await notify(stack, cancelled, "late-money")
     page = await visit.console()
+    await page.goto(f"{stack.url}/console#/orders/%zz")  # badly escaped, so it is looked for as it stands
+    await expect(page.get_by_text("Nothing is known of “%zz”")).to_be_visible()
     await page.goto(f"{stack.url}/console#/orders/{order_id}")
     history = page.locator(".found .history")
     await expect(history).to_contain_text("99 arrived (sandbox, late-money)")
@@ -275,6 +308,46 @@ async def test_late_money_is_told_in_the_history_and_among_the_refunds(visit: Vi
         while not (await ask(stack, "GET", "/v1/admin/refunds", operator(stack)))["refunds"][0]["done_at"]:
             await asyncio.sleep(0.05)
     await expect(row).to_contain_text("made")
+
+
+async def test_an_operator_cancels_and_refunds_with_a_reason(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Lamp", units=5)
+    unpaid, paid = await buy(stack, sale, "nan"), await buy(stack, sale, "pat")
+    await ask(stack, "POST", f"/v1/orders/{paid}/pay", buyer(stack, "pat"))
+    page = await visit.console()
+    await page.goto(f"{stack.url}/console#/orders/{unpaid}")
+    await page.click("[data-action=cancel]")
+    form = page.locator("form[data-form=cancel]")
+    await form.get_by_role("button", name="Cancel the order").click()
+    await expect(form).to_be_visible()  # no reason, no cancellation
+    await form.locator("[name=reason]").fill("a wrong price")
+    await form.get_by_role("button", name="Cancel the order").click()
+    await expect(page.locator(".found header")).to_contain_text("Cancelled")
+    await expect(page.locator(".found .history")).to_contain_text("a wrong price")
+    await page.goto(f"{stack.url}/console#/orders/{paid}")
+    await page.click("[data-action=refund]")
+    form = page.locator("form[data-form=refund]")
+    await form.locator("[name=reason]").fill("scratched")
+    await form.locator("[name=amount]").fill("99.01")
+    await form.get_by_role("button", name="Refund").click()
+    await expect(form).to_contain_text("Only 99.00 CNY of the order are left to refund.")
+    await form.locator("[name=amount]").fill("20")
+    await form.locator("[name=back]").uncheck()
+    assert await serious(page) == []
+    await form.get_by_role("button", name="Refund").click()
+    await expect(page.locator(".found .history")).to_contain_text("20, units stay sold: scratched")
+    page_of_buyer = await visit.page(locale="zh-CN")
+    await page_of_buyer.goto(f"{stack.url}/orders/{paid}#token={stack.token('pat')}")
+    await expect(page_of_buyer.locator("[data-order-state=paid]")).to_contain_text("¥20 会退还给你")
+    await page.click("[data-action=refund]")
+    await form.locator("[name=reason]").fill("returned")
+    await form.get_by_role("button", name="Refund").click()
+    await expect(page.locator(".found header")).to_contain_text("Refunded")
+    await page_of_buyer.reload()
+    await expect(page_of_buyer.locator("[data-order-state=refunded]")).to_contain_text("商家已退款，¥99 会退还给你。")
+    page_of_nan = await visit.page(locale="zh-CN")
+    await page_of_nan.goto(f"{stack.url}/orders/{unpaid}#token={stack.token('nan')}")
+    await expect(page_of_nan.locator("[data-order-state=cancelled]")).to_contain_text("商家取消了这笔订单")
 
 
 async def test_what_is_broken_is_shown_with_its_ids_and_mended_after_a_question(visit: Visit, stack: Stack) -> None:

@@ -1,15 +1,13 @@
 """Prices, as people see them."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
 from seckill.domain.money import DECIMALS
-from tests.browser.visiting import Visit, ask, buy
+from tests.browser.visiting import Visit, buy, sale_called
 from tests.e2e.stack import Stack
-from tests.patience import PATIENCE_S
 
 LOCALES = ["en-GB", "en-US", "en-CA", "en-AU", "zh-CN", "zh-TW"]
 
@@ -100,9 +98,5 @@ async def test_the_form_takes_a_price_as_the_currency_has_it(visit: Visit, stack
     await form.locator("[name=price]").fill("19850")
     await form.locator("button[type=submit]").click()
     await expect(page.locator(".view-head")).to_contain_text("JP¥19,850")
-    made = None
-    async with asyncio.timeout(PATIENCE_S):
-        while made is None:  # the process that is asked may be another one, which learns of it a moment later
-            sales = (await ask(stack, "GET", "/v1/sales", {}))["sales"]
-            made = next((sale for sale in sales if sale["title"] == "Kimono"), None)
+    made = await sale_called(stack, "Kimono")
     assert (made["price_cents"], made["currency"]) == (19_850, "JPY")

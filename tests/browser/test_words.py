@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, until_all_say
 from tests.e2e.stack import Stack
 
 # Notes every moment in which a refusal stands above a button that can be pressed.
@@ -78,6 +78,7 @@ async def test_paused_neither(visit: Visit, stack: Stack) -> None:
 
     async def too_late(route: Route) -> None:
         await ask(stack, "POST", f"/v1/sales/{sale['id']}/pause", operator(stack))
+        await until_all_say(stack, sale, "paused")
         cache.answers = 1
         await route.continue_()
 

@@ -1,12 +1,15 @@
 """What a test does in a browser."""
 
+import asyncio
 import contextlib
 import json
 import os
 import re
 import signal
+import struct
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,8 @@ PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1440, "height": 900}
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
 # What a browser logs for every answer that is a refusal, and for connections that a test has cut on purpose.
+# The host of the shop's pictures, which SECKILL_IMAGE_HOSTS names.
+PICTURE_HOST = "cdn.example.com"
 EXPECTED = ("Failed to load resource", "WebSocket connection to")
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -59,8 +64,8 @@ async def orders_of(stack: Stack, user: str) -> list[dict[str, Any]]:
     return found
 
 
-async def buy(stack: Stack, sale: dict[str, Any], user: str) -> str:
-    accepted = await ask(stack, "POST", f"/v1/sales/{sale['id']}/orders", buyer(stack, user))
+async def buy(stack: Stack, sale: dict[str, Any], user: str, **body: Any) -> str:
+    accepted = await ask(stack, "POST", f"/v1/sales/{sale['id']}/orders", buyer(stack, user), **body)
     await ask(stack, "GET", f"/v1/orders/{accepted['order_id']}?wait=30", buyer(stack, user))
     return str(accepted["order_id"])
 
@@ -84,7 +89,12 @@ def in_s(seconds: float) -> str:
 @contextlib.contextmanager
 def stopped(stack: Stack, role: str = "worker") -> Iterator[None]:
     """Orders stay queued meanwhile; without the keeper, units that were given back stay on their way."""
-    pids = stack.pids(role)
+    with standing_still(stack.pids(role)):
+        yield
+
+
+@contextlib.contextmanager
+def standing_still(pids: Sequence[int]) -> Iterator[None]:
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -94,12 +104,36 @@ def stopped(stack: Stack, role: str = "worker") -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
+async def sale_called(stack: Stack, title: str) -> dict[str, Any]:
+    """One that was announced on a page: the process that is asked here may be another one, which hears of it a moment
+    later."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            sales: list[dict[str, Any]] = (await ask(stack, "GET", "/v1/sales", operator(stack)))["sales"]
+            found = [sale for sale in sales if sale["title"] == title]
+            if found:
+                return found[0]
+            await asyncio.sleep(0.02)
+
+
+async def until_all_say(stack: Stack, sale: dict[str, Any], state: str) -> None:
+    """An API process hears of what another has changed a moment later, and a page may ask either. So each is asked,
+    while the others stand still: they share the port."""
+    pids = stack.pids("api")
+    async with asyncio.timeout(PATIENCE_S):
+        for asked in pids:
+            with standing_still([pid for pid in pids if pid != asked]):
+                while (await ask(stack, "GET", f"/v1/sales/{sale['id']}", {}))["state"] != state:
+                    await asyncio.sleep(0.02)
+
+
 class Visit:
     def __init__(self, browser: Browser, stack: Stack) -> None:
         self._browser = browser
         self.stack = stack
         self.faults: list[str] = []
         self.addresses: list[str] = []
+        self.hosts = {urlsplit(stack.url).netloc, PICTURE_HOST}  # that pages may ask
         self._contexts: list[BrowserContext] = []
 
     async def page(self, viewport: dict[str, int] = PHONE, locale: str = "en-GB", **options: Any) -> Page:
@@ -111,6 +145,7 @@ class Visit:
             **options,
         )
         self._contexts.append(context)
+        await context.route(f"https://{PICTURE_HOST}/**", _answer_picture)
         context.set_default_timeout(PATIENCE_MS)
         page = await context.new_page()
         page.on("console", self._heard)
@@ -139,14 +174,32 @@ class Visit:
 
     def _asked(self, request: Request) -> None:
         self.addresses.append(request.url)
-        if urlsplit(request.url).netloc != urlsplit(self.stack.url).netloc and not request.url.startswith("data:"):
+        if urlsplit(request.url).netloc not in self.hosts and not request.url.startswith("data:"):
             self.faults.append(f"a request to another host: {request.url}")
 
     async def end(self) -> None:
         for context in self._contexts:
             await context.close()
         assert self.faults == []
-        assert not [url for url in self.addresses if "token" in url or "eyJ" in url], "a token in an address"
+        assert not [url for url in self.addresses if re.search("[?&#]token|eyJ", url)], "a token in an address"
+
+
+def picture(red: int, green: int, blue: int, width: int = 64, height: int = 48) -> bytes:
+    """A PNG of one colour."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + bytes((red, green, blue)) * width) * height
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+async def _answer_picture(route: Route) -> None:
+    if "gone" in route.request.url:
+        await route.fulfill(status=404)
+    else:
+        await route.fulfill(body=picture(180, 120, 60), content_type="image/png")
 
 
 async def with_settings(page: Page, address: str, **settings: str) -> None:
@@ -177,12 +230,19 @@ async def shown_order(page: Page) -> str:
     return next(word for word in text.split() if word.count("-") == 2).replace("-", "")
 
 
+async def violations(page: Page, where: str = "document") -> list[tuple[str, str]]:
+    """What axe finds, with how much it matters."""
+    await page.evaluate(AXE)
+    found = await page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")
+    return [
+        (
+            violation["impact"],
+            f"{violation['id']}: {violation['nodes'][0]['html']} {violation['nodes'][0].get('failureSummary', '')}",
+        )
+        for violation in found["violations"]
+    ]
+
+
 async def serious(page: Page) -> list[str]:
     """What axe finds and calls serious or worse."""
-    await page.evaluate(AXE)
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{violation['id']}: {violation['nodes'][0]['html']} {violation['nodes'][0].get('failureSummary', '')}"
-        for violation in found["violations"]
-        if violation["impact"] in ("serious", "critical")
-    ]
+    return [text for impact, text in await violations(page) if impact in ("serious", "critical")]

@@ -102,10 +102,57 @@ def test_what_was_typed_is_what_is_sent(
     ((method, path, authorization, body),) = asked
     assert (method, path, authorization) == ("POST", "/v1/sales", f"Bearer {KEY}")
     assert (body["units"], body["limit_per_buyer"], body["price_cents"]) == (7, 1, 9900)
+    assert not {"pass", "pass_work", "audience"} & set(body), "what is not given is the API's to choose"
+
+
+def test_who_may_buy_is_sent_as_the_api_wants_it(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    command = [
+        "sale",
+        "create",
+        "Phone",
+        "--units",
+        "7",
+        "--json",
+        "--url",
+        url,
+        "--pass",
+        "work",
+        "--pass-work",
+        "5000",
+    ]
+    command += ["--group", "gold", "--group", "staff", "--early", "vip:10", "--listed"]
+    assert seckill(monkeypatch, *command) in (None, 0)
+    ((_, _, _, body),) = asked
+    assert (body["pass"], body["pass_work"]) == ("work", 5000)
+    early = [{"groups": ["vip"], "minutes": 10}]
+    assert body["audience"] == {"groups": ["gold", "staff"], "early": early, "list": True}
+    assert seckill(monkeypatch, "sale", "create", "Phone", "--units", "7", "--url", url, "--early", "vip") == 1
+    assert "such as vip:10" in capsys.readouterr().err
+
+
+def test_items_are_sent_as_they_were_typed(api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    items = ["--item", "M:50:9900", "--item", "L, blue:20", "--item", "size: XL:5:0:sku-xl"]
+    assert seckill(monkeypatch, "sale", "create", "Shirt", *items, "--json", "--url", url) in (None, 0)
+    assert seckill(monkeypatch, "sale", "add-stock", "SALE", "7", "--item", "ITEM", "--json", "--url", url) in (None, 0)
+    (*_, created), (_, _, _, added) = asked
+    assert created["items"] == [
+        {"title": "M", "units": 50, "price_cents": 9900},
+        {"title": "L, blue", "units": 20},
+        {"title": "size: XL", "units": 5, "price_cents": 0, "external_id": "sku-xl"},
+    ]
+    assert "units" not in created
+    assert added == {"items": [{"item_id": "ITEM", "add_units": 7}]}
 
 
 SALE = {
     "id": "SALE",
+    "pass": "none",
     "title": "[red]Phone[/]",
     "state": "open",
     "price_cents": 9900,
@@ -122,7 +169,8 @@ CUSTODY = {
     "available": 900,
     "queued": 7,
     "unpaid": 50,
-    "paid": 40,
+    "paid": 39,
+    "kept": 1,
     "returning": 3,
     "dead": 0,
     "sold": 90,
@@ -141,7 +189,7 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
     assert [(path, key) for _, path, key, _ in asked] == [
-        ("/v1/sales/SALE", None),
+        ("/v1/sales/SALE", f"Bearer {KEY}"),
         ("/v1/sales/SALE/rounds?round=5", f"Bearer {KEY}"),
         ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
     ]
@@ -151,11 +199,12 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     assert "The last rounds" not in printed
     assert re.search(r"next_rounds +2026-11-20 02:00:00Z *\n +2026-11-21 02:00:00Z", printed)
     told = printed[printed.index("Where every unit") :].splitlines()
-    assert told[2:10] == [
+    assert told[2:11] == [
         "  available  900",
         "  queued       7",
         "  unpaid      50",
-        "  paid        40",
+        "  paid        39",
+        "  kept         1",
         "  returning    3",
         "  dead         0",
         "            ────",
@@ -200,7 +249,8 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
     ("arguments", "sentence"),
     [
         (["nonsense"], 'Unknown command "nonsense".'),
-        (["sale", "create", "Phone"], 'Command "sale create" parameter --units requires an argument.'),
+        (["sale", "create", "Phone"], "--units: say how many there are, or give an --item for each size or colour."),
+        (["sale", "create", "Phone", "--item", "M"], '--item: write "M" as TITLE:UNITS or TITLE:UNITS:PRICE_CENTS'),
         (["up", "--nonsense"], "Unknown option: --nonsense."),
         (["up", "--port", "99999"], "--port must be a whole number from 0 to 65535, not '99999'."),
         (["api", "--port", "-1"], "--port must be a whole number from 0 to 65535, not '-1'."),
@@ -238,7 +288,7 @@ def test_what_is_wrong_is_one_sentence(
     assert said.err.count("\n") == 1
 
 
-def test_looking_at_sales_needs_no_key_and_sends_none(
+def test_looking_at_sales_needs_no_key_and_an_operator_sees_more_with_it(
     api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, asked = api[0], api[1].asked
@@ -246,7 +296,7 @@ def test_looking_at_sales_needs_no_key_and_sends_none(
     assert "No sales yet." in capsys.readouterr().out
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     seckill(monkeypatch, "sale", "list", "--url", url)
-    assert [authorization for _, _, authorization, _ in asked] == [None, None]
+    assert [authorization for _, _, authorization, _ in asked] == [None, f"Bearer {KEY}"]
 
 
 def test_a_wrong_admin_key(

@@ -63,13 +63,18 @@ class Shop:
 
     async def buy(self, user: str) -> int:
         """Once, with the buyer's key."""
-        response = await self.node.buy(self.sale, user, key=f"key-of-{user}")
+        response = await self.node.buy(self.sale, user, key=f"key-of-{user}", **self.wants(user))
         if response.status_code == 202:
             order_id = response.json()["order_id"]
             assert self.accepted.setdefault(user, order_id) == order_id, "the same key, and another order"
         elif response.status_code == 503:
             self.refusals.append(response.json()["code"])
         return response.status_code
+
+    def wants(self, user: str) -> dict[str, str]:
+        """Of a sale with items: those whose names end with a number want one after the other."""
+        items = self.sale.get("items", ())
+        return {"item_id": items[int(user[-1]) % len(items)]["item_id"]} if items else {}
 
     async def insist(self, user: str) -> int:
         """Until there is an answer."""
@@ -86,7 +91,7 @@ class Shop:
                 await asyncio.sleep(0.01)
 
     async def rows(self) -> dict[str, str]:
-        """User → order id, as the ledger has them."""
+        """User → order id, as the ledger has them; each of the item that the user wants."""
         found = {}
         (sale,) = await self.engine.ledger.sales()
         after = ""
@@ -94,6 +99,7 @@ class Shop:
             for user, held in portion.items():
                 (one,) = held
                 found[user] = self.engine.order_ids.encode(int(one.number))
+                assert self.engine.item_ids.encode(one.item) == self.wants(user)["item_id"] if one.item else True
             *_, after = portion
         return found
 
@@ -135,13 +141,15 @@ async def _node(settings: Settings, engine: Engine) -> Node:
 
 
 @asynccontextmanager
-async def open_shop(settings: Settings, units: int) -> AsyncIterator[Shop]:
+async def open_shop(settings: Settings, units: int, items: int = 0) -> AsyncIterator[Shop]:
+    """`items`: how many kinds there are, of as many units each."""
     await migrate(settings.database_url)
     async with open_engine(settings) as engine:
         node = await _node(settings, engine)
         shop = Shop(node, engine, settings)
         try:
-            shop.sale = await node.create(units=units)
+            kinds = [{"title": f"Size {place}", "units": units // items} for place in range(items)]
+            shop.sale = await node.create(units=units, items=kinds or None)
             await node.refresh()
             yield shop
         finally:

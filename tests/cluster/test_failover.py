@@ -9,7 +9,7 @@ from seckill.backends.redis import keys
 from seckill.backends.redis.gate import RedisGate
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.lab.servers.replicated import until
-from tests.api.conftest import keeping
+from tests.api.conftest import OPERATOR, keeping
 from tests.cluster.conftest import Shop, crowd, make_settings, open_shop, working
 from tests.patience import PATIENCE_S
 
@@ -31,17 +31,18 @@ async def lose_the_newest(shop: Shop, cluster: LocalCluster) -> None:
     await cluster.fail_over(primary)
 
 
+@pytest.mark.parametrize("items", [0, 2], ids=["no items", "items"])
 async def test_fast_loses_queued_orders_at_most_and_goes_on_from_the_ledger(
-    cluster: LocalCluster, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path, items: int
 ) -> None:
     settings = make_settings(cluster.url, tmp_path, durability="fast")
-    async with open_shop(settings, units=30) as shop:
+    async with open_shop(settings, units=30, items=items) as shop:
         await lose_the_newest(shop, cluster)
         first = dict(shop.accepted)
         async with asyncio.timeout(PATIENCE_S):  # as soon as it answers at all, it refuses
             while await shop.buy("late0") != 503 or shop.refusals[-1] != "not_ready":
                 await asyncio.sleep(0.05)
-        assert await shop.buy("new") == 503
+        assert await shop.buy("new0") == 503
         for i in range(3):
             del shop.accepted[f"lost{i}"]  # the same key may give them another order
         async with keeping(settings, shop.engine), working(shop):
@@ -56,6 +57,8 @@ async def test_fast_loses_queued_orders_at_most_and_goes_on_from_the_ledger(
         assert await shop.broken() == {}
         (sale,) = await shop.engine.ledger.sales()
         assert sale.round.epoch > 1, "it was rebuilt"
+        held = await shop.node.http.get(f"/v1/sales/{shop.sale['id']}/custody", headers=OPERATOR)
+        assert [(each["sold"], each["available"]) for each in held.json().get("items", ())] == [(15, 0)] * items
 
 
 async def test_without_the_keepers_word_a_replica_would_admit_a_buyer_twice(

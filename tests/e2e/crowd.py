@@ -17,12 +17,14 @@ UNCLEAR = {"unknown", "not_ready", "overloaded"}
 
 @dataclass
 class Crowd:
-    """`orders`: user → id of the order that was answered with 202. `codes`: how the rest was answered."""
+    """`orders`: user → id of the order that was accepted, with one of these `statuses`. `codes`: how the rest was
+    answered."""
 
     stack: Stack
     sale: dict[str, Any]
     orders: dict[str, str] = field(default_factory=dict)
     codes: Counter[str] = field(default_factory=Counter)
+    statuses: set[int] = field(default_factory=set)
     changed: list[str] = field(default_factory=list)
     retries: int = 0
 
@@ -49,7 +51,7 @@ class Crowd:
                 self.retries += 1
                 await asyncio.sleep(0.05)
                 continue
-            code = "accepted" if response.status_code == 202 else response.json()["code"]
+            code = "accepted" if response.status_code in (201, 202) else response.json()["code"]
             if code in UNCLEAR:
                 self.retries += 1
                 await asyncio.sleep(0.05)
@@ -57,6 +59,7 @@ class Crowd:
             self.codes[code] += 1
             if code == "accepted":
                 order_id = response.json()["order_id"]
+                self.statuses.add(response.status_code)
                 if self.orders.setdefault(user, order_id) != order_id:
                     self.changed.append(user)
             return

@@ -153,7 +153,7 @@ class Stack:
         async with httpx2.AsyncClient() as http:
             response = await http.post(
                 f"{self.url}/v1/sales",
-                json=body | facts,
+                json={name: value for name, value in (body | facts).items() if value is not None},
                 headers={"Authorization": f"Bearer {key.reveal()}"},
                 timeout=PATIENCE_S,
             )

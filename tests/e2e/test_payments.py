@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,23 @@ class PaymentSide:
                 headers = {HEADER: signature(self._secret, body, int(time.time()))}
                 try:
                     response = await self._http.post("/v1/payments/callback", content=body, headers=headers)
+                    if response.status_code < 500:
+                        return response
+                except httpx2.HTTPError:
+                    pass
+                await asyncio.sleep(0.1)
+
+    async def refund(self, order_id: str, key: str, wish: dict[str, Any]) -> httpx2.Response:
+        """As an operator who repeats a request until it is answered."""
+        admin_key = self._stack.settings.admin_key
+        assert admin_key is not None
+        headers = {"Authorization": f"Bearer {admin_key.reveal()}", "Idempotency-Key": key}
+        body = {"reason": "in a test"} | wish
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    address = f"/v1/admin/orders/{order_id}/refund"
+                    response = await self._http.post(address, json=body, headers=headers)
                     if response.status_code < 500:
                         return response
                 except httpx2.HTTPError:
@@ -134,23 +151,73 @@ async def test_late_money_pays_a_new_order_or_goes_back_whatever_is_killed(folde
         assert stack.stop() == 0
 
 
+REFUND_WINDOWS = {
+    "ledger.act.inside": 0.3,
+    "api.ledger.act.after": 0.3,
+    "keeper.provider.refund.before": 0.2,
+    "keeper.provider.refund.after": 0.2,
+}
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.timeout(1800)
+async def test_refunds_of_operators_are_made_once_whatever_is_killed(folder: Path, database_url: str) -> None:
+    """Each order is refunded in two parts. The operator repeats each request until it is answered."""
+    failpoints = ",".join(f"{name}=kill:{chance}" for name, chance in REFUND_WINDOWS.items())
+    stack = Stack(folder, database_url=database_url, settings={"SECKILL_CLAIM_IDLE_S": "1"})
+    async with running(stack, SECKILL_FAILPOINTS=failpoints):
+        crowd = Crowd(stack, await stack.create_sale(units=UNITS))
+        side = PaymentSide(stack)
+        users = [f"u{i}" for i in range(UNITS)]
+        for user in users:
+            await crowd.buy(user)
+            assert (await side.notify(crowd.orders[user], f"of-{user}")).json()["state"] == "paid"
+        parts: list[dict[str, Any]] = [{"amount_cents": 4000, "return_unit": False}, {"return_unit": True}]
+        for part, wish in enumerate(parts):
+            for user in users:
+                answer = await side.refund(crowd.orders[user], f"{user}-{part}", wish)
+                assert answer.status_code == 200, answer.text
+        impatience = Impatience(stack, REFUND_WINDOWS)
+
+        async def all_made() -> bool:
+            await impatience.help()
+            return not await rows(stack.settings.database_url, "SELECT id FROM refunds WHERE done_ms IS NULL")
+
+        await until("all refunds are made", all_made)
+        url = stack.settings.database_url
+        made = await rows(url, "SELECT amount_cents FROM refunds")
+        assert sorted(int(row[0]) for row in made) == [4000] * UNITS + [5900] * UNITS
+        assert await rows(url, "SELECT DISTINCT state, refunded_cents FROM orders") == [("refunded", 9900)]
+        async with stack.engine() as engine:
+            await until_relayed(engine)
+            (sale,) = await engine.ledger.sales()
+            view = await engine.gate.inspect(sale.round.ref)
+        assert view is not None
+        assert (view.available, view.released) == (UNITS, UNITS), "each unit is back, once"
+        hits = _hits(stack, REFUND_WINDOWS)
+        print(f"windows {hits}")  # noqa: T201
+        assert sum(hits.values()) > 0
+        assert stack.stop() == 0
+
+
 class Impatience:
     """What a killed process had taken is free at once, instead of after a quarter or half of a minute."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, windows: Collection[str] = WINDOWS) -> None:
         self._stack = stack
+        self._windows = windows
         self._seen = 0
 
     async def help(self) -> None:
-        killed = sum(_hits(self._stack).values())
+        killed = sum(_hits(self._stack, self._windows).values())
         if killed > self._seen:
             for table in ("payments", "refunds"):
                 await _write(self._stack, f"UPDATE {table} SET next_ms = 0 WHERE next_ms IS NOT NULL")
             self._seen = killed
 
 
-def _hits(stack: Stack) -> dict[str, int]:
-    return {name: stack.logged(f"failpoint {name}: kill") for name in WINDOWS}
+def _hits(stack: Stack, windows: Collection[str] = WINDOWS) -> dict[str, int]:
+    return {name: stack.logged(f"failpoint {name}: kill") for name in windows}
 
 
 async def _give_time(stack: Stack) -> None:

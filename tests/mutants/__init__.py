@@ -3,9 +3,49 @@
 `make mutants` runs all of them. `docs/guarantees.md` lists each with the test that catches it.
 """
 
-from tests.mutants import audit, gate, ledger, money, reference, roles, sale, web
+from tests.mutants import (
+    audit,
+    chaos,
+    confirm,
+    door,
+    feed,
+    gate,
+    items,
+    ledger,
+    line,
+    money,
+    providers,
+    reference,
+    roles,
+    sale,
+    shared_limits,
+    vouchers,
+    web,
+    webhooks,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = tuple(
-    mutant for part in (gate, reference, ledger, roles, sale, web, money, audit) for mutant in part.MUTANTS
+    mutant
+    for part in (
+        gate,
+        reference,
+        ledger,
+        roles,
+        sale,
+        shared_limits,
+        web,
+        confirm,
+        money,
+        providers,
+        vouchers,
+        audit,
+        feed,
+        items,
+        webhooks,
+        door,
+        line,
+        chaos,
+    )
+    for mutant in part.MUTANTS
 )

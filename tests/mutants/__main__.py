@@ -1,6 +1,7 @@
 """Plants every flaw, one at a time, into a copy of the tree, and runs the test that must turn red.
 
-python -m tests.mutants [WORD …]          only those with one of the words in number, name or file
+python -m tests.mutants [WORD …]          only those with one of these in number, name or file; "several words" are what
+                                          stands in a name like that, or else each of them a word
 python -m tests.mutants --by TEST         which of them would that test catch?
 
 Exit 0: all tests are green without a flaw, and each flaw turns its test red. A test that cannot be found, a flaw that
@@ -203,14 +204,25 @@ def check_without_flaws(tree: Tree, tests: Sequence[str]) -> bool:
     return green
 
 
+def chosen(phrases: Sequence[str]) -> list[Mutant]:
+    """All without a phrase. One that no flaw has as it stands is several words, and each of them chooses."""
+    words: list[str] = []
+    for phrase in phrases:
+        words += [phrase] if any(_has(mutant, phrase) for mutant in MUTANTS) else phrase.split()
+    asked_for = any(phrase.strip() for phrase in phrases)
+    return [m for m in MUTANTS if not asked_for or any(_has(m, word) for word in words)]
+
+
+def _has(mutant: Mutant, word: str) -> bool:
+    return word == mutant.trap or word in mutant.path or word in mutant.name
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("words", nargs="*", help="only flaws with one of these in number, name or file")
     parser.add_argument("--by", help="see which of them this test would catch, instead of those in the list")
     wanted = parser.parse_args()
-    mutants = [
-        m for m in MUTANTS if not wanted.words or any(w == m.trap or w in m.path or w in m.name for w in wanted.words)
-    ]
+    mutants = chosen(wanted.words)
     if not mutants:  # without a test to run, pytest would run them all
         parser.error("no flaw has one of these words in its number, name or file")
     catchers = {m.name: m.catchers if wanted.by is None else (wanted.by,) for m in mutants}

@@ -113,4 +113,33 @@ MUTANTS = (
         edits={"reading.id in self._walks or _size(reading) <= FEW": "_size(reading) >= 0"},
         caught_by="tests/audit/test_comparison_schedule.py::test_few_rounds_are_being_compared_at_a_time_however_many_there_are",
     ),
+    Mutant(
+        name="The auditor does not compare until when the gate sells",
+        trap="ours",
+        path="audit/counter_checks.py",
+        edits={"(gate.total, gate.rules) != (after.total, after.rules)": "gate.total != after.total"},
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-the gate sells after the end]",
+    ),
+    Mutant(
+        name="The auditor takes any note of lapses for true",
+        trap="ours",
+        path="audit/buyer_checks.py",
+        edits={"        if round_.cool_down_s:\n": "        if False:\n"},
+        caught_by="tests/audit/test_plantings.py::"
+        "test_a_planted_flaw_is_named[sqlite-a buyer who let an order lapse need not wait]",
+    ),
+    Mutant(
+        name="A lapse that the ledger has just learned of is taken for a wrong note",
+        trap="ours",
+        path="audit/ledger.py",
+        edits={"_lapsed(), given_back)": "_lapsed())"},
+        caught_by="tests/audit/test_sound.py::test_lapses_of_every_kind[sqlite]",
+    ),
+    Mutant(
+        name="An order may have any time to pay",
+        trap="ours",
+        path="audit/order_checks.py",
+        edits={"if row.expires_ms > row.recorded_ms + ": "if 0 > row.recorded_ms + "},
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-more time to pay than announced]",
+    ),
 )

@@ -108,7 +108,7 @@ MUTANTS = (
         name="Whatever has the same number is the same order",
         trap="F33",
         path=RECORDING,
-        edits={"            if same != [row": "            if row.id != row.id and same != [row"},
+        edits={"            is_same = same == [row": "            is_same = row.id == row.id or same == [row"},
         caught_by="tests/backends/sql/test_record.py::test_a_known_number_with_other_content_is_never_success[sqlite-user]",
     ),
     Mutant(
@@ -124,7 +124,7 @@ MUTANTS = (
         name="On PostgreSQL, an order is written without its event",
         trap="F32",
         path="backends/sql/postgres.py",
-        edits={'counted.add_cte(events.cte("events"))': "counted"},
+        edits={'add_cte(events.cte("events"), entries': "add_cte(entries"},
         caught_by="tests/backends/sql/test_record.py::test_writes_the_whole_order[postgres]",
     ),
     Mutant(
@@ -132,7 +132,7 @@ MUTANTS = (
         trap="F22",
         path=RECORDING,
         edits={
-            "from typing import TypeAlias\n": "import time\nfrom typing import TypeAlias\n",
+            "from typing import Any, TypeAlias\n": "import time\nfrom typing import Any, TypeAlias\n",
             "else_=now_ms + sales.c.pay_within_s": "else_=literal(int(time.time() * 1000), BigInteger) + sales.c.pay_within_s",
         },
         caught_by="tests/backends/sql/test_record.py::test_the_application_clock_decides_nothing[sqlite]",
@@ -149,7 +149,9 @@ MUTANTS = (
         name="A paid order may be cancelled",
         trap="F52",
         path="domain/order.py",
-        edits={"    OrderState.PAID: frozenset(),\n": "    OrderState.PAID: frozenset({OrderState.CANCELLED}),\n"},
+        edits={
+            "    OrderState.PAID: frozenset({OrderState.REFUNDED}),\n": "    OrderState.PAID: frozenset({OrderState.REFUNDED, OrderState.CANCELLED}),\n"
+        },
         caught_by="tests/domain/test_states.py::test_the_legal_ways_of_an_order_are_these_and_no_others",
         also=(
             "tests/backends/sql/test_endings.py::test_pay_cancel_and_expire_at_the_same_instant_have_one_winner[sqlite]",
@@ -159,14 +161,16 @@ MUTANTS = (
         name="Money goes back for an order in whatever state it is",
         trap="F52",
         path=ENDINGS,
-        edits={"row is None or row.state not in _rows_before(OrderState.REFUNDED)": "row is None"},
+        edits={"row is None or row.state not in OVER.intersection(_rows_before(OrderState.REFUNDED))": "row is None"},
         caught_by="tests/backends/sql/test_transitions.py::test_no_way_leads_where_the_domain_has_none[sqlite-give_back-refunded]",
     ),
     Mutant(
         name="An order ends and its release is not decided with it",
         trap="F53",
         path=ENDINGS,
-        edits={'        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': ""},
+        edits={
+            '        await connection.execute(self._insert_outbox, self._changed.bind(changed) | {"kind": kind})\n': "        return\n"
+        },
         caught_by="tests/backends/sql/test_endings.py::test_cancelled[sqlite]",
         also=(SIMULATION,),
     ),
@@ -175,8 +179,8 @@ MUTANTS = (
         trap="F53",
         path=ENDINGS,
         edits={
-            '        await connection.execute(self._insert_outbox, rows | {"kind": kind})\n': "        async with self._database.writers.begin() as first:\n"
-            '            await first.execute(self._insert_outbox, rows | {"kind": kind})\n'
+            '        await connection.execute(self._insert_outbox, self._changed.bind(changed) | {"kind": kind})\n': "        async with self._database.writers.begin() as first:\n"
+            '            await first.execute(self._insert_outbox, self._changed.bind(changed) | {"kind": kind})\n'
         },
         caught_by="tests/backends/sql/test_endings.py::test_an_end_that_is_not_committed_leaves_no_release[postgres]",
     ),
@@ -283,8 +287,24 @@ MUTANTS = (
         trap="ours",
         path="backends/sql/postgres.py",
         edits={
-            "return column.between(value, value), [column.desc(), key.desc()]": "return column == value, [key.desc()]"
+            "in_range = found.where(pair >= tuple_(fixed, least), pair < tuple_(fixed, below))": "in_range = found.where("
+            "column == value, key >= least, key < below)",
+            "return in_range.order_by(column.desc(), key.desc())": "return in_range.order_by(key.desc())",
         },
         caught_by="tests/backends/sql/test_history.py::test_the_newest_orders_of_a_quiet_sale_beside_a_busy_one[postgres]",
+    ),
+    Mutant(
+        name="What a shop says of a claim is lost in a rebuild",
+        trap="ours",
+        path="engine/orders/order_recovery.py",
+        edits={"structs.replace(live, metadata=queued.metadata)": "live"},
+        caught_by="tests/api/test_claim_metadata.py::test_it_survives_a_rebuild",
+    ),
+    Mutant(
+        name="What a shop says of a claim is written over by a repeat",
+        trap="ours",
+        path="backends/sql/record_orders.py",
+        edits={", type_=BigInteger), orders.c.metadata.is_(None))": ", type_=BigInteger))"},
+        caught_by="tests/backends/sql/test_record.py::test_metadata_is_written_with_its_order_and_the_first_stays[sqlite]",
     ),
 )

@@ -86,4 +86,81 @@ MUTANTS = (
         edits={r"{1,128}$(?!\n)": "{1,128}$"},
         caught_by="tests/api/payments/test_callback.py::test_a_genuine_callback_that_makes_no_sense[sqlite]",
     ),
+    Mutant(
+        name="An operator may refund more than the price",
+        trap="ours",
+        path="backends/sql/order_actions.py",
+        edits={"        if cents > left:\n": "        if left < 0:\n"},
+        caught_by="tests/backends/sql/test_order_actions.py::test_refunds_in_parts_up_to_the_price[sqlite]",
+        also=(
+            "tests/backends/sql/test_order_actions.py::test_refunds_at_once_never_give_back_more_than_the_price[sqlite]",
+        ),
+    ),
+    Mutant(
+        name="A request that is repeated refunds again",
+        trap="ours",
+        path="engine/orders/operator_actions.py",
+        edits={"    if not key:\n": "    if key or not key:\n"},
+        caught_by="tests/api/payments/test_order_actions.py::test_the_same_key_refunds_once[sqlite]",
+    ),
+    Mutant(
+        name="A key stands for any wish",
+        trap="ours",
+        path="backends/sql/order_actions.py",
+        edits={"ActionOutcome.REPEATED if found == action else ActionOutcome.KEY_REUSED": "ActionOutcome.REPEATED"},
+        caught_by="tests/backends/sql/test_order_actions.py::test_the_same_request_counts_once_and_for_one_wish_only[sqlite]",
+    ),
+    Mutant(
+        name="Units that stay sold are on sale again",
+        trap="ours",
+        path="backends/sql/end_orders.py",
+        edits={"if reversal.return_units and await": "if reversal and await"},
+        caught_by="tests/backends/sql/test_order_actions.py::test_a_refund_in_full[sqlite-False]",
+    ),
+    Mutant(
+        name="Units come back with every refund of an order",
+        trap="F62",
+        path="backends/sql/end_orders.py",
+        edits={
+            "this = and_(orders.c.id == int(order.number), orders.c.active_slot.is_not(None))": "this = orders.c.id == int(order.number)"
+        },
+        caught_by="tests/backends/sql/test_order_actions.py::test_units_go_back_with_any_part_and_only_once[sqlite]",
+    ),
+    Mutant(
+        name="A buyer waits because an operator has cancelled",
+        trap="S18",
+        path="backends/sql/end_orders.py",
+        edits={"    lapsed = state in LAPSED and row.closed_by is None\n": "    lapsed = state in LAPSED\n"},
+        caught_by="tests/backends/sql/test_order_actions.py::test_a_buyer_does_not_wait_for_what_an_operator_has_cancelled[sqlite]",
+    ),
+    Mutant(
+        name="Late money buys what an operator has cancelled",
+        trap="ours",
+        path="engine/money/payments.py",
+        edits={"        if late.order.closed_by == OPERATOR:": "        if late.order.closed_by == CANCELLED:"},
+        caught_by="tests/api/payments/test_order_actions.py::test_money_for_what_an_operator_has_cancelled_goes_back[sqlite]",
+    ),
+    Mutant(
+        name="The provider is asked for the whole payment instead of the refund",
+        trap="ours",
+        path="backends/payment/providers.py",
+        edits={
+            '            "amount_cents": refund.amount_cents,\n': '            "amount_cents": refund.capture.amount_cents,\n'
+        },
+        caught_by="tests/api/payments/test_providers.py::test_the_payment_side_is_asked_for_the_part_that_goes_back[sqlite]",
+    ),
+    Mutant(
+        name="Nobody hears that the provider will not make a refund",
+        trap="ours",
+        path="engine/money/refunds.py",
+        edits={"        if refund.refused is None:\n": "        if refund.refused is not None:\n"},
+        caught_by="tests/api/payments/test_order_actions.py::test_a_provider_that_says_no_for_good_is_an_alarm_and_is_shown[sqlite]",
+    ),
+    Mutant(
+        name="The audit does not add up what went back",
+        trap="ours",
+        path="audit/money_checks.py",
+        edits={"    if pays and back != row.refunded_cents:\n": "    if not pays and back != row.refunded_cents:\n"},
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-a part of the price goes back, and the order does not say so]",
+    ),
 )

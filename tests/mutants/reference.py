@@ -15,21 +15,25 @@ MUTANTS = (
         name="The rule knows no limit per buyer",
         trap="F49",
         path=RULE,
-        edits={"for holding in live) + quantity > state.limit_per_buyer:": "for holding in live) + quantity > 1000:"},
+        edits={
+            "for holding in live) + claim.quantity > state.limit_per_buyer:": "for holding in live) + claim.quantity > 1000:"
+        },
         caught_by=SIMULATION,
     ),
     Mutant(
         name="The rule sells more than there is",
         trap="F47",
         path=RULE,
-        edits={"    if state.available < quantity:\n": "    if state.available < 0:\n"},
+        edits={"    if state.left_of(claim.item) < claim.quantity:\n": "    if state.available < 0:\n"},
         caught_by=SIMULATION,
     ),
     Mutant(
         name="The rule never sells the last unit",
         trap="F48",
         path=RULE,
-        edits={"    if state.available < quantity:\n": "    if state.available <= quantity:\n"},
+        edits={
+            "    if state.left_of(claim.item) < claim.quantity:\n": "    if state.left_of(claim.item) <= claim.quantity:\n"
+        },
         caught_by=SIMULATION,
     ),
     Mutant(
@@ -50,7 +54,9 @@ MUTANTS = (
         name="The rule takes a missing round for sold out",
         trap="F3",
         path=RULE,
-        edits={"        return state, Answer(Outcome.NOT_READY)\n": "        return state, Answer(Outcome.SOLD_OUT)\n"},
+        edits={
+            "    if state is None:\n        return state, Answer(Outcome.NOT_READY)\n": "    if state is None:\n        return state, Answer(Outcome.SOLD_OUT)\n"
+        },
         caught_by=SIMULATION,
     ),
     Mutant(

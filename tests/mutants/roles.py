@@ -199,7 +199,7 @@ MUTANTS = (
         name="A rebuild forgets that orders have come back",
         trap="F51",
         path="engine/rounds/rebuild.py",
-        edits={"for holding in held if not holding.live)": "for holding in held if holding.quantity < 0)"},
+        edits={"sum(each.released for each in sold.values())": "0"},
         caught_by="tests/api/test_rebuild.py::test_an_empty_gate_is_rebuilt_and_sells_on",
     ),
     Mutant(

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.mutants import MUTANTS
-from tests.mutants.__main__ import objection_to
+from tests.mutants.__main__ import chosen, objection_to
 from tests.mutants.mutant import ROOT, Mutant, Stale, defines
 
 
@@ -20,6 +20,17 @@ def test_every_flaw_can_be_planted_and_has_its_catcher() -> None:
         problems += [f"{mutant.name}: there is no {test}" for test in mutant.catchers if not defines(ROOT, test)]
     assert problems == []
     assert [name for name, count in Counter(mutant.name for mutant in MUTANTS).items() if count > 1] == []
+
+
+def test_a_flaw_is_chosen_by_its_name_or_by_words() -> None:
+    first = MUTANTS[0]
+    assert " " in first.name
+    assert chosen([first.name]) == [first]
+    assert chosen([]) == chosen([""]) == list(MUTANTS), "all, if none is asked for"
+    files = sorted({mutant.path for mutant in MUTANTS})[:2]
+    either = [mutant for mutant in MUTANTS if any(file in mutant.path for file in files)]
+    assert chosen([" ".join(files)]) == chosen(files) == either
+    assert chosen(["§"]) == []
 
 
 def test_a_list_that_does_not_fit_the_code_is_noticed() -> None:

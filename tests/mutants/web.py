@@ -11,6 +11,37 @@ MUTANTS = (
         caught_by="tests/api/test_incidents.py::test_a_client_that_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not",
     ),
     Mutant(
+        name="A token may be signed with another key than the one that it names",
+        trap="ours",
+        path="web/token_keys.py",
+        edits={"            return [found]\n": "            return [found, *self._named.values()]\n"},
+        caught_by="tests/web/test_token_keys.py::test_a_token_is_checked_with_the_key_that_it_names",
+    ),
+    Mutant(
+        name="A token that was known stays good when the issuer has withdrawn its key",
+        trap="ours",
+        path="web/auth.py",
+        edits={"            self._known.clear()\n": ""},
+        caught_by="tests/web/test_token_keys.py::test_the_keys_of_an_issuer_are_followed",
+    ),
+    Mutant(
+        name="What an issuer publishes as a secret is taken for one",
+        trap="ours",
+        path="web/key_set.py",
+        edits={
+            "        key = public_key(jwt.PyJWK(entry).key)\n": "        made = jwt.PyJWK(entry)\n"
+            '        key = TokenKey(made.key, "HS256") if made.key_type == "oct" else public_key(made.key)\n'
+        },
+        caught_by="tests/web/test_token_keys.py::test_what_the_issuer_publishes_is_fetched_and_chosen_from",
+    ),
+    Mutant(
+        name="The payment secret before the new one is forgotten at once",
+        trap="ours",
+        path="backends/payment/providers.py",
+        edits={", body, now_s, settings.payment_secret_old)\n": ", body, now_s)\n"},
+        caught_by="tests/api/test_rotation.py::test_secrets_are_replaced_under_load",
+    ),
+    Mutant(
         name="A flood of refusals is a flood of lines",
         trap="ours",
         path="web/incidents.py",
@@ -21,7 +52,7 @@ MUTANTS = (
         name="A forged token leaves no trace",
         trap="ours",
         path="web/claim_protocol.py",
-        edits={"            self._claims.note(error, self.peer(), said)\n": ""},
+        edits={"            self._claims.note(error, self.peer(), _forwarded(data))\n": ""},
         caught_by="tests/api/test_incidents.py::test_each_kind_is_counted_and_told",
     ),
     Mutant(
@@ -110,7 +141,7 @@ MUTANTS = (
         name="One buyer may wait in any number of long polls",
         trap="ours",
         path="web/orders.py",
-        edits={"        with ctx.seats.taken_by(user):\n": "        if True:\n"},
+        edits={"        with ctx.seats.taken_by(user, ctx.counted_address(request)):\n": "        if True:\n"},
         caught_by="tests/api/test_connection_places.py::test_one_buyer_waits_for_so_much_and_no_more[long polls]",
     ),
     Mutant(
@@ -156,5 +187,132 @@ MUTANTS = (
         path="settings/kinds.py",
         edits={" or bits(text) < bits_min:": ":"},
         caught_by="tests/test_settings.py::test_a_bad_admin_key_is_refused[administrator1234]",
+    ),
+    Mutant(
+        name="A link with a forged token replaces a good one",
+        trap="ours",
+        path="web/static/app/api.js",
+        edits={'  await call("GET", "/v1/orders?limit=1", { token });\n': ""},
+        caught_by="tests/browser/test_sign_in_link.py::"
+        "test_a_link_that_the_server_does_not_accept_changes_nothing[/-en-GB]",
+    ),
+    Mutant(
+        name="An address with a fragment works",
+        trap="ours",
+        path="web/request_limits.py",
+        edits={'    if b"#" in target:': "    if False:"},
+        caught_by="tests/api/test_envelope.py::test_every_address_has_one_spelling",
+    ),
+    Mutant(
+        name="Of a field that is given twice, the last one counts",
+        trap="ours",
+        path="web/request_body.py",
+        edits={'    if body.count(b":") > 1 and ': "    if False and "},
+        caught_by="tests/api/test_envelope.py::test_a_claim_has_one_address_too[plain]",
+    ),
+    Mutant(
+        name="A cache keeps a sale under every spelling of its id",
+        trap="ours",
+        path="web/sales.py",
+        edits={'    if request.path_params["sale_id"] != sale.id:': "    if False:"},
+        caught_by="tests/api/test_envelope.py::test_a_sale_is_for_caches_under_one_address",
+    ),
+    Mutant(
+        name="Words that are written in base64 are a good secret",
+        trap="S5",
+        path="settings/secret_strength.py",
+        edits={"            least = min(least, bits(hidden))\n": "            pass\n"},
+        caught_by="tests/test_settings.py::test_a_bad_admin_key_is_refused[cGFzc3dvcmRwYXNzd29yZA==]",
+    ),
+    Mutant(
+        name="Every origin is allowed",
+        trap="S16",
+        path="web/cross_origin.py",
+        edits={"self._lines.get(origin, _VARY)": "self._lines.get(origin, next(iter(self._lines.values())))"},
+        caught_by="tests/api/test_cross_origin.py::test_an_origin_that_is_not_named_is_told_nothing[https://evil.example]",
+        also=("tests/api/test_cross_origin.py::test_the_quick_way_of_a_claim[https://evil.example-None]",),
+    ),
+    Mutant(
+        name="Pages may call what is for operators",
+        trap="S16",
+        path="web/cross_origin.py",
+        edits={'_BUYERS = ("all", "buyer")': '_BUYERS = ("all", "buyer", "operator")'},
+        caught_by="tests/api/test_cross_origin.py::test_nothing_of_operators_is_for_pages",
+    ),
+    Mutant(
+        name="A cache gives the answer for one origin to another",
+        trap="S16",
+        path="web/cross_origin.py",
+        edits={'_VARY = b"vary: Origin\\r\\n"': '_VARY = b""'},
+        caught_by="tests/api/test_cross_origin.py::test_no_cache_gives_the_answer_for_one_origin_to_another",
+    ),
+    Mutant(
+        name="The quick way of a claim forgets who may read its answer",
+        trap="ours",
+        path="web/claim_protocol.py",
+        edits={"(head, reply.headers, press.of_origin, _NAMED": "(head, reply.headers, _NAMED"},
+        caught_by="tests/api/test_cross_origin.py::test_the_quick_way_of_a_claim[https://shop.example.com-https://shop.example.com]",
+    ),
+    Mutant(
+        name="A page of any origin may open a socket",
+        trap="S13",
+        path="web/websocket.py",
+        edits={
+            "    if len(origins) == 1 and origins[0] in context(websocket).settings.origins:\n": "    if context(websocket).settings.origins:\n"
+        },
+        caught_by="tests/api/test_cross_origin.py::test_a_socket_of_another_may_not[https://evil.example]",
+    ),
+    Mutant(
+        name="A star is an origin",
+        trap="S16",
+        path="settings/kinds.py",
+        edits={"(https?)://([a-z0-9](": "(https?)://([*a-z0-9]("},
+        caught_by="tests/test_settings.py::test_what_is_no_origin_is_refused[https://*.example.com]",
+    ),
+    Mutant(
+        name="A claim that was too fast gives up, though its first try may have been admitted",
+        trap="ours",
+        path="client/asynchronous.py",
+        edits={' or error.code == "rate_limited"):': "):"},
+        caught_by="tests/public/test_client.py::test_a_claim_goes_on_until_it_knows[too fast]",
+    ),
+    Mutant(
+        name="A try goes on past the deadline of its claim",
+        trap="ours",
+        path="client/asynchronous.py",
+        edits={"send(message, min(within_s, left_s))": "send(message, within_s)"},
+        caught_by="tests/api/test_client_faults.py::test_a_deadline_also_ends_a_try_that_nobody_answers",
+    ),
+    Mutant(
+        name="A claim that is repeated has another key",
+        trap="F9",
+        path="client/asynchronous.py",
+        edits={
+            "self._transport.send(message,": "self._transport.send(self._message(request),",
+            "(key := _one_line(request.key))": "(key := request.key and _fresh_key())",
+        },
+        caught_by="tests/api/test_client_faults.py::test_a_claim_whose_answer_is_lost[asyncio-cut]",
+    ),
+    Mutant(
+        name="A filter with a typing error gives everything",
+        trap="ours",
+        path="web/app.py",
+        edits={"        only(request, known)\n": ""},
+        caught_by="tests/api/test_order_list.py::test_no_address_passes_over_a_parameter_that_it_does_not_have",
+    ),
+    Mutant(
+        name="Nobody learns that a proxy is limited as one client",
+        trap="ours",
+        path="web/context.py",
+        edits={"            self.addresses.suspect(peer, headers)\n": "            pass\n"},
+        caught_by="tests/api/test_address_limits.py::"
+        "test_the_connections_address_counts_where_the_peer_is_no_proxy_of_ours",
+    ),
+    Mutant(
+        name="A sale whose answer was lost is announced a second time",
+        trap="ours",
+        path="web/static/app/console/form.js",
+        edits={"{ key: keyOf(sent, content) }": "{}"},
+        caught_by="tests/browser/test_console_orders.py::test_announced_again_after_a_lost_answer_it_is_one_sale",
     ),
 )

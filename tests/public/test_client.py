@@ -18,6 +18,7 @@ from seckill.client import (
     ClientError,
     Conflict,
     Denied,
+    EventsGone,
     Invalid,
     NoAnswer,
     NotFound,
@@ -31,8 +32,9 @@ from seckill.client import (
 from seckill.client import asynchronous as module
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
-from seckill.web import schemas
+from seckill.web import schemas, upload_schemas
 from seckill.web.listening_socket import bind
+from tests.patience import PATIENCE_S
 from tests.public.serving import on_a_port, reply, scripted
 
 ACCEPTED = b'{"order_id":"O","state":"queued","sale_id":"S","round":"1","quantity":1}'
@@ -113,6 +115,18 @@ async def test_the_blocking_client_does_the_same(shop: MemoryEngine) -> None:
         await asyncio.to_thread(buy, url)
 
 
+async def test_a_claim_can_wait_until_its_order_is_written(shop: MemoryEngine) -> None:
+    """Because the client wants to, or because the sale does."""
+    waits = await open_sale(shop)
+    confirms = await open_sale(shop, confirm="ledger")
+    assert (waits.confirm, confirms.confirm) == ("gate", "ledger")
+    async with on_a_port(shop.app) as url, AsyncClient(url, shop.token("ann")) as ann:
+        for sale, wait_s in ((waits, 30), (confirms, 0), (confirms, 30)):
+            claimed = await ann.claim(sale.id, wait_s=wait_s, key=sale.id)
+            assert claimed.state is OrderState.UNPAID
+            assert (await ann.order(claimed.order_id)).state is OrderState.UNPAID
+
+
 async def test_a_claim_is_repeated_with_its_one_key() -> None:
     async with scripted(NOT_READY, b"", reply(503, b"<html>"), reply(202, ACCEPTED)) as server:
         async with AsyncClient(server.url, "t") as client:
@@ -127,6 +141,35 @@ async def test_a_claim_that_stays_in_doubt_leaves_its_key() -> None:
         with pytest.raises(Unavailable, match=r"Not now\.") as given_up:
             await client.claim("S", key="mine")
         assert (given_up.value.key, given_up.value.code) == ("mine", "not_ready")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(429, b'{"code":"rate_limited"}', "Retry-After: 0"),
+        reply(500, b'{"code":"internal"}'),
+        reply(200, b"<html>Sign in to this network"),
+        b"",
+    ],
+    ids=["too fast", "an accident", "somebody else answers", "cut"],
+)
+async def test_a_claim_goes_on_until_it_knows(answer: bytes) -> None:
+    """The first try may have been carried out, so what says nothing about it is no answer."""
+    async with scripted(b"", answer, reply(202, ACCEPTED)) as server, AsyncClient(server.url, "t") as client:
+        assert (await client.claim("S")).order_id == "O"
+        assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(reply(401, b'{"code":"unauthenticated"}'), Denied), (reply(429, b'{"code":"cooling_down"}'), TooMany)],
+)
+async def test_a_claim_that_is_refused_after_a_lost_answer_leaves_its_key(answer: bytes, kind: type[Refused]) -> None:
+    """What became of the first try is not known: with another token, or later, the same key tells."""
+    async with scripted(b"", answer) as server, AsyncClient(server.url, "t") as client:
+        with pytest.raises(kind) as refused:
+            await client.claim("S", key="mine")
+    assert refused.value.key == "mine"
 
 
 async def test_it_waits_as_long_as_it_is_told() -> None:
@@ -226,7 +269,7 @@ async def test_ids_stay_where_they_belong() -> None:
             with pytest.raises(NotFound):
                 await client.sale(sale_id)
         assert [asked.split(b" ")[1] for asked in server.asked] == [b"/v1/sales/a%2F..%2Fb%3Fc", b"/v1/sales/%E5%B0%8F"]
-        assert all(b"Authorization" not in asked for asked in server.asked), "it is for anybody"
+        assert all(b"Authorization: Bearer t\r\n" in asked for asked in server.asked), "operators are shown more"
 
 
 @pytest.mark.parametrize(
@@ -236,10 +279,16 @@ async def test_ids_stay_where_they_belong() -> None:
         (documents.Sales, schemas.Sales),
         (documents.Round, schemas.SaleRound),
         (documents.Rounds, schemas.SaleRounds),
+        (documents.Item, schemas.Item),
         (documents.Custody, schemas.Custody),
+        (documents.ItemCustody, schemas.ItemCustody),
         (documents.Claimed, schemas.OrderAccepted),
         (documents.Order, schemas.Order),
         (documents.Orders, schemas.Orders),
+        (documents.UploadedImage, upload_schemas.UploadedImage),
+        (documents.VoucherCounts, upload_schemas.VoucherCounts),
+        (documents.VouchersAdded, upload_schemas.VouchersAdded),
+        (documents.Voucher, schemas.Voucher),
         (documents.DeadLetter, schemas.DeadLetter),
         (documents.DeadLetters, schemas.DeadLetters),
         (documents.Audit, document.Audit),
@@ -250,3 +299,92 @@ async def test_ids_stay_where_they_belong() -> None:
 )
 def test_documents_have_the_fields_of_the_answers(ours: type[msgspec.Struct], theirs: type[msgspec.Struct]) -> None:
     assert ours.__struct_fields__ == theirs.__struct_fields__
+
+
+async def sell_to(shop: MemoryEngine, *users: str) -> tuple[Sale, list[str]]:
+    sale = await open_sale(shop, units=9)
+    bought = [(await shop.buyer(user).claim(sale.id)).order_id for user in users]
+    await shop.settle()
+    return sale, bought
+
+
+async def test_all_orders_and_their_export(shop: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EXPORTED_AT_ONCE", 2)
+    sale, bought = await sell_to(shop, "ann", "bob", "eve")
+    await shop.buyer("bob").pay(bought[1])
+    found = [order async for order in shop.operator.all_orders(sale_id=sale.id)]
+    assert [(order.order_id, order.buyer) for order in found] == [*zip(bought, ("ann", "bob", "eve"), strict=True)][
+        ::-1
+    ]
+    paid = [order.order_id async for order in shop.operator.all_orders(state=OrderState.PAID, since=sale.begins_at)]
+    assert paid == [bought[1]]
+    assert [order async for order in shop.operator.all_orders(until=sale.begins_at)] == []
+    portions = [portion async for portion in shop.operator.export_orders("csv", sale_id=sale.id, round_=sale.round)]
+    assert [len(portion.splitlines()) for portion in portions] == [3, 1], "the names of the columns come once"
+
+
+async def test_events_are_read_and_followed(shop: MemoryEngine) -> None:
+    sale, bought = await sell_to(shop, "ann")
+    page = await shop.operator.events(types=["order.created"], sale_id=sale.id)
+    assert [event.data["order_id"] for event in page.events] == bought
+    following = shop.operator.follow_events(after=page.next, types=["order.*"])
+    coming = asyncio.ensure_future(anext(following))
+    await shop.buyer("ann").pay(bought[0])
+    async with asyncio.timeout(PATIENCE_S):
+        event = await coming
+    assert (event.type, event.data["order_id"], event.data["buyer"]) == ("order.paid", bought[0], "ann")
+    assert event.cursor > page.next
+    await following.aclose()
+    with pytest.raises(EventsGone) as gone:
+        await anext(shop.operator.follow_events(after=10**6))
+    assert (gone.value.code, gone.value.oldest) == ("cursor_gone", 0)
+    assert isinstance(gone.value, Conflict)
+    again = shop.operator.follow_events(after=gone.value.oldest)
+    assert (await anext(again)).type == "sale.created"
+    await again.aclose()
+
+
+async def test_who_asks_for_little_keeps_a_cursor_that_does_not_grow_old(shop: MemoryEngine) -> None:
+    """Nothing that was asked for has happened, and yet there is something to keep."""
+    sale, _ = await sell_to(shop, "ann", "bob")
+    everything = await shop.operator.events()
+    pages = shop.operator.event_pages(types=["order.refunded"], sale_id=sale.id)
+    async with asyncio.timeout(PATIENCE_S):
+        page = await anext(pages)
+    assert (page.events, page.next) == ([], everything.next)
+    await pages.aclose()
+
+
+async def test_who_follows_goes_on_where_it_was_when_the_api_is_back() -> None:
+    def told(*cursors: int) -> bytes:
+        events = [
+            {"cursor": cursor, "id": f"e{cursor}", "type": "order.paid", "at": "2026-11-20T02:00:00Z", "data": {}}
+            for cursor in cursors
+        ]
+        return reply(200, msgspec.json.encode({"events": events, "next": max(cursors)}))
+
+    answers = (told(1, 2), b"", NOT_READY, b"", told(3))
+    async with scripted(*answers) as api, AsyncClient(api.url, "key", repeat_for_s=0) as client:
+        following = client.follow_events()
+        assert [(await anext(following)).cursor for _ in range(3)] == [1, 2, 3]
+        await following.aclose()
+    assert [b"after=2" in asked for asked in api.asked] == [False, True, True, True, True]
+
+
+async def test_iteration_without_asyncio(shop: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EXPORTED_AT_ONCE", 2)
+    sale, bought = await sell_to(shop, "ann", "bob", "eve")
+
+    def look(url: str) -> None:
+        with Client(url, shop.operator._token) as client:
+            assert [order.order_id for order in client.all_orders(sale_id=sale.id)] == bought[::-1]
+            assert len(list(client.export_orders("jsonl"))) == 2
+            followed = []
+            for event in client.follow_events(types=["order.created"]):
+                followed.append(event.data["order_id"])
+                if len(followed) == 3:
+                    break
+            assert sorted(followed) == sorted(bought)
+
+    async with on_a_port(shop.app) as url:
+        await asyncio.to_thread(look, url)

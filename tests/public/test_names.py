@@ -8,28 +8,58 @@ from typing import assert_type
 import pytest
 
 import seckill
-from seckill import SeckillError, Settings, create_app, open_engine
+from seckill import OrderState, SeckillError, Settings, create_app, open_engine
 from seckill.asgi import Application
 from seckill.bootstrap.engine import Engine
-from seckill.client import AsyncClient, Claimed, Client, Order
+from seckill.client import AsyncClient, Claimed, Client, Event, ExportedOrder, Order
 
 NAMES = {
     "seckill": {"OrderState", "Outcome", "SeckillError", "Settings", "__version__", "create_app", "open_engine"},
     "seckill.client": {
         *("AsyncClient", "Client"),
-        *("ClientError", "Conflict", "Denied", "Invalid", "NoAnswer", "NotFound", "Refused", "TooMany", "Unavailable"),
+        *(
+            "CheckNeeded",
+            "ClientError",
+            "Conflict",
+            "Denied",
+            "EventsGone",
+            "Invalid",
+            "NoAnswer",
+            "NotFound",
+            "Refused",
+            "TooMany",
+            "Unavailable",
+        ),
         *("Audit", "AuditFinding", "AuditResult", "AuditUnits", "Claimed", "Custody", "DeadLetter", "Order", "Orders"),
-        *("Round", "Sale", "Sales", "Try"),
+        *("Event", "Events", "ExportedOrder", "Item", "ItemCustody", "Pass", "Round", "Sale", "Sales", "Try"),
+        *("ReceivedEvent", "Webhook", "WebhookDeliveries", "WebhookDelivery", "WebhookNotGenuine", "verify_webhook"),
+        *("ItemCodes", "OrderToPay", "UploadedImage", "Voucher", "VoucherCounts", "VouchersAdded"),
     },
     "seckill.payment": {
-        *("Capture", "Notice", "PaymentProvider", "Refund"),
-        *("NotGenuine", "NotUnderstood", "ProviderUnavailable"),
+        *("Bill", "Capture", "Checkout", "CheckoutProvider", "Notice", "PaymentProvider", "Refund"),
+        *("CheckoutRefused", "NotGenuine", "NotUnderstood", "ProviderUnavailable", "RefundPending", "RefundRefused"),
     },
-    "seckill.testing": {"Breaches", "MemoryEngine", "check_provider", "memory_engine"},
+    "seckill.testing": {"Breaches", "MemoryEngine", "PaymentSide", "check_provider", "memory_engine"},
 }
 METHODS = {
-    *("create_sale", "sales", "sale", "pause_sale", "resume_sale", "close_sale", "add_units", "rounds", "custody"),
-    *("claim", "order", "wait_for_order", "orders", "pay", "cancel"),
+    *(
+        "create_sale",
+        "change_sale",
+        "sales",
+        "sale",
+        "pause_sale",
+        "resume_sale",
+        "close_sale",
+        "add_units",
+        "rounds",
+        "custody",
+    ),
+    *("claim", "get_pass", "order", "wait_for_order", "orders", "pay", "cancel"),
+    *("cancel_order", "refund_order"),
+    *("all_orders", "export_orders", "events", "follow_events", "event_pages"),
+    *("create_webhook", "webhooks", "webhook", "change_webhook", "delete_webhook", "rotate_webhook"),
+    *("test_webhook", "webhook_deliveries", "redeliver_webhook"),
+    *("upload_image", "upload_vouchers", "count_vouchers", "voucher", "redeem_voucher"),
     *("audit", "dead_letters", "dead_letter", "replay_dead_letter", "discard_dead_letter"),
     *("call", "document", "signed_in", "close"),
 }
@@ -73,5 +103,9 @@ async def follow_the_types(client: Client, other: AsyncClient) -> None:
     assert_type(client.claim("SALE", 2, key="k"), Claimed)
     assert_type(await other.claim("SALE", 2, key="k"), Claimed)
     assert_type(client.orders(limit=3).orders, list[Order])
+    for order in client.all_orders(state=OrderState.PAID):
+        assert_type(order, ExportedOrder)
+    async for event in other.follow_events(after=3, types=["order.paid"]):
+        assert_type(event, Event)
     client.claim(1)  # type: ignore[arg-type]
     client.claim("SALE", nonsense=1)  # type: ignore[call-arg]

@@ -4,6 +4,7 @@ import asyncio
 import re
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +14,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from seckill.client import Client
+from seckill.domain.webhook_signature import sign
+from seckill.engine.webhooks.desk import new_secret
 from seckill.settings import Settings
 from seckill.testing import MemoryEngine, memory_engine
 from tests.api.conftest import ADMIN_KEY, OPERATOR, sale_body
@@ -26,7 +30,7 @@ def programs(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-CLIENT, ASYNC_CLIENT, MOUNTED, PROVIDER, CHECKED, TESTED, ENGINE = programs(PAGES[0])
+CLIENT, ASYNC_CLIENT, FOLLOWER, RECEIVER, MOUNTED, PROVIDER, CHECKED, TESTED, ENGINE = programs(PAGES[0])
 
 
 @dataclass
@@ -52,6 +56,14 @@ async def shop() -> AsyncIterator[Shop]:
         yield Shop(engine, url)
 
 
+def test_the_table_of_methods_has_all_of_them() -> None:
+    table = re.search(r"\| for \| methods \|\n(.*?)\n\n", PAGES[0].read_text(), re.DOTALL)
+    assert table
+    elsewhere = {"signed_in", "close", "document"}  # told in the text, a context manager's, for our own commands
+    methods = {name for name in vars(Client) if not name.startswith("_")}
+    assert set(re.findall(r"`(\w+)", table[1])) == methods - elsewhere
+
+
 def test_both_languages_show_the_same_programs() -> None:
     assert programs(PAGES[0]) == programs(PAGES[1])
 
@@ -64,6 +76,40 @@ async def test_the_client_with_asyncio_looks(shop: Shop) -> None:
     now = shop.engine.now()
     await shop.engine.operator.create_sale("Kettle", units=1, begins_at=now, ends_at=now + timedelta(hours=1))
     assert (await shop.run(ASYNC_CLIENT)).startswith("Kettle open 20")
+
+
+async def test_the_follower_goes_on_where_it_stopped(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    now = shop.engine.now()
+    sale = await shop.engine.operator.create_sale("Voucher", units=2, begins_at=now, ends_at=now + timedelta(hours=1))
+    for user in ("ann", "bob"):
+        await shop.engine.buyer(user).claim(sale.id)
+        await shop.engine.settle()
+    told = [(await shop.run(FOLLOWER)).splitlines()[-1].split() for _ in range(2)]
+    assert [(kind, buyer) for kind, _, buyer in told] == [("order.paid", "ann"), ("order.paid", "bob")]
+
+
+async def test_the_receiver_takes_what_is_signed_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret, now_s = new_secret(), int(time.time())
+    monkeypatch.setenv("WEBHOOK_SECRET", secret)
+    made: dict[str, Any] = {"__name__": "receiver"}
+    exec(RECEIVER, made)
+    body = b'{"type":"order.paid","timestamp":"2026-11-20T02:00:01Z","data":{}}'
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(now_s),
+        "webhook-signature": sign([secret], "evt_1", now_s, body),
+    }
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(made["app"]), base_url="http://shop") as http:
+        answers = [await http.post("/webhooks", content=body, headers=headers) for _ in range(2)]
+        forged = await http.post("/webhooks", content=body + b" ", headers=headers)
+    assert [answer.json() for answer in answers] == ["ok", "known"]
+    assert forged.status_code == 401
+    assert capsys.readouterr().out == "order.paid {}\n"
 
 
 async def test_the_application_is_mounted(monkeypatch: pytest.MonkeyPatch) -> None:

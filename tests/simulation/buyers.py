@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from seckill.domain.admission import Claim
+from seckill.domain.item import NO_ITEM, ItemChange
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
@@ -66,12 +67,14 @@ class Person:
     def node(self) -> ApiNode:
         return self.chance.choice(self.world.nodes())
 
-    async def press(self, offer: Offer, quantity: int, key: str, tries: int) -> tuple[Outcome, OrderNumber | None]:
+    async def press(
+        self, offer: Offer, quantity: int, key: str, tries: int, item: int = NO_ITEM
+    ) -> tuple[Outcome, OrderNumber | None]:
         """With the same key until there is an answer. Without one, once."""
         outcome = Outcome.UNKNOWN
         for _ in range(tries if key else 1):
             asked_s = self.world.now_s()
-            claim = Claim(self.name, quantity, key)
+            claim = Claim(self.name, quantity, key, item=item)
             node = self.node()
             try:
                 found = await self.ask(node, partial(node.claim, offer.public_id, claim))
@@ -85,8 +88,10 @@ class Person:
                     self.world.checks.promised[int(holding.number)] = ref
                 if outcome in (Outcome.ADMITTED, Outcome.REPEATED):
                     return outcome, answer.holdings[0].number
-                if outcome is Outcome.SOLD_OUT and not self.world.checks.may_say_sold_out(ref, quantity, asked_s):
-                    self.world.break_(f"F3: {self.name} is told that round {ref.id} is sold out")
+                if outcome is Outcome.SOLD_OUT and not self.world.checks.may_say_sold_out(ref, item, quantity, asked_s):
+                    self.world.break_(f"F3: {self.name} is told that round {ref.id}, item {item}, is sold out")
+                if outcome is Outcome.SOLD_OUT and item:
+                    self.world.counts["an item is sold out"] += 1
                 if outcome is Outcome.COOLING_DOWN and not self.world.checks.books.has_lapsed(self.name, ref.id):
                     self.world.break_(f"S18: {self.name} has to wait for round {ref.id}, and never let an order lapse")
                 if outcome not in UNDECIDED:
@@ -115,13 +120,13 @@ class Person:
             self.world.break_(f"I18: {self.name} saw order {int(number)} go from {before} to {state}")
         self._seen[number] = state
 
-    async def pay(self, number: OrderNumber, offer: Offer, quantity: int, tries: int) -> bool:
+    async def pay(self, number: OrderNumber, offer: Offer, quantity: int, tries: int, item: int = NO_ITEM) -> bool:
         """The provider has the money, and says so until it is understood."""
         self._money += 1
         capture = Capture(
             provider=PROVIDER,
             ref=f"{self.name}-{self._money}",
-            amount_cents=offer.sale.price_cents * quantity,
+            amount_cents=offer.sale.price_of(item) * quantity,
             currency=offer.sale.currency,
         )
         for _ in range(tries):
@@ -136,12 +141,12 @@ class Person:
             await asyncio.sleep(self.chance.uniform(0.1, 0.5))
         return False
 
-    async def press_pay(self, number: OrderNumber, offer: Offer, quantity: int) -> None:
+    async def press_pay(self, number: OrderNumber, offer: Offer, quantity: int, item: int) -> None:
         """As with a provider that takes the buyer's word for it."""
         capture = Capture(
             provider=PROVIDER,
             ref=f"*{int(number)}",
-            amount_cents=offer.sale.price_cents * quantity,
+            amount_cents=offer.sale.price_of(item) * quantity,
             currency=offer.sale.currency,
         )
         node = self.node()
@@ -174,15 +179,22 @@ async def shop(person: Person, offers: list[Offer]) -> None:
         offer = chance.choice(offers)
         quantity = chance.randint(1, offer.sale.round.limit_per_buyer)
         key = f"{turn:x}" if chance.random() < 0.85 else ""
-        presses = [person.press(offer, quantity, key, 4) for _ in range(2 if chance.random() < 0.3 else 1)]
+        item = wanted_item(person.name, turn, offer)
+        presses = [person.press(offer, quantity, key, 4, item) for _ in range(2 if chance.random() < 0.3 else 1)]
         pressed = await asyncio.gather(*presses)
         numbers = [number for _, number in pressed if number is not None]
         if numbers:
-            await live_with(person, offer, quantity, chance.choice(numbers))
+            await live_with(person, offer, quantity, chance.choice(numbers), item)
         await asyncio.sleep(chance.uniform(0.0, 0.5))
 
 
-async def live_with(person: Person, offer: Offer, quantity: int, number: OrderNumber) -> None:
+def wanted_item(name: str, turn: int, offer: Offer) -> int:
+    """Drawn apart, so that people do what they did before there were items."""
+    items = [item.id for item in offer.sale.items]
+    return Random(f"{name} {turn} {offer.sale.id}").choice(items) if items else NO_ITEM
+
+
+async def live_with(person: Person, offer: Offer, quantity: int, number: OrderNumber, item: int) -> None:
     chance = person.chance
     state = None
     for _ in range(chance.randint(0, 3)):
@@ -190,13 +202,13 @@ async def live_with(person: Person, offer: Offer, quantity: int, number: OrderNu
         if state not in (None, "queued"):
             break
     plan = chance.random()
-    if plan < 0.4 and offer.sale.price_cents:
+    if plan < 0.4 and offer.sale.price_of(item):
         if chance.random() < 0.3:
             await asyncio.sleep(chance.uniform(0.5, 2.5))  # perhaps too late
         if chance.random() < 0.2:
-            await person.press_pay(number, offer, quantity)
+            await person.press_pay(number, offer, quantity, item)
         for _ in range(2 if chance.random() < 0.15 else 1):
-            await person.pay(number, offer, quantity, 5)
+            await person.pay(number, offer, quantity, 5, item)
     elif plan < 0.7:
         await person.cancel(number)
     for _ in range(chance.randint(0, 2)):
@@ -210,8 +222,36 @@ async def operate(person: Person, offers: list[Offer]) -> None:
         await asyncio.sleep(chance.uniform(0.3, 1.5))
         change = chance.choice((SaleChange(add_units=chance.randint(1, 3)), PAUSE, RESUME))
         offer = chance.choice(offers)
+        if offer.sale.items and change.add_units:
+            item = wanted_item("operator", change.add_units, offer)
+            change = SaleChange(items=(ItemChange(id=item, add_units=change.add_units),))
         rounds = [row.id for row in person.world.checks.books.rounds.values() if row.sale_id == offer.sale.id]
         await order_about(person, offer, chance.choice(rounds), change)
+
+
+async def take_back(person: Person) -> None:
+    """An operator who cancels and refunds, and asks again with the same key when nothing is heard. Mostly what fits the
+    order as the operator saw it; it may be another by then."""
+    chance = person.chance
+    for turn in range(chance.randint(0, 6)):
+        await asyncio.sleep(chance.uniform(0.2, 1.2))
+        known = person.world.checks.books.orders
+        waiting = sorted(number for number, row in known.items() if row.state == "unpaid")
+        if not known:
+            continue
+        wanted = waiting if waiting and chance.random() < 0.7 else sorted(known)
+        number = OrderNumber.from_int(chance.choice(wanted))
+        cents = None if wanted is waiting and chance.random() < 0.8 else chance.choice((None, 0, 0, 50, 100))
+        wish = partial(ApiNode.act, number=number, cents=cents, back=chance.random() < 0.6, key=f"{person.name}-{turn}")
+        for _ in range(3):
+            node = person.node()
+            try:
+                acted = await person.ask(node, partial(wish, node))
+            except Unheard:
+                continue
+            if acted is not None:
+                person.world.counts[f"operator {'cancel' if cents is None else 'refund'} {acted.outcome}"] += 1
+            break
 
 
 async def order_about(person: Person, offer: Offer, round_id: int, change: SaleChange) -> bool:

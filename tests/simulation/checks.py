@@ -8,7 +8,7 @@ order of reading.
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,23 +16,32 @@ from typing import NamedTuple
 from seckill.backends.memory.store import HeldRound, MemoryStore
 from seckill.domain.admission import Holding, Record
 from seckill.domain.sale import RoundRef
-from seckill.ports.gate import GateStatus
+from seckill.ports.gate import GateStatus, ItemView
 
 FOLLOWS = {
     "queued": {"unpaid", "paid", "failed"},
     "unpaid": {"paid", "cancelled", "expired"},
-    "paid": set(),
+    "paid": {"refunded"},
     "cancelled": {"refunded"},
     "expired": {"refunded"},
     "failed": {"refunded"},
     "refunded": set(),
 }
 LIVE = {"unpaid", "paid"}
-RELEASED = {"cancelled", "expired", "failed", "refunded"}
 # For so long after units came back, a node may still say that there are none: what it knows by heart is as old as that.
 FLAG_S_MAX = 2.0
 
 Past = dict[tuple[str, str], tuple[Holding, ...]]
+
+
+def _sent(stock: HeldRound | ItemView) -> int:
+    items = stock.items.values() if isinstance(stock, HeldRound) else ()
+    return sum(stock.sent.values()) + sum(sum(item.sent.values()) for item in items)
+
+
+def _got(stock: HeldRound | ItemView) -> int:
+    items = stock.items.values() if isinstance(stock, HeldRound) else ()
+    return sum(stock.got.values()) + sum(sum(item.got.values()) for item in items)
 
 
 class Broken(Exception):
@@ -50,6 +59,19 @@ class OrderRow(NamedTuple):
     epoch: int
     price_cents: int
     replaced_by: int | None
+    refunded_cents: int
+    paid_ms: int | None
+    closed_by: str | None
+    item_id: int | None
+
+    @property
+    def holds_units(self) -> bool:
+        return self.active_slot is not None
+
+    @property
+    def is_refunded_by_operator(self) -> bool:
+        """Then its units may be back on sale or stay sold, whatever its state."""
+        return self.paid_ms is not None and (self.refunded_cents > 0 or self.state == "refunded")
 
 
 class RoundRow(NamedTuple):
@@ -85,13 +107,16 @@ class Books:
     releases: dict[int, bool] = field(default_factory=dict)  # order → relayed
     letters: set[int] = field(default_factory=set)  # orders of entries that are set aside, tried again or given up
     unsettled: Counter[str] = field(default_factory=Counter)  # what still has to be done
+    items: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # round and item → total and sold
 
     def has_lapsed(self, user: str, round_id: int) -> bool:
         mine = [row for row in self.orders.values() if (row.user_id, row.round_id) == (user, round_id)]
-        return any(row.state in ("cancelled", "expired", "refunded") for row in mine)
+        return any(row.state in ("cancelled", "expired", "refunded") and row.closed_by is None for row in mine)
 
     def units(self, round_id: int, states: Collection[str]) -> int:
-        return sum(row.quantity for row in self.orders.values() if row.round_id == round_id and row.state in states)
+        """That orders of these states hold."""
+        mine = [row for row in self.orders.values() if row.round_id == round_id and row.holds_units]
+        return sum(row.quantity for row in mine if row.state in states)
 
 
 def number_in(payload: bytes) -> int | None:
@@ -115,8 +140,9 @@ class Checks:
         self.lost: set[int] = set()  # orders that were in the gate and nowhere else when it lost them
         self.promised: dict[int, RoundRef] = {}  # orders that a buyer was told of
         self._held: dict[RoundRef, HeldRound] = {}  # by share: a round of one lane has one
-        self._left: dict[int, int] = {}  # round → units on sale or on their way from one lane to another
-        self._short_until_s: dict[tuple[int, int], float] = {}
+        # Round and item → units on sale or on their way from one lane to another. Item 0: all of the round.
+        self._left: dict[tuple[int, int], int] = {}
+        self._short_until_s: dict[tuple[int, int, int], float] = {}  # by round, item and quantity
         self._numbers: dict[bytes, int | None] = {}
 
     # The ledger
@@ -124,14 +150,15 @@ class Checks:
     def after_commit(self) -> None:
         before, self.books = self.books, self._read()
         self._check_orders(before)
+        self._check_items()
         self._check_history()
         self._check_money()
         self._check_both()
 
     def _read(self) -> Books:
         rows = self._reader.execute(
-            "SELECT id, round_id, user_id, quantity, state, active_slot, request_id, epoch, price_cents, replaced_by"
-            " FROM orders"
+            "SELECT id, round_id, user_id, quantity, state, active_slot, request_id, epoch, price_cents, replaced_by,"
+            " refunded_cents, paid_ms, closed_by, item_id FROM orders"
         ).fetchall()
         rounds = self._reader.execute(
             "SELECT id, sale_id, lane, lanes, total, sold, max(limit_per_buyer, coalesce(limit_before, 0)), epoch,"
@@ -145,7 +172,29 @@ class Checks:
         for order_id, next_ms in self._reader.execute("SELECT order_id, next_ms FROM dead_letters"):
             books.unsettled["letters"] += next_ms is not None
             books.letters.add(order_id)
+        for round_id, item_id, total, sold in self._reader.execute(
+            "SELECT round_id, item_id, total, sold FROM round_items"
+        ):
+            books.items[round_id, item_id] = total, sold
         return books
+
+    def _check_items(self) -> None:
+        """In the ledger: each item's units, and that they are the round's."""
+        sold: Counter[tuple[int, int | None]] = Counter()
+        with_items = {round_id for round_id, _ in self.books.items}
+        for row in self.books.orders.values():
+            if (row.item_id is not None) != (row.round_id in with_items):
+                raise Broken(f"I4: order {row.id} of round {row.round_id} is of item {row.item_id}")
+            sold[row.round_id, row.item_id] += row.quantity if row.holds_units else 0
+        for (round_id, item), (total, counted) in self.books.items.items():
+            if not counted == sold[round_id, item] <= total:
+                units = f"counts {counted} sold, has {sold[round_id, item]} of {total}"
+                raise Broken(f"I4: item {item} of round {round_id} {units}")
+        for round_id in with_items:
+            parts = [units for (other, _), units in self.books.items.items() if other == round_id]
+            row_ = self.books.rounds[round_id]
+            if (sum(total for total, _ in parts), sum(units for _, units in parts)) != (row_.total, row_.sold):
+                raise Broken(f"I4: items of round {round_id} have {parts}, the round {row_.total} and {row_.sold}")
 
     def _check_orders(self, before: Books) -> None:
         sold: Counter[int] = Counter()
@@ -153,12 +202,12 @@ class Checks:
         keys: Counter[tuple[int, str, str]] = Counter()
         for row in self.books.orders.values():
             keys[row.round_id, row.user_id, row.request_id] += row.request_id != ""
-            if row.state in LIVE:
+            if row.holds_units:
                 sold[row.round_id] += row.quantity
                 held[row.round_id, row.user_id] += row.quantity
-            if (row.active_slot is not None) != (row.state in LIVE):
+            if row.holds_units != (row.state in LIVE) and not row.is_refunded_by_operator:
                 raise Broken(f"order {row.id} is {row.state} with slot {row.active_slot}")
-            if (row.id in self.books.releases) != (row.state in RELEASED):
+            if (row.id in self.books.releases) == row.holds_units:
                 raise Broken(f"I7: order {row.id} is {row.state}, release decided: {row.id in self.books.releases}")
             known = before.orders.get(row.id)
             if known is not None and known.state != row.state and row.state not in FOLLOWS[known.state]:
@@ -197,20 +246,34 @@ class Checks:
 
     def _check_money(self) -> None:
         settled: Counter[int] = Counter()
+        given_back: Counter[int] = Counter()
         for payment_id, settles, next_ms, cents, refunded, to_do in self._reader.execute(
-            "SELECT p.id, p.settles, p.next_ms, p.amount_cents, r.amount_cents, r.next_ms FROM payments p"
-            " LEFT JOIN refunds r ON r.payment_id = p.id"
+            "SELECT p.id, p.settles, p.next_ms, p.amount_cents, sum(r.amount_cents), count(r.next_ms) FROM payments p"
+            " LEFT JOIN refunds r ON r.payment_id = p.id GROUP BY p.id"
         ):
-            uses = (settles is not None) + (next_ms is not None) + (refunded is not None)
-            if uses != 1 or (refunded is not None and refunded != cents):
+            goes_back = settles is None and refunded is not None
+            uses = (settles is not None) + (next_ms is not None) + goes_back
+            if uses != 1 or (goes_back and refunded != cents) or (refunded or 0) > cents:
                 raise Broken(f"I14: payment {payment_id} pays {settles}, waits {next_ms}, goes back {refunded}")
             self.books.unsettled["late payments"] += next_ms is not None
-            self.books.unsettled["refunds"] += to_do is not None
+            self.books.unsettled["refunds"] += to_do
             if settles is not None:
                 settled[settles] += cents
+                given_back[settles] += refunded or 0
         for row in self.books.orders.values():
-            if settled[row.id] != (row.price_cents if row.state == "paid" else 0):
+            was_paid = row.state in ("paid", "refunded") and row.paid_ms is not None
+            if settled[row.id] != (row.price_cents if was_paid else 0):
                 raise Broken(f"I14: order {row.id} of {row.price_cents} is {row.state}, {settled[row.id]} was paid")
+            back = given_back[row.id] if was_paid else row.price_cents if row.state == "refunded" else 0
+            whole = row.refunded_cents == row.price_cents
+            if row.refunded_cents != back or (row.state == "refunded") > whole:
+                raise Broken(f"I14: order {row.id} is {row.state}, says {row.refunded_cents} are refunded, {back} are")
+
+    def check_given_back(self, by_provider: Mapping[int, int]) -> None:
+        """What the provider was asked for, each refund once, is what the ledger owed."""
+        owed = dict(self._reader.execute("SELECT id, amount_cents FROM refunds").fetchall())
+        if owed != by_provider:
+            raise Broken(f"I14: {owed} are to go back, the provider has given back {by_provider}")
 
     # The gate
 
@@ -235,30 +298,29 @@ class Checks:
 
     def _note_short(self, round_id: int, now_s: float) -> None:
         """Of what was left until now."""
-        if round_id in self._left:
-            for quantity in range(self._left[round_id] + 1, self.books.rounds[round_id].limit + 1):
-                self._short_until_s[round_id, quantity] = now_s
-        left = self.units_left(self.books.rounds[round_id])
-        if left is None:
-            self._left.pop(round_id, None)
-        else:
-            self._left[round_id] = left
+        for item in (0, *(item for other, item in self.books.items if other == round_id)):
+            for quantity in range(self._left.get((round_id, item), 1 << 30) + 1, self.books.rounds[round_id].limit + 1):
+                self._short_until_s[round_id, item, quantity] = now_s
+            left = self.units_left(self.books.rounds[round_id], item)
+            if left is None:
+                self._left.pop((round_id, item), None)
+            else:
+                self._left[round_id, item] = left
 
-    def units_left(self, row: RoundRow) -> int | None:
-        """None if a share is not on sale."""
+    def units_left(self, row: RoundRow, item: int = 0) -> int | None:
+        """Of the round or one of its items. None if a share is not on sale."""
         shares = [self._store.contents.rounds.get(ref) for ref in row.shares]
         if any(held is None or held.status is GateStatus.PREPARING for held in shares):
             return None
-        return sum(
-            held.available + sum(held.sent.values()) - sum(held.got.values()) for held in shares if held is not None
-        )
+        stocks = [held.items[item] if item else held for held in shares if held is not None]
+        return sum(stock.available + _sent(stock) - _got(stock) for stock in stocks)
 
-    def may_say_sold_out(self, ref: RoundRef, quantity: int, asked_s: float) -> bool:
+    def may_say_sold_out(self, ref: RoundRef, item: int, quantity: int, asked_s: float) -> bool:
         """Whether there were too few units at some time since then, or a moment before."""
-        left = self.units_left(self.books.rounds[ref.id])
+        left = self.units_left(self.books.rounds[ref.id], item)
         if left is not None and left < quantity:
             return True
-        return self._short_until_s.get((ref.id, quantity), -1.0) >= asked_s - FLAG_S_MAX
+        return self._short_until_s.get((ref.id, item, quantity), -1.0) >= asked_s - FLAG_S_MAX
 
     def _check_whole(self, row: RoundRow) -> None:
         """Units that go from lane to lane are nowhere twice."""
@@ -266,11 +328,12 @@ class Checks:
         sound = [held for ref, held in zip(row.shares, shares, strict=True) if held and self.is_sound(ref, held)]
         if row.lanes == 1 or len(sound) < row.lanes:
             return
-        sent = sum(sum(held.sent.values()) for held in sound)
-        got = sum(sum(held.got.values()) for held in sound)
-        dealt = sum(held.dealt for held in sound)
-        if not sum(held.total for held in sound) + sent - got == dealt <= row.total or got > sent:
-            raise Broken(f"I1: round {row.id} of {row.total} has shares {sound}")
+        for item in (0, *sound[0].items):
+            stocks = [held.items[item] if item else held for held in sound]
+            sent, got, dealt = sum(map(_sent, stocks)), sum(map(_got, stocks)), sum(stock.dealt for stock in stocks)
+            total = self.books.items[row.id, item][0] if item else row.total
+            if not sum(stock.total for stock in stocks) + sent - got == dealt <= total or got > sent:
+                raise Broken(f"I1: round {row.id} of {total} has shares {stocks}")
 
     def _check_growth(self, ref: RoundRef, before: HeldRound, held: HeldRound, now_ms: int) -> None:
         if before.epoch != held.epoch or GateStatus.PREPARING in (before.status, held.status) or ref in self.wounded:
@@ -285,6 +348,8 @@ class Checks:
     def _check_held(self, ref: RoundRef, held: HeldRound, buyers: dict[str, Record], past: Past) -> None:
         if not (held.available == held.total - held.admitted + held.released and 0 <= held.available <= held.total):
             raise Broken(f"I1: round {ref.id}: {held}")
+        if held.items:
+            self._check_held_items(ref, held, buyers, past)
         live = over = 0
         for user, record in buyers.items():
             units = sum(holding.quantity for holding in record.live)
@@ -303,6 +368,24 @@ class Checks:
             raise Broken(f"a buyer had two orders for one key in round {ref.id}: {past}")
         if live != held.admitted - held.released:
             raise Broken(f"I2: buyers of round {ref.id} hold {live}, the gate counts {held.admitted - held.released}")
+
+    def _check_held_items(self, ref: RoundRef, held: HeldRound, buyers: dict[str, Record], past: Past) -> None:
+        for name in ("total", "available", "admitted", "released"):
+            if sum(getattr(stock, name) for stock in held.items.values()) != getattr(held, name):
+                raise Broken(f"I1: the items of round {ref.id} do not add up to its {name}: {held}")
+        live: Counter[int] = Counter()
+        over: Counter[int] = Counter()
+        for record in buyers.values():
+            for order in record.live:
+                live[order.item] += order.quantity
+        for orders in past.values():
+            for order in orders:
+                over[order.item] += order.quantity
+        for item, stock in held.items.items():
+            if not 0 <= stock.available == stock.total - stock.admitted + stock.released <= stock.total:
+                raise Broken(f"I1: item {item} of round {ref.id}: {stock}")
+            if (live[item], over[item]) != (stock.admitted - stock.released, stock.released):
+                raise Broken(f"I2: {live[item]} live and {over[item]} over of item {item}, the gate counts {stock}")
 
     # Both
 
@@ -338,19 +421,25 @@ class Checks:
         holdings = {int(holding.number): holding for mine in self._orders_in(ref) for holding in mine}
         for number, holding in holdings.items():
             row = self.books.orders.get(number)
+            if row is not None and (row.item_id or 0) != holding.item:
+                raise Broken(f"order {number} is of item {row.item_id} in the ledger, of {holding.item} in the gate")
             if row is None:
                 if not holding.live:
                     raise Broken(f"I9: order {number} was released, the ledger has not decided that")
                 if number not in streams and number not in self.books.letters:
                     raise Broken(f"I13: order {number} is neither in the stream nor in the ledger")
-            elif row.state in LIVE and not holding.live:
+            elif row.holds_units and not holding.live:
                 raise Broken(f"I9: order {number} is {row.state}, and its units are on sale again")
-            elif row.state in RELEASED and holding.live and self.books.releases[number]:
+            elif not row.holds_units and holding.live and self.books.releases[number] and not self._is_retired(row):
                 raise Broken(f"I7: order {number} is {row.state}, and its units never come back")
         for row in self.books.orders.values():
             of_share = row.round_id == ref.id and lane_in(row.id) == ref.lane
-            if of_share and row.state in LIVE and row.id not in holdings:
+            if of_share and row.holds_units and row.id not in holdings:
                 raise Broken(f"I8: order {row.id} is {row.state}, and the gate never admitted it")
+
+    def _is_retired(self, row: OrderRow) -> bool:
+        """Then its round takes nothing back any more."""
+        return self.books.rounds[row.round_id].retired_ms is not None
 
     def at_rest(self) -> None:
         """Also what was wounded is whole."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 from sqlalchemy import Connection, CursorResult, Executable, NullPool, ScalarResult, create_engine
 
 from seckill.backends.memory.store import Way
+from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.ledger import SqlLedger
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.sqlite import LOCK_WAIT_S, SqliteDatabase
@@ -242,6 +243,11 @@ class SimulatedDatabase(SqliteDatabase):
 def simulated_ledger() -> SqlLedger:
     """One for all runs: it keeps nothing but its statements."""
     return SqlLedger(SimulatedDatabase())
+
+
+@cache
+def simulated_history() -> SqlHistory:
+    return SqlHistory(simulated_ledger().database)
 
 
 @cache

@@ -16,6 +16,7 @@ from seckill.backends.memory.store import Contents, Lane, MemoryStore, Pending, 
 from seckill.backends.memory.transport import MemoryTransport
 from seckill.backends.redis.keys import COMPARED_ONCE
 from seckill.domain.admission import Claim
+from seckill.domain.item import NO_ITEM
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
 from seckill.errors import GateUnavailable, GateUnclear, TransportUnavailable
@@ -147,11 +148,11 @@ class ReplicatedGate(MemoryGate):
         _require(has_it)
         return reply
 
-    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
-        return await self._carry(ref, lambda: self._give(ref, epoch, to, sent, units))
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int = NO_ITEM) -> int | None:
+        return await self._carry(ref, lambda: self._give(ref, epoch, to, sent, units, item))
 
-    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
-        return await self._carry(ref, lambda: self._take(ref, epoch, origin, sent))
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int = NO_ITEM) -> int | None:
+        return await self._carry(ref, lambda: self._take(ref, epoch, origin, sent, item))
 
     async def _carry(self, ref: RoundRef, step: Callable[[], int | None]) -> int | None:
         async with self._reached():

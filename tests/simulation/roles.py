@@ -10,8 +10,10 @@ from seckill.backends.memory.board import MemoryBoard
 from seckill.backends.memory.gate import MemoryGate
 from seckill.backends.memory.store import MemoryStore, Travel, Way
 from seckill.backends.memory.transport import MemoryTransport
+from seckill.backends.pictures.pillow import make_picture
 from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.ledger import SqlLedger
+from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Answer, Claim
@@ -25,6 +27,7 @@ from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import ProviderUnavailable
 from seckill.loops import Stop, repeat
 from seckill.ports.ledger import Changed
+from seckill.ports.order_action import Acted
 from seckill.ports.payment import Capture, Captured, Notice, Refund
 from seckill.settings import Settings
 from tests.simulation.processes import Process
@@ -45,8 +48,9 @@ class Around(Protocol):
     """What a process finds in the world."""
 
     store: MemoryStore
-    # One object for all: it keeps nothing but its statements, and to make those takes longer than most of them run.
+    # One object for all: they keep nothing but their statements, and to make those takes longer than most of them run.
     ledger: SqlLedger
+    history: SqlHistory
     refunded: dict[int, int]  # what the provider has given back, by the id of the refund
     server: Replicated | None  # None: a server without a replica
     strict: bool
@@ -72,7 +76,7 @@ class Provider:
     async def refund(self, refund: Refund, order_id: str) -> bool:
         try:
             await self._around.to_store(self._process, "provider", Way.THERE)
-            self._around.refunded[refund.id] = refund.capture.amount_cents
+            self._around.refunded[refund.id] = refund.amount_cents
             await self._around.to_store(self._process, "provider", Way.BACK)
         except ConnectionError as error:
             raise ProviderUnavailable(str(error)) from error
@@ -106,9 +110,14 @@ def _engine(around: Around, process: Process) -> Engine:
         broker=None,
         auditor=None,
         sale_ids=PublicIds(KEY, "sale"),
+        item_ids=PublicIds(KEY, "item"),
         order_ids=PublicIds(KEY, "order"),
+        entry_ids=PublicIds(KEY, "entry"),
+        door_key=KEY,
         board=MemoryBoard(around.store),
-        history=SqlHistory(around.ledger.database),
+        history=around.history,
+        webhook_sender=HttpSender(private=False),
+        make_picture=make_picture,
     )
 
 
@@ -162,6 +171,14 @@ class ApiNode(Role):
 
     async def cancel(self, user: str, number: OrderNumber) -> Changed | None:
         return await self.ledger.cancel(number, user)
+
+    async def act(self, number: OrderNumber, cents: int | None, *, back: bool, key: str) -> Acted | None:
+        """An operator cancels, or refunds if money is named."""
+        actions = self.use.operator_actions
+        if cents is None:
+            return await actions.cancel(number, reason="r", key=key)
+        amount = cents or None  # 0: all that is left
+        return await actions.refund(number, reason="r", return_unit=back, amount_cents=amount, key=key)
 
     async def change(self, sale: Sale, change: SaleChange) -> Sale | None:
         return await self.use.operator_desk.change(sale, change)

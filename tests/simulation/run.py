@@ -6,18 +6,19 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import structlog
 
+from seckill.domain.item import NO_ITEM, ItemDraft
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import SaleDraft
-from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop
-from tests.simulation.checks import LIVE, Broken, RoundRow
+from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop, take_back
+from tests.simulation.checks import FOLLOWS, Broken, RoundRow
 from tests.simulation.database import prepare
 from tests.simulation.hurry import hurried
 from tests.simulation.loop import Stuck, VirtualLoop
@@ -107,6 +108,7 @@ async def _story(world: World, seed: int) -> None:
         for n in range(chance.randint(3, 9))
     ]
     people.append(asyncio.ensure_future(operate(Person(world, "operator", Random(f"{seed} operator")), offers)))
+    people.append(asyncio.ensure_future(take_back(Person(world, "desk", Random(f"{seed} desk")))))
     await asyncio.sleep(STORM_S)
     world.storm = False
     world.note("calm")
@@ -141,7 +143,21 @@ def _drafts(chance: Random) -> list[SaleDraft]:
                 cool_down_s=Random(begins_ms).choice((0, 1, 1, 2)),
             )
         )
-    return drafts
+    return [_with_items(draft, Random(f"{draft.begins_ms} {draft.units} items")) for draft in drafts]
+
+
+def _with_items(draft: SaleDraft, chance: Random) -> SaleDraft:
+    """Some have sizes, of which each costs something else."""
+    many = min(chance.choice((0, 0, 1, 2, 3)), draft.units)
+    if many == 0:
+        return draft
+    units = [1] * many
+    for _ in range(draft.units - many):
+        units[chance.randrange(many)] += 1
+    items = tuple(
+        ItemDraft(title=f"size {n}", units=each, price_cents=draft.price_cents + 50 * n) for n, each in enumerate(units)
+    )
+    return replace(draft, items=items)
 
 
 async def _rest(world: World, offers: list[Offer], people: Sequence[asyncio.Future[None]], seed: int) -> None:
@@ -155,6 +171,7 @@ async def _rest(world: World, offers: list[Offer], people: Sequence[asyncio.Futu
         await asyncio.sleep(LOOK_EVERY_S)
     await asyncio.gather(*last)
     world.check(world.checks.at_rest)
+    world.check(lambda: world.checks.check_given_back(world.refunded))
 
 
 async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
@@ -166,11 +183,13 @@ async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
         for row in _rounds(world, offer):
             if _is_on(world, row) and row.status == "paused":
                 await order_about(person, offer, row.id, RESUME)
-        outcome, number = await person.press(offer, 1, "1", 20)
+        items = [item.id for item in offer.sale.items] or [NO_ITEM]
+        item = items[customer % len(items)]
+        outcome, number = await person.press(offer, 1, "1", 20, item)
         if number is None:
             await asyncio.sleep(LOOK_EVERY_S if outcome is Outcome.SOLD_OUT else 0.1)
-        elif offer.sale.price_cents:
-            await person.pay(number, offer, 1, 20)
+        elif offer.sale.price_of(item):
+            await person.pay(number, offer, 1, 20, item)
         else:
             await person.look(number, 1.0)
 
@@ -184,7 +203,8 @@ def _is_on(world: World, row: RoundRow) -> bool:
 
 
 def _is_paid_for(world: World, row: RoundRow) -> bool:
-    return world.checks.books.units(row.id, {"paid"}) >= row.total
+    """Or its units stay sold, though the money has gone back."""
+    return world.checks.books.units(row.id, {"paid", "refunded"}) >= row.total
 
 
 def _unrest(world: World) -> str:
@@ -202,7 +222,7 @@ def _unrest(world: World) -> str:
                 waiting[f"shares of round {row.id}"] = kept
         elif _is_on(world, row):  # one that is to come and was lost is rebuilt when its time is near
             left = world.checks.units_left(row)
-            if left != row.total - books.units(row.id, LIVE):
+            if left != row.total - books.units(row.id, FOLLOWS):
                 waiting[f"available of round {row.id}"] = -1 if left is None else left
     return ", ".join(f"{name}: {count}" for name, count in waiting.items())
 

@@ -17,7 +17,7 @@ from seckill.backends.memory.store import Contents, MemoryStore, Way
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale, SaleDraft
 from tests.simulation.checks import Broken, Checks
-from tests.simulation.database import DatabaseFile, simulated_ledger
+from tests.simulation.database import DatabaseFile, simulated_history, simulated_ledger
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.processes import Process
 from tests.simulation.replicas import Replicated
@@ -54,6 +54,10 @@ class World:
         self.file = DatabaseFile(folder, self)
         self.ledger = simulated_ledger()
         self.ledger.tasks.clear()
+        self.history = simulated_history()
+        self.history.tasks.clear()
+        # Another database, with the numbers of the one before: what a process remembers of that is of no use here.
+        self.ledger._recording._gifts._last_upload.clear()
         self.checks = Checks(self.store, self.file.reader())
         self.processes: list[Process] = []
         self.roles: dict[str, Role] = {}

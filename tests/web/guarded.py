@@ -32,6 +32,8 @@ SHORT = Limits(
     unread_within_s=0.5,
     taken_bytes_min=8000,
     linger_s=0.3,
+    upload_bytes_min=1000,
+    upload_within_s=3.0,
     pipelined_max=4,
 )
 LONGER_S = 0.8  # than any of the deadlines above
@@ -70,7 +72,7 @@ class App:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path = scope["path"]
-        if path == "/early":
+        if "early" in path:
             await self._answer(send, 401, b"no")
             return
         if path == "/hasty":

@@ -19,7 +19,8 @@ GOOD = b'"title":"x","begins_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00
         (b'"units":1.5', "units", "must be a whole number"),
         (b'"units":10000000000', "units", "must be a whole number, 1000000000 at most"),
         (b'"unit":5', "unit", "is not a field of this request"),
-        (b'"price_cents":1', "units", "is missing"),
+        (b'"items":[{"units":1}]', "items[0].title", "is missing"),
+        (b'"items":[{"title":"S","units":1,"colour":1}]', "items[0].colour", "is not a field of this request"),
         (b'"units":5,"currency":"yuan"', "currency", "must be three capital letters, such as CNY"),
         (b'"units":5,"begins_at":"tomorrow"', "begins_at", "must be a time such as 2026-11-20T10:00:00+08:00"),
         (

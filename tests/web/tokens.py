@@ -33,10 +33,11 @@ def pem(key: Any) -> str:
 def shared(**more: str) -> Buyers:
     """One that has seen good tokens before, so that everything is tried on the short way first."""
     buyers = Buyers(Settings(jwt_secret=Secret(SECRET), **more))  # type: ignore[arg-type]
-    assert buyers._signed is not None
+    [key] = buyers.keys.of(None)
+    assert key.hash is not None
     for header in ({"alg": "HS256", "typ": "JWT"}, {"alg": "HS256"}):
-        buyers._signed.learn(part(header) + ".")
-    buyers._signed.learn(signed())
+        buyers._signed.learn(part(header) + ".", key.hash)
+    buyers._signed.learn(signed(), key.hash)
     return buyers
 
 

@@ -8,24 +8,29 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
 
+from seckill.backends.memory.shared_limits import add_person, beside, tell_siblings, with_persons
 from seckill.backends.memory.store import HeldRound, MemoryStore, Travel, at_once, one_call
 from seckill.domain.admission import Admission, Answer, Claim, Holding, Record, RoundState, admit
+from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus
 from seckill.errors import GateUnavailable, GateUnclear, StartError
 from seckill.ports.entry import write_entry
 from seckill.ports.gate import (
+    NO_ITEMS,
     Found,
     GateReply,
     GateStatus,
     GateView,
+    ItemView,
     MovedLane,
     Opening,
     Pulse,
     Release,
     Released,
     ReleaseReply,
+    Sold,
     Update,
 )
 from seckill.ports.share_gate import NOTHING_CARRIED, Carried
@@ -59,28 +64,50 @@ class MemoryGate:
             state = _state(held, ref, self._store, today)
         before = self._store.contents.buyers.get(ref, {})
         records: dict[str, Record] = {}
+        contents = self._store.contents
+        joined: list[Claim] = []  # that were admitted
         answers: list[Answer] = []
         entries: list[bytes] = []
         for claim in claims:
             if state is not None:  # the rule is asked about one buyer at a time, so that it copies no other
                 mine = records.get(claim.user) or before.get(claim.user, Record())
                 state = replace(state, buyers={claim.user: mine})
-            state, answer = admit(state, claim, now_ms, self._backlog_max)
+            others = beside(contents, ref, claim, records, joined, self._is_whole)
+            state, answer = admit(state, claim, now_ms, self._backlog_max, others)
             answers.append(answer)
             if answer.outcome is Outcome.ADMITTED:
                 assert state is not None
                 assert held is not None
                 records[claim.user] = state.buyers[claim.user]
+                joined.append(claim)
                 entries.append(_entry(ref, held.epoch, claim, answer.holdings[0], now_ms))
         if held is None or state is None:
             return GateReply(now_ms=now_ms, version=0, available=None, answers=answers)
         if entries:
             buyers = self._store.contents.buyers.setdefault(ref, {})
             buyers.update(records)
-            self._put(ref, replace(held, available=state.available, admitted=state.admitted, buyers=len(buyers)))
+            tell_siblings(contents, ref)
+            for claim in joined:
+                add_person(contents, ref, claim.person, claim.user)
+            taken = {item: held.items[item].available - left for item, left in state.items.items()}
+            self._put(
+                ref,
+                replace(
+                    held,
+                    available=state.available,
+                    admitted=state.admitted,
+                    buyers=len(buyers),
+                    persons=len(contents.persons.get(ref, {})),
+                    sold_out_ms=held.sold_out_ms if state.available else now_ms,
+                    items=_changed(held.items, taken, available=-1, admitted=1),
+                ),
+            )
             self._count(ref.lane, today, state.counter, now_ms)
             self._store.add_entries(ref.lane, entries)
-        return GateReply(now_ms=now_ms, version=held.version, available=state.available, answers=answers)
+        refused = [answer.outcome is Outcome.SOLD_OUT for answer in answers]
+        sold_out = {claim.item for claim, is_refused in zip(claims, refused, strict=True) if is_refused}
+        gone = frozenset(item for item in sold_out if state.items.get(item) == 0)
+        return GateReply(now_ms=now_ms, version=held.version, available=state.available, answers=answers, gone=gone)
 
     def _count(self, lane: int, today: str, counter: int, now_ms: int) -> None:
         oldest = _day(now_ms, DAYS_KEPT)
@@ -112,12 +139,13 @@ class MemoryGate:
             if round_.revision <= held.revision:
                 return Update.CURRENT
             added = round_.total - held.dealt
-            if added < 0:
+            of_items = {item.id: item.total - held.items[item.id].dealt for item in round_.items}
+            if min(added, *of_items.values(), 0) < 0:
                 raise GateUnavailable("The gate refuses: units can be added to a round, not taken away.")
             changed = replace(
                 held,
                 revision=round_.revision,
-                status=GateStatus(round_.status),
+                status=GateStatus(round_.gate_word),
                 limit_per_buyer=round_.limit_per_buyer,
                 cool_down_s=round_.cool_down_s,
                 begins_ms=round_.begins_ms,
@@ -126,6 +154,7 @@ class MemoryGate:
                 total=held.total + added,
                 available=held.available + added,
                 version=held.version + 1,
+                items=_changed(held.items, of_items, dealt=1, total=1, available=1),
             )
             self._put(round_.ref, changed)
             return Update.APPLIED
@@ -158,6 +187,7 @@ class MemoryGate:
             released=held.released + found.quantity,
             version=held.version + 1,
             past=self._past(ref),
+            items=_changed(held.items, {found.item: found.quantity}, available=1, released=1),
         )
         self._put(ref, changed)
         return Released.RELEASED
@@ -177,6 +207,7 @@ class MemoryGate:
             begun = _new(round_, version=round_.epoch * VERSIONS_OF_AN_EPOCH, available=0, opened_ms=None)
             self._store.contents.buyers.pop(round_.ref, None)
             self._store.contents.past.pop(round_.ref, None)
+            self._store.contents.persons.pop(round_.ref, None)
             self._put(round_.ref, replace(begun, rebuild=token, begun_s=self._store.now_ms() // 1000))
             return True
 
@@ -195,7 +226,12 @@ class MemoryGate:
                     if not holding.live:
                         self._put_by(ref, user, structs.replace(holding, lapsed_ms=0))
             new_past = self._past(ref) - past
-            self._put(ref, replace(begun, buyers=begun.buyers + new_buyers, past=begun.past + new_past))
+            for user, held in holdings.items():
+                for holding in held:
+                    add_person(self._store.contents, ref, holding.person, user)
+            persons = len(self._store.contents.persons.get(ref, {}))
+            filled = replace(begun, buyers=begun.buyers + new_buyers, past=begun.past + new_past, persons=persons)
+            self._put(ref, filled)
             return True
 
     def _put_by(self, ref: RoundRef, user: str, over: Holding) -> None:
@@ -209,6 +245,7 @@ class MemoryGate:
         token: str,
         admitted: int,
         released: int,
+        items: Mapping[int, Sold] = NO_ITEMS,
         opened_ms: int = 0,
         carried: Carried = NOTHING_CARRIED,
     ) -> int | None:
@@ -229,6 +266,10 @@ class MemoryGate:
                         available=total - admitted + released,
                         sent=carried.sent,
                         got=carried.got,
+                        items={
+                            item: _rebuilt(stock, items[item], carried.items.get(item, NOTHING_CARRIED))
+                            for item, stock in held.items.items()
+                        },
                         opened_ms=opened_ms or now_ms,
                         rebuild=None,
                     )
@@ -242,46 +283,61 @@ class MemoryGate:
         held = self._round(ref)
         return held if held is not None and held.rebuild == token else None
 
-    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int = NO_ITEM) -> int | None:
         async with self._reached():
-            return self._give(ref, epoch, to, sent, units)
+            return self._give(ref, epoch, to, sent, units, item)
 
-    def _give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
+    def _give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int) -> int | None:
         held = self._open(ref, epoch)
         if held is None:
             return None
-        known = held.sent.get(to, 0)
-        giving = min(units, held.available)
+        stock = held.items[item] if item else held
+        known = stock.sent.get(to, 0)
+        giving = min(units, stock.available)
         if known != sent or giving <= 0:
             return known
         rest = replace(held, total=held.total - giving, available=held.available - giving)
-        self._put(ref, replace(rest, sent={**held.sent, to: sent + giving}))
+        counts = {**stock.sent, to: sent + giving}
+        if not item:
+            self._put(ref, replace(rest, sent=counts))
+            return sent + giving
+        left = _changed(held.items, {item: giving}, total=-1, available=-1)
+        self._put(ref, replace(rest, items={**left, item: replace(left[item], sent=counts)}))
         return sent + giving
 
-    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int = NO_ITEM) -> int | None:
         async with self._reached():
-            return self._take(ref, epoch, origin, sent)
+            return self._take(ref, epoch, origin, sent, item)
 
-    def _take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
+    def _take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int) -> int | None:
         held = self._open(ref, epoch)
         if held is None:
             return None
-        coming = sent - held.got.get(origin, 0)
+        stock = held.items[item] if item else held
+        coming = sent - stock.got.get(origin, 0)
         if coming <= 0:
             return 0
         more = replace(held, total=held.total + coming, available=held.available + coming)
-        self._put(ref, replace(more, got={**held.got, origin: sent}))
+        counts = {**stock.got, origin: sent}
+        if not item:
+            self._put(ref, replace(more, got=counts))
+            return coming
+        there = _changed(held.items, {item: coming}, total=1, available=1)
+        self._put(ref, replace(more, items={**there, item: replace(there[item], got=counts)}))
         return coming
 
     def _open(self, ref: RoundRef, epoch: int) -> HeldRound | None:
         held = self._round(ref)
-        return held if held is not None and held.epoch == epoch and held.status is not GateStatus.PREPARING else None
+        if held is None or held.epoch != epoch or held.status is GateStatus.PREPARING or not self._adds_up(held):
+            return None
+        return held
 
     async def forget(self, ref: RoundRef) -> None:
         async with self._reached():
             self._store.contents.rounds.pop(ref, None)
             self._store.contents.buyers.pop(ref, None)
             self._store.contents.past.pop(ref, None)
+            self._store.contents.persons.pop(ref, None)
 
     async def inspect(self, ref: RoundRef) -> GateView | None:
         async with self._reached():
@@ -304,18 +360,33 @@ class MemoryGate:
                 buyers=len(self._store.contents.buyers.get(ref, {})),
                 backlog=self._store.backlog(ref.lane),
                 dealt=held.dealt,
-                whole=self._is_whole(ref, held),
-                sent=held.sent,
-                got=held.got,
+                sold_out_ms=held.sold_out_ms,
+                whole=self._is_whole(ref, held) and self._adds_up(held),
+                sent=_together([held.sent, *(item.sent for item in held.items.values())]),
+                got=_together([held.got, *(item.got for item in held.items.values())]),
+                items=held.items,
             )
 
     async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
         async with self._reached():
             return self._store.now_ms(), [self._pulse(ref) for ref in refs]
 
-    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+    async def damage(self, ref: RoundRef) -> Sequence[str]:
+        """No one else writes here."""
+        return []
+
+    async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
+        return []
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
         async with self._reached():
-            return [self._store.contents.buyers.get(ref, {}).get(user, Record()).live for ref in refs]
+            return [self._live(ref, user) for ref in refs]
+
+    def _live(self, ref: RoundRef, user: str) -> tuple[Holding, ...] | None:
+        record = self._store.contents.buyers.get(ref, {}).get(user)
+        if record is None:
+            return None if self._pulse(ref) is None else ()
+        return record.live
 
     async def remembered(
         self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
@@ -337,7 +408,7 @@ class MemoryGate:
 
     async def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
         async with self._reached():
-            live = {user: record.live for user, record in self._store.contents.buyers.get(ref, {}).items()}
+            live = with_persons(self._store.contents, ref)
             past = list(self._store.contents.past.get(ref, {}).items())
         yield live
         for (user, _), over in past:
@@ -380,10 +451,19 @@ class MemoryGate:
         held = self._round(ref)
         if held is None or held.status is GateStatus.PREPARING or not self._is_whole(ref, held):
             return None
-        return Pulse(held.version, held.available, held.admitted, held.epoch, held.revision)
+        items = {item: stock.available for item, stock in held.items.items()}
+        return Pulse(held.version, held.available, held.admitted, held.epoch, held.revision, items)
 
     def _is_whole(self, ref: RoundRef, held: HeldRound) -> bool:
-        return len(self._store.contents.buyers.get(ref, {})) >= held.buyers and self._past(ref) >= held.past
+        contents = self._store.contents
+        buyers, persons = contents.buyers.get(ref, {}), contents.persons.get(ref, {})
+        return len(buyers) >= held.buyers and self._past(ref) >= held.past and len(persons) >= held.persons
+
+    def _adds_up(self, held: HeldRound) -> bool:
+        """Otherwise it has forgotten what it sent or got, and would send or get it again."""
+        if held.items:
+            return all(item.adds_up for item in held.items.values())
+        return held.total == held.dealt - sum(held.sent.values()) + sum(held.got.values())
 
     def _past(self, ref: RoundRef) -> int:
         return len(self._store.contents.past.get(ref, {}))
@@ -407,7 +487,41 @@ def _new(round_: Round, *, version: int, available: int, opened_ms: int | None) 
         ends_ms=round_.ends_ms,
         version=version,
         opened_ms=opened_ms,
+        siblings=round_.siblings,
+        items={
+            item.id: ItemView(total=item.total, dealt=item.total, available=min(available, item.total))
+            for item in round_.items
+        },
     )
+
+
+def _changed(items: Mapping[int, ItemView], units: Mapping[int, int], **counts: int) -> dict[int, ItemView]:
+    """With these units of each added to its counts, or taken away."""
+    return {
+        item: replace(
+            stock, **{name: getattr(stock, name) + sign * units.get(item, 0) for name, sign in counts.items()}
+        )
+        for item, stock in items.items()
+    }
+
+
+def _rebuilt(stock: ItemView, sold: Sold, carried: Carried) -> ItemView:
+    total = stock.total + carried.units
+    return replace(
+        stock,
+        admitted=sold.admitted,
+        released=sold.released,
+        total=total,
+        available=total - sold.admitted + sold.released,
+        sent=carried.sent,
+        got=carried.got,
+    )
+
+
+def _together(units: Sequence[Mapping[int, int]]) -> dict[int, int]:
+    return {
+        lane: sum(each.get(lane, 0) for each in units) for lane in sorted({lane for each in units for lane in each})
+    }
 
 
 def _state(held: HeldRound, ref: RoundRef, store: MemoryStore, today: str) -> RoundState:
@@ -421,10 +535,12 @@ def _state(held: HeldRound, ref: RoundRef, store: MemoryStore, today: str) -> Ro
         cool_down_s=held.cool_down_s,
         begins_ms=held.begins_ms,
         ends_ms=held.ends_ms,
-        status=RoundStatus(held.status),
+        status=RoundStatus.OPEN if held.status is GateStatus.LINE else RoundStatus(held.status),
+        lined=held.status is GateStatus.LINE,
         backlog=store.backlog(ref.lane),
         counter=store.contents.days.get(ref.lane, {}).get(today, 0),
         past=store.contents.past.get(ref, {}),
+        items={item: stock.available for item, stock in held.items.items()},
     )
 
 
@@ -443,6 +559,9 @@ def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: in
         slot=holding.slot,
         request_id=holding.request_id,
         admitted_ms=now_ms,
+        metadata=claim.metadata,
+        item=claim.item,
+        person=claim.person,
     )
     return write_entry(admission)
 

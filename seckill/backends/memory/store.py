@@ -17,7 +17,7 @@ from seckill.domain.admission import Holding, Record
 from seckill.domain.sale import RoundRef
 from seckill.errors import SeckillError
 from seckill.ports.board import Seen
-from seckill.ports.gate import GateStatus
+from seckill.ports.gate import GateStatus, ItemView
 
 T = TypeVar("T")
 
@@ -44,9 +44,13 @@ class HeldRound:
     released: int = 0
     buyers: int = 0  # how many have a record: with fewer, some are lost
     past: int = 0  # the same of orders that are over
+    persons: int = 0  # the same of persons
+    siblings: tuple[int, ...] = ()  # rounds that share its limit
     dealt: int
     sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
     got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
+    items: Mapping[int, ItemView] = field(default_factory=dict)
+    sold_out_ms: int | None = None  # when the last unit went
     rebuild: str | None = None  # the token of the rebuild that is under way
     begun_s: int = 0  # and when it began
 
@@ -92,6 +96,8 @@ class Contents:
     buyers: dict[RoundRef, dict[str, Record]] = field(default_factory=dict)
     # Orders that are over, by user and request id (or order number, where there is none).
     past: dict[RoundRef, dict[tuple[str, str], tuple[Holding, ...]]] = field(default_factory=dict)
+    # Who has bought as which person, where the limit counts by more than the user.
+    persons: dict[RoundRef, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     lanes: dict[int, Lane] = field(default_factory=dict)
     days: dict[int, dict[str, int]] = field(default_factory=dict)  # lane → YYYYMMDD → orders admitted on that UTC day
     ledger: str | None = None  # which ledger this store serves

@@ -1,10 +1,11 @@
-"""Payment providers: the two that ship, and the way to a shop's own."""
+"""Payment providers: the sandbox, the shop's own payment side, and the way to all others."""
 
 import asyncio
 import http.client
 import importlib
 import json
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,15 +16,17 @@ from msgspec import Meta
 
 from seckill.backends.payment.signature import HEADER, signature, verify
 from seckill.domain import money
-from seckill.errors import NotUnderstood, ProviderUnavailable, StartError
+from seckill.errors import NotUnderstood, ProviderUnavailable, RefundRefused, StartError
+from seckill.extras import explained
 from seckill.ports.payment import Notice, PaymentProvider, Refund
 from seckill.settings import Settings
-from seckill.settings.secrets import Secret
 
 log = structlog.get_logger()
 
 NAME_LENGTH_MAX = 32
 REFUND_WITHIN_S = 10.0
+# The shop's payment side has understood the request, and says that it will not do it.
+REFUSED_FOR_GOOD = (400, 409, 410, 422)
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,10 +41,11 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
 _message = msgspec.json.Decoder(_Message)
 
 
-def read_signed(secret: Secret | None, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+def read_signed(settings: Settings, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
+    secret = settings.payment_secret
     if secret is None:
         raise ProviderUnavailable("No payment callback can be checked here until SECKILL_PAYMENT_SECRET is set.")
-    verify(secret, headers.get(HEADER.lower()), body, now_s)
+    verify(secret, headers.get(HEADER.lower()), body, now_s, settings.payment_secret_old)
     try:
         message = _message.decode(body)
     except msgspec.ValidationError as error:
@@ -63,13 +67,13 @@ class Sandbox:
     sandbox = True
 
     def __init__(self, settings: Settings) -> None:
-        self._secret = settings.payment_secret
+        self._settings = settings
 
     def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
-        return read_signed(self._secret, headers, body, now_s)
+        return read_signed(self._settings, headers, body, now_s)
 
     async def refund(self, refund: Refund, order_id: str) -> bool:
-        amount = money.shown(refund.capture.amount_cents, refund.capture.currency)
+        amount = money.shown(refund.amount_cents, refund.capture.currency)
         log.info("refunded in the sandbox", refund=refund.id, order=order_id, amount=amount)
         return True
 
@@ -81,34 +85,38 @@ class Callback:
     sandbox = False
 
     def __init__(self, settings: Settings) -> None:
-        self._secret = settings.payment_secret
-        self._refund_url = settings.refund_url
+        self._settings = settings
 
     def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
-        return read_signed(self._secret, headers, body, now_s)
+        return read_signed(self._settings, headers, body, now_s)
 
     async def refund(self, refund: Refund, order_id: str) -> bool:
-        if not self._refund_url:
+        if not self._settings.refund_url:
             return False
         message = {
             "refund_id": str(refund.id),
             "payment_id": refund.capture.ref,
             "order_id": order_id,
-            "amount_cents": refund.capture.amount_cents,
+            "amount_cents": refund.amount_cents,
             "currency": refund.capture.currency,
             "reason": refund.reason,
         }
         try:
             await asyncio.to_thread(self._post, json.dumps(message).encode())
+        except urllib.error.HTTPError as error:
+            if error.code not in REFUSED_FOR_GOOD:
+                raise ProviderUnavailable(f"SECKILL_REFUND_URL did not take refund {refund.id}: {error}.") from error
+            raise RefundRefused(f"SECKILL_REFUND_URL refuses refund {refund.id}: {error}.") from error
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise ProviderUnavailable(f"SECKILL_REFUND_URL did not take refund {refund.id}: {error}.") from error
         return True
 
     def _post(self, body: bytes) -> None:
         headers = {"Content-Type": "application/json"}
-        if self._secret is not None:
-            headers[HEADER] = signature(self._secret, body, int(time.time()))
-        request = urllib.request.Request(self._refund_url, body, headers)  # noqa: S310 (checked)
+        secret = self._settings.payment_secret
+        if secret is not None:
+            headers[HEADER] = signature(secret, body, int(time.time()), self._settings.payment_secret_old)
+        request = urllib.request.Request(self._settings.refund_url, body, headers)  # noqa: S310 (checked)
         with _opener.open(request, timeout=REFUND_WITHIN_S):
             pass
 
@@ -123,6 +131,21 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_NoRedirects)
 
 
+# Loaded only where they are chosen: each needs packages that not everybody has.
+_WITH_CHECKOUT = {
+    "stripe": ("seckill.backends.payment.stripe_checkout", "Stripe"),
+    "alipay": ("seckill.backends.payment.alipay", "Alipay"),
+    "wechat": ("seckill.backends.payment.wechat", "WeChat"),
+}
+
+
+def _with_checkout(name: str, settings: Settings) -> PaymentProvider:
+    module, kind = _WITH_CHECKOUT[name]
+    with explained():
+        provider: PaymentProvider = getattr(importlib.import_module(module), kind)(settings)
+    return provider
+
+
 def open_provider(settings: Settings) -> PaymentProvider:
     """Raises StartError if it cannot be loaded."""
     name = settings.payment_provider
@@ -130,6 +153,8 @@ def open_provider(settings: Settings) -> PaymentProvider:
         return Sandbox(settings)
     if name == Callback.name:
         return Callback(settings)
+    if name in _WITH_CHECKOUT:
+        return _with_checkout(name, settings)
     module, _, factory = name.partition(":")
     try:
         provider: PaymentProvider = getattr(importlib.import_module(module), factory)(settings)

@@ -4,29 +4,49 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
 from redis import exceptions
 
 from seckill.backends.redis import keys
+from seckill.backends.redis.admit_reply import NO_ORDERS, item_gone, live_orders, read_admitted, read_answer
+from seckill.backends.redis.append_only_file import FileHistory
+from seckill.backends.redis.buyer_records import (
+    bought_as,
+    is_person,
+    past_field,
+    readable_orders,
+    write_order,
+    write_record,
+)
 from seckill.backends.redis.cluster import ON_THE_WAY
+from seckill.backends.redis.round_hash import (
+    PULSE_FIELDS,
+    damaged_fields,
+    is_wrong_type,
+    item_fields,
+    read_pulse,
+    read_view,
+    texts,
+)
 from seckill.backends.redis.scripts import Script
 from seckill.backends.redis.server_line import Line, execute, open_servers, pipeline
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers
 from seckill.backends.redis.suitability import AWAY, check_servers, parse_info
-from seckill.domain.admission import Answer, Claim, Holding, Record
-from seckill.domain.order_number import ORIGIN_S, OrderNumber
-from seckill.domain.outcome import Outcome
+from seckill.domain.admission import Claim, Holding, Record
+from seckill.domain.item import NO_ITEM
+from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber
 from seckill.domain.sale import Round, RoundRef
 from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
 from seckill.ports.gate import (
+    NO_ITEMS,
     Found,
     GateReply,
-    GateStatus,
     GateView,
     MovedLane,
     Opening,
@@ -34,6 +54,7 @@ from seckill.ports.gate import (
     Release,
     Released,
     ReleaseReply,
+    Sold,
     Update,
 )
 from seckill.ports.share_gate import NOTHING_CARRIED, Carried
@@ -49,14 +70,11 @@ EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
 
-_COOLING_DOWN = Outcome.COOLING_DOWN.value.encode()
-_OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+_item = attrgetter("item")
+_MORE = (attrgetter("metadata"), _item, attrgetter("early_ms"), attrgetter("person"))
 _pack = msgspec.msgpack.Encoder().encode
-_PREPARING = GateStatus.PREPARING.encode()
-_NOTE = "~"  # what a record begins with if orders of its buyer are over
-_PULSE = ("version", "available", "admitted", "epoch", "revision")
-# What every round has besides. One without them is not whole.
-_RULES = ("status", "total", "released", "limit", "begins_ms", "ends_ms", "opened_ms", "id", "lane")
+# What a lane has besides its rounds, and of which type it is. The counters of the days are numbers.
+_OF_LANE = ((keys.orders, "stream", "XLEN"), (keys.days, "hash", "HVALS"), (keys.home, "string", "GET"))
 
 
 class RedisGate:
@@ -78,8 +96,9 @@ class RedisGate:
         self._inspect = Script("inspect")
         self._release = Script("release")
         self._rebuild = Script("rebuild")
-        self._give = Script("give")
-        self._take = Script("take")
+        self._give = Script("share", "give")
+        self._take = Script("share", "take")
+        self._discard = Script("discard_damage")
 
     async def _call(self, key: str, call: Callable[[Line], Awaitable[T]], servers: Servers | None = None) -> T:
         """One call to the server that has the key, with a deadline, and with the library's errors turned into ours.
@@ -125,12 +144,13 @@ class RedisGate:
         return await self._call(key, lambda line: execute(line, *command))
 
     async def _read(self, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
-        """Replies to commands that change nothing, each from the server that has its key."""
+        """Replies to commands that change nothing, each from the server that has its key. Where a key is of a wrong
+        type the error is given, not raised: it is about that key alone."""
         replies: list[Any] = [None] * len(wanted)
 
         async def read(group: Sequence[int]) -> None:
             commands = [wanted[i][1] for i in group]
-            found = await self._call(wanted[group[0]][0], lambda line: pipeline(line, commands))
+            found = await self._call(wanted[group[0]][0], lambda line: pipeline(line, commands, given=is_wrong_type))
             for i, reply in zip(group, found, strict=True):
                 replies[i] = reply
 
@@ -146,31 +166,36 @@ class RedisGate:
         return replies
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
-        args = (
+        args: tuple[object, ...] = (
             self._backlog_max,
             _pack([claim.user for claim in claims]),
             _pack([claim.quantity for claim in claims]),
             _pack([claim.request_id for claim in claims]),
             self._epochs.get(ref.id, FIRST_EPOCH),
         )
+        items = any(map(_item, claims))
+        # What no claim has is left out, unless something follows it.
+        given = [any(map(each, claims)) for each in _MORE]
+        args += tuple(_pack(list(map(each, claims))) for i, each in enumerate(_MORE) if any(given[i:]))
         keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane), keys.past(ref))
         reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
         seconds = reply[0] // 1000 - ORIGIN_S
         answers = [
-            _admitted(claim, seconds, ref.lane, holdings)
+            read_admitted(claim, seconds, ref.lane, holdings)
             if outcome == b"admitted"
-            else _answer(ref.lane, outcome, holdings)
+            else read_answer(claim, ref.lane, outcome, holdings)
             for claim, outcome, holdings in zip(claims, reply[3::2], reply[4::2], strict=True)
         ]
         available = None if reply[2] == b"" else reply[2]
-        return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers)
+        gone = item_gone(claims, reply[3::2], reply[4::2]) if items else frozenset[int]()
+        return GateReply(now_ms=reply[0], version=reply[1], available=available, answers=answers, gone=gone)
 
     async def _admit_at(self, line: Line, lane: int, keys_: Sequence[str], args: Sequence[object]) -> Any:
         await self._may_admit(line, lane)
         if not self._replica_acks:
             return await self._admit.call(line, keys_, args)
         reply, copies = await self._admit.call_and(line, keys_, args, self._wait())
-        if any(told for outcome, told in zip(reply[3::2], reply[4::2], strict=True) if outcome != _COOLING_DOWN):
+        if any(told for outcome, told in zip(reply[3::2], reply[4::2], strict=True) if outcome not in NO_ORDERS):
             # A buyer is told of an order.
             if b"admitted" not in reply[3::2]:  # of an earlier one only: nothing was written, so nothing was waited for
                 self._require(*await line.send(self._write_and_wait(lane)))
@@ -292,14 +317,14 @@ class RedisGate:
         r = round_
         args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, opened_ms, r.cool_down_s)
         await self._settle_in(r.lane)
-        reply = await self._run(self._open, _keys(r.ref), args)
+        reply = await self._run(self._open, _keys(r.ref), (*args, _siblings(r), *_units_of_items(r)))
         return Opening(Found(reply[0].decode()), reply[1])
 
     async def update_round(self, round_: Round) -> Update:
         assert round_.opened_ms is not None, "open it first"
         r = round_
-        args = (r.epoch, r.revision, r.status, r.limit_per_buyer, r.begins_ms, r.ends_ms, r.total, r.opened_ms)
-        reply = await self._run(self._update, (keys.round_(r.ref),), (*args, r.cool_down_s))
+        args = (r.epoch, r.revision, r.gate_word, r.limit_per_buyer, r.begins_ms, r.ends_ms, r.total, r.opened_ms)
+        reply = await self._run(self._update, (keys.round_(r.ref),), (*args, r.cool_down_s, *_units_of_items(r)))
         return Update(reply.decode())
 
     async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
@@ -317,17 +342,20 @@ class RedisGate:
         r = round_
         args = (r.id, r.lane, r.epoch, r.total, r.limit_per_buyer, r.begins_ms, r.ends_ms, token, r.cool_down_s)
         await self._settle_in(r.lane)
-        return bool((await self._rebuild_step(r.ref, "begin", *args))[0] == b"done")
+        begun = await self._rebuild_step(r.ref, "begin", *args, _siblings(r), *_units_of_items(r))
+        return bool(begun[0] == b"done")
 
     async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
         now_ms, _ = await self.pulses([ref])
-        records = [part for user, held in holdings.items() for part in (user, _record(Record.of(held, now_ms)))]
+        records = [part for user, held in holdings.items() for part in (user, write_record(Record.of(held, now_ms)))]
         past: dict[str, list[str]] = {}
         for user, held in holdings.items():
             for holding in held:
                 if not holding.live:
-                    past.setdefault(_past_field(user, holding), []).append(_written(holding))
+                    past.setdefault(past_field(user, holding), []).append(write_order(holding))
         over = [part for field, orders in past.items() for part in (field, " ".join(orders))]
+        if people := {(held.person, user) for user, mine in holdings.items() for held in mine if held.person}:
+            over += ["", *(part for pair in sorted(people) for part in pair)]
         return bool((await self._rebuild_step(ref, "fill", token, len(holdings), *records, *over))[0] == b"done")
 
     async def finish_rebuild(
@@ -336,12 +364,16 @@ class RedisGate:
         token: str,
         admitted: int,
         released: int,
+        items: Mapping[int, Sold] = NO_ITEMS,
         opened_ms: int = 0,
         carried: Carried = NOTHING_CARRIED,
     ) -> int | None:
-        args: list[object] = [token, admitted, released, opened_ms, carried.units]
-        for name, units in (("sent", carried.sent), ("got", carried.got)):
-            args += [part for lane, n in units.items() for part in (f"{name}:{lane}", n)]
+        args: list[object] = [token, admitted, released, opened_ms, carried.units, len(items)]
+        for item, sold in items.items():
+            args += [item, sold.admitted, sold.released, carried.items.get(item, NOTHING_CARRIED).units]
+        args += _moved(carried, "")
+        for item, of_item in carried.items.items():
+            args += _moved(of_item, f":{item}")
         while True:
             word, noted_ms = await self._rebuild_step(ref, "finish", *args)
             if word != b"early":
@@ -351,14 +383,16 @@ class RedisGate:
     async def _rebuild_step(self, ref: RoundRef, *args: object) -> Any:
         return await self._run(self._rebuild, _keys(ref), args)
 
-    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int) -> int | None:
-        return await self._carry(self._give, ref, epoch, to, sent, units)
+    async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int = NO_ITEM) -> int | None:
+        return await self._carry(self._give, ref, item, epoch, to, sent, units)
 
-    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int) -> int | None:
-        return await self._carry(self._take, ref, epoch, origin, sent)
+    async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int = NO_ITEM) -> int | None:
+        return await self._carry(self._take, ref, item, epoch, origin, sent)
 
-    async def _carry(self, script: Script, ref: RoundRef, *args: object) -> int | None:
+    async def _carry(self, script: Script, ref: RoundRef, item: int, *args: object) -> int | None:
         keys_ = (keys.round_(ref),)
+        if item:
+            args = (*args, item)
 
         async def carry(line: Line) -> int:
             await self._may_admit(line, ref.lane)
@@ -376,37 +410,41 @@ class RedisGate:
         await self._one(keys.round_(ref), "UNLINK", *_keys(ref))
 
     async def inspect(self, ref: RoundRef) -> GateView | None:
+        (now_ms, _, buyers, past, backlog), values = await self._look(ref)
+        view = read_view(now_ms, buyers, past, backlog, values)
+        if view is not None:
+            self._note_epoch(ref, view.epoch)
+        return view
+
+    async def _look(self, ref: RoundRef) -> tuple[list[int], dict[str, str]]:
         reply = await self._run(self._inspect, (*_keys(ref), keys.orders(ref.lane)), ())
-        now_ms, buyers, past, backlog, *pairs = reply
-        values = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
-        if not {"opened_ms", *values} >= {*_PULSE, *_RULES}:  # it has no opening until it has been rebuilt
-            return None
-        self._note_epoch(ref, int(values["epoch"]))
-        counts = (*_PULSE, "total", "released", "begins_ms", "ends_ms")
-        return GateView(
-            now_ms=now_ms,
-            buyers=buyers,
-            backlog=backlog,
-            status=_status(values["status"]),
-            limit_per_buyer=int(values["limit"]),
-            dealt=int(values.get("dealt", values["total"])),
-            sent=_by_lane("sent:", values),
-            got=_by_lane("got:", values),
-            whole=_has_all((buyers, past), (values.get("buyers"), values.get("past")), values["admitted"]),
-            **{name: int(values[name]) for name in counts},
-        )
+        return reply[:5], texts(reply[5::2], reply[6::2])
+
+    async def damage(self, ref: RoundRef) -> Sequence[str]:
+        (_, *sizes, _), values = await self._look(ref)
+        wrong = [f"{key} is not a hash" for key, size in zip(_keys(ref), sizes, strict=True) if size < 0]
+        return wrong + [f"{keys.round_(ref)} has something else as its {name}" for name in damaged_fields(values)]
+
+    async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
+        looks = [(make(lane), type_, command) for lane in lanes for make, type_, command in _OF_LANE]
+        replies = await self._read([(key, (command, key)) for key, _, command in looks])
+        discarded = []
+        for (key, type_, _), reply in zip(looks, replies, strict=True):
+            garbled = isinstance(reply, list) and not all(map(_is_counter, reply))
+            if (garbled or is_wrong_type(reply)) and await self._run(self._discard, (key,), (type_,)):
+                discarded.append(key)
+        return discarded
 
     async def pulses(self, refs: Sequence[RoundRef]) -> tuple[int, list[Pulse | None]]:
         first = keys.round_(refs[0]) if refs else keys.LEDGER  # any server's time will do
-        wanted: list[tuple[str, Sequence[object]]] = [(first, ("TIME",))]
-        for ref in refs:
-            key, buyers, past = _keys(ref)
-            # The counters before the records: some may be added in between, and none ever goes.
-            wanted += [(key, ("HMGET", key, *_PULSE, *_RULES, "buyers", "past"))]
-            wanted += [(key, ("HLEN", buyers)), (key, ("HLEN", past))]
-        time, *rows = await self._read(wanted)
+        time, *rows = await self._read([(first, ("TIME",)), *_pulse_commands([(ref, ()) for ref in refs])])
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
-        pulses = [_pulse(row, records) for row, *records in zip(rows[::3], rows[1::3], rows[2::3], strict=True)]
+        pulses = [read_pulse(*replies) for replies in zip(rows[::3], rows[1::3], rows[2::3], strict=True)]
+        # Only its hash says whether a round has items, and which.
+        named = [(place, names) for place, fields in enumerate(rows[::3]) if (names := item_fields(fields))]
+        rows = await self._read(_pulse_commands([(refs[place], names) for place, names in named])) if named else []
+        for (place, names), *replies in zip(named, rows[::3], rows[1::3], rows[2::3], strict=True):
+            pulses[place] = read_pulse(*replies, of_items=names)
         for ref, pulse in zip(refs, pulses, strict=True):
             if pulse is not None:
                 self._note_epoch(ref, pulse.epoch)
@@ -418,10 +456,16 @@ class RedisGate:
         if epoch > self._epochs.get(ref.id, FIRST_EPOCH):
             self._epochs[ref.id] = epoch
 
-    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
-        rows = await self._read([(key, ("HGET", key, user)) for key in map(keys.buyers, refs)])
-        held = [_holdings(ref.lane, row) if row else () for ref, row in zip(refs, rows, strict=True)]
-        return [tuple(holding for holding in mine if holding.live) for mine in held]
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
+        wanted: list[tuple[str, Sequence[object]]] = []
+        for ref in refs:
+            key, buyers, past = _keys(ref)
+            # The record before the number of all records: if none was gone then, this one was not.
+            wanted += [(key, ("HMGET", key, *PULSE_FIELDS)), (key, ("HGET", buyers, user))]
+            wanted += [(key, ("HLEN", buyers)), (key, ("HLEN", past))]
+        rows = await self._read(wanted)
+        parts = zip(refs, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True)
+        return [live_orders(ref.lane, record, read_pulse(fields, *sizes)) for ref, fields, record, *sizes in parts]
 
     async def remembered(
         self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
@@ -430,29 +474,46 @@ class RedisGate:
         found: dict[str, dict[OrderNumber, Holding]] = {user: {} for user in holdings}
 
         async def look(key: str, fields: Sequence[tuple[str, str]]) -> None:
-            rows = await self._one(key, "HMGET", key, *[field for _, field in fields]) if fields else []
-            for (user, _), row in zip(fields, rows, strict=True):
-                found[user] |= {holding.number: holding for holding in _holdings(ref.lane, row or b"")}
+            if not fields:
+                return
+            (rows,) = await self._read([(key, ("HMGET", key, *[field for _, field in fields]))])
+            for (user, _), row in zip(fields, rows, strict=True) if not is_wrong_type(rows) else ():
+                found[user] |= {holding.number: holding for holding in readable_orders(ref.lane, row or b"")}
 
         await look(keys.buyers(ref), [(user, user) for user in holdings])
         missing = [(user, held) for user, mine in holdings.items() for held in mine if held.number not in found[user]]
-        await look(keys.past(ref), [(user, _past_field(user, held)) for user, held in missing])
+        await look(keys.past(ref), [(user, past_field(user, held)) for user, held in missing])
         return found
 
     async def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
         async for portion in self._scan(keys.buyers(ref)):
-            yield [user.decode() for user, _ in portion]
+            yield [user.decode() for user, _ in portion if not is_person(user)]
 
     async def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
         """The records first: an order leaves them for the past, never the other way."""
+        persons = await self._persons(ref)
         async for portion in self._scan(keys.buyers(ref)):
-            yield {user.decode(): _readable(ref.lane, record) for user, record in portion}
+            found = {
+                user.decode(): readable_orders(ref.lane, record) for user, record in portion if not is_person(user)
+            }
+            yield {user: bought_as(held, persons[user]) if user in persons else held for user, held in found.items()}
         async for portion in self._scan(keys.past(ref)):
-            found: dict[str, tuple[Holding, ...]] = {}
+            found = {}
             for field, orders in portion:
                 user = field.decode().partition(" ")[2]
-                found[user] = (*found.get(user, ()), *_readable(ref.lane, orders))
+                found[user] = (*found.get(user, ()), *readable_orders(ref.lane, orders))
             yield found
+
+    async def _persons(self, ref: RoundRef) -> dict[str, str]:
+        """User → the person that the user has bought as."""
+        (flag,) = await self._read([(keys.round_(ref), ("HGET", keys.round_(ref), "has_persons"))])
+        if not isinstance(flag, bytes):
+            return {}
+        found: dict[str, str] = {}
+        async for portion in self._scan(keys.buyers(ref)):
+            for person, users in filter(lambda pair: is_person(pair[0]), portion):
+                found |= dict.fromkeys(users.decode().split("\n"), person.decode()[1:])
+        return found
 
     async def _scan(self, key: str) -> AsyncIterator[list[tuple[bytes, bytes]]]:
         cursor = b"0"
@@ -468,8 +529,9 @@ class RedisGate:
                 return
 
     async def check(self, durability: str) -> list[str]:
-        advice = await check_servers(self._servers, durability, self._replica_acks, self._timeout_s)
-        self._watch = ServerWatch(self._servers, durability, self._replica_acks)
+        files = FileHistory()
+        advice = await check_servers(self._servers, durability, self._replica_acks, self._timeout_s, files)
+        self._watch = ServerWatch(self._servers, durability, self._replica_acks, files)
         return advice
 
     async def watch_servers(self) -> Mapping[str, str]:
@@ -499,81 +561,32 @@ class RedisGate:
         await self._servers.close()
 
 
-def _status(text: str) -> GateStatus:
-    """A word that no gate writes came from outside: the round is as good as not open, and is rebuilt."""
-    try:
-        return GateStatus(text)
-    except ValueError:
-        return GateStatus.PREPARING
-
-
-def _pulse(row: Sequence[bytes | None], records: Sequence[int]) -> Pulse | None:
-    *fields, buyers, past = row
-    if None in fields:
-        return None
-    found = dict(zip((*_PULSE, *_RULES), fields, strict=True))
-    if found["status"] == _PREPARING or not _has_all(records, (buyers, past), found["admitted"]):
-        return None
-    return Pulse(*(int(found[name] or 0) for name in _PULSE))
-
-
-def _has_all(
-    records: Sequence[int], counted: tuple[bytes | str | None, bytes | str | None], admitted: bytes | str | None
-) -> bool:
-    """As many buyers, and orders that are over, as the gate has counted. An earlier version did not, but everyone who
-    was ever admitted has a record."""
-    buyers, past = counted
-    least = min(1, int(admitted or 0)) if buyers is None else int(buyers)
-    return records[0] >= least and records[1] >= int(past or 0)
-
-
-def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
-    return {int(name.removeprefix(prefix)): int(n) for name, n in values.items() if name.startswith(prefix)}
-
-
 def _keys(ref: RoundRef) -> tuple[str, str, str]:
     return keys.round_(ref), keys.buyers(ref), keys.past(ref)
 
 
-def _past_field(user: str, held: Holding) -> str:
-    return keys.past_field(user, held.request_id, held.number.seconds, held.number.counter)
+def _is_counter(value: bytes) -> bool:
+    return value.isdigit() and len(value) < 9 and int(value) <= COUNTER_MAX
 
 
-def _record(record: Record) -> str:
-    note = [f"{_NOTE}{record.units_over}:{record.lapses}:{record.lapsed_ms}"] if record.units_over else []
-    return " ".join([*note, *map(_written, record.live)])
+def _pulse_commands(wanted: Sequence[tuple[RoundRef, Sequence[str]]]) -> list[tuple[str, Sequence[object]]]:
+    """Three of each round, with these fields besides `PULSE_FIELDS`."""
+    commands: list[tuple[str, Sequence[object]]] = []
+    for ref, names in wanted:
+        key, buyers, past = _keys(ref)
+        # The counters before the records: some may be added in between, and none ever goes.
+        commands += [(key, ("HMGET", key, *PULSE_FIELDS, *names)), (key, ("HLEN", buyers)), (key, ("HLEN", past))]
+    return commands
 
 
-def _written(held: Holding) -> str:
-    number = held.number
-    return f"{number.seconds}:{number.counter}:{held.quantity}:{held.slot}:{held.request_id}:{int(held.live)}"
+def _siblings(round_: Round) -> str:
+    return " ".join(map(str, round_.siblings))
 
 
-def _admitted(claim: Claim, seconds: int, lane: int, order: bytes) -> Answer:
-    """Counter and slot are all that the caller does not know of a new order. To read the rest takes as long again."""
-    _, counter, _, slot, _ = order.split(b":", 4)
-    held = Holding(OrderNumber(seconds, lane, int(counter)), claim.quantity, int(slot), claim.request_id, live=True)
-    return Answer(Outcome.ADMITTED, (held,))
+def _units_of_items(round_: Round) -> list[object]:
+    return [part for item in round_.items for part in item]
 
 
-def _answer(lane: int, outcome: bytes, told: bytes) -> Answer:
-    if outcome == _COOLING_DOWN:
-        return Answer(Outcome.COOLING_DOWN, again_ms=int(told))
-    return Answer(_OUTCOMES[outcome], _holdings(lane, told) if told else ())
-
-
-def _holdings(lane: int, record: bytes) -> tuple[Holding, ...]:
-    """The orders of a record, or of a field of the past."""
-    return tuple([_holding(lane, order) for order in record.decode().split() if not order.startswith(_NOTE)])
-
-
-def _readable(lane: int, record: bytes) -> tuple[Holding, ...]:
-    try:
-        return _holdings(lane, record)
-    except ValueError:  # not an order; the auditor names it
-        return ()
-
-
-def _holding(lane: int, order: str) -> Holding:
-    seconds, counter, quantity, slot, request_id, live = order.split(":")
-    return Holding(OrderNumber(int(seconds), lane, int(counter)), int(quantity), int(slot), request_id, live == "1")
+def _moved(carried: Carried, tail: str) -> list[object]:
+    both = (("sent", carried.sent), ("got", carried.got))
+    return [part for name, units in both for lane, n in units.items() for part in (f"{name}:{lane}{tail}", n)]

@@ -2,13 +2,21 @@
 
     seckill:{k}:round:R    hash    id, lane, epoch, revision, version, status, limit, cool_down_s, begins_ms, ends_ms,
                                    total, available, admitted, released, opened_ms, buyers and past (how many records
-                                   there are of each: with fewer, some are lost); and of a share: dealt,
-                                   sent:L (units ever sent to lane L), got:L (units ever got from lane L)
+                                   there are of each: with fewer, some are lost), sold_out_ms (when the last unit went,
+                                   for telling only); and of a share: dealt,
+                                   sent:L (units ever sent to lane L), got:L (units ever got from lane L). Of a round
+                                   with items: items (their ids, separated by blanks), and of each item I total:I,
+                                   dealt:I, available:I, admitted:I, released:I, which together are the round's, and in
+                                   the place of the two above sent:L:I and got:L:I. Of a round that shares its limit:
+                                   siblings (the other rounds' ids, separated by blanks; all are in this lane)
     seckill:{k}:buyers:R   hash    user → the user's live orders in this round, separated by blanks, each
-                                   seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over).
+                                   seconds:counter:quantity:slot:request_id:live (live: 1, or 0 when the order is over);
+                                   in a round with items seconds:counter:quantity:slot:item:request_id:live.
                                    If orders of the user are over, a note stands before them, ~units:lapses:lapsed_ms:
                                    the units of all these orders, how many of them the user has cancelled or not paid in
-                                   time, and when the last of those ended
+                                   time, and when the last of those ended. Where the limit counts by more than the
+                                   user, also a line feed and a person → the users who have bought as that person,
+                                   separated by line feeds: no user's name has one in it. Only grows
     seckill:{k}:past:R     hash    request_id user (or seconds:counter user, of an order that had none) → the order that
                                    is over, or several, separated by blanks. It is asked for by request ids only, so a
                                    buyer's record stays short however many of the orders in it have ended. (Of a round

@@ -6,6 +6,9 @@ streams alone at any moment.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.streams import StreamTransport
@@ -22,6 +25,11 @@ class StreamRelaySource(StreamTransport):
             by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
         for lane, ids in by_lane.items():
             await self._send(keys.orders(lane), "XACK", keys.orders(lane), self._group, *ids)
+
+    async def _stranded(self, client: Redis, lane: int, count: int) -> list[Any]:
+        """None: what the broker has confirmed is behind the group, in nobody's hand, and on its way to a worker. What
+        was lost is found by its age."""
+        return []
 
     async def start_over(self) -> None:
         await self.prepare(self._lanes)

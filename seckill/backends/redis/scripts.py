@@ -12,10 +12,11 @@ _SCRIPTS = files("seckill.backends.redis") / "lua"
 
 
 class Script:
-    """One Lua file. Called by its hash; loaded again when the server has forgotten it."""
+    """One Lua file, or several that follow one another. Called by its hash; loaded again when the server has forgotten
+    it."""
 
-    def __init__(self, name: str) -> None:
-        self.source = (_SCRIPTS / f"{name}.lua").read_text()
+    def __init__(self, *names: str) -> None:
+        self.source = "\n".join((_SCRIPTS / f"{name}.lua").read_text() for name in names)
         self._sha: str | None = None
 
     async def call(self, line: Line, keys_: Sequence[str], args: Sequence[object]) -> Any:

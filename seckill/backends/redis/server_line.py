@@ -1,7 +1,7 @@
 """The way to the gate's servers: which one has a key, and a line to it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,12 @@ async def execute(line: Line, *command: object) -> Any:
     return (await pipeline(line, [command]))[0]
 
 
-async def pipeline(line: Line, commands: Sequence[Sequence[object]]) -> list[Any]:
+async def pipeline(
+    line: Line, commands: Sequence[Sequence[object]], given: Callable[[object], bool] = lambda _: False
+) -> list[Any]:
+    """One reply for each command. An error reply is raised, unless it is one to be `given`."""
     replies = await line.send(commands)
     for reply in replies:
-        if isinstance(reply, exceptions.ResponseError):
+        if isinstance(reply, exceptions.ResponseError) and not given(reply):
             raise reply
     return replies

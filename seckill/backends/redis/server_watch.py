@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from seckill.backends.redis.append_only_file import FileHistory
 from seckill.backends.redis.server_line import Line
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.suitability import (
@@ -48,11 +49,17 @@ class Fitness:
 
 class ServerWatch:
     def __init__(
-        self, servers: Servers, durability: str, replica_acks: int, monotonic: Callable[[], float] = time.monotonic
+        self,
+        servers: Servers,
+        durability: str,
+        replica_acks: int,
+        files: FileHistory,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._servers = servers
         self._durability = durability
         self._replica_acks = replica_acks
+        self._files = files
         self._monotonic = monotonic
         self._verdicts: dict[str, Fitness] = {}  # by the names of primaries
         self._out_of_reach: dict[str, list[str]] = {}  # its replicas that do not answer us
@@ -96,7 +103,7 @@ class ServerWatch:
             return
         self._judge(server.name, facts, asked_s)
         try:
-            self._mention(server, await look_at_replicas(self._servers, facts, self._durability))
+            self._mention(server, await look_at_replicas(self._servers, facts, self._durability, self._files))
             fault = ""
         except StartError as error:
             fault = str(error)
@@ -109,14 +116,11 @@ class ServerWatch:
             return known
         fault = ""
         try:
-            check_keeping(facts, self._durability)
+            check_keeping(facts, self._durability, self._files)
             check_replicas(facts, self._replica_acks)
         except StartError as error:
             fault = str(error)
-        # A file that is switched on is whole only when all that was there before has been written to it.
-        rewriting = "1" in (facts.info.get("aof_rewrite_in_progress"), facts.info.get("aof_rewrite_scheduled"))
-        own = known.own if known.own and rewriting and not fault else fault
-        return self._put(name, Fitness(own, known.replicas, asked_s))
+        return self._put(name, Fitness(fault, known.replicas, asked_s))
 
     def _put(self, name: str, verdict: Fitness) -> Fitness:
         before = self._verdicts.get(name)

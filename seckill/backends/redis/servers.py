@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from redis import exceptions
+from redis import DriverInfo, exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -36,6 +36,8 @@ KNOWN_FOR_S = 1.0
 LOOKED_UP_EVERY_S = 0.1
 LOOK_UP_WITHIN_S = 1.0
 REDIRECTS_MAX = 4
+# Otherwise the library reads its own version from the disk for every connection.
+DRIVER = DriverInfo()
 
 _AWAY = (exceptions.ConnectionError, exceptions.TimeoutError, OSError, TimeoutError)
 # The server has done nothing, and has lost its part or not got it yet.
@@ -51,6 +53,7 @@ def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
             retry=Retry(NoBackoff(), 0),
             retry_on_error=[],
             socket_connect_timeout=CONNECT_TIMEOUT_S,
+            driver_info=DRIVER,
             max_connections=connections_max,
             timeout=None,  # each caller that waits for a connection has its own deadline
         )

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
+from seckill.backends.redis.round_hash import is_wrong_type
 from seckill.backends.redis.server_line import open_servers
 from seckill.backends.redis.servers import LANES_MAX
 from seckill.domain.order import States
@@ -33,7 +35,10 @@ REPLICATED_WITHIN_S = 2.0
 REST_S = 0.5
 # A reading of all entries goes in portions, so that the server is not held up.
 ENTRIES_PORTION = 500
-_RETIRE = (files("seckill.backends.redis") / "lua" / "retire_consumer.lua").read_text()
+_LUA = files("seckill.backends.redis") / "lua"
+_RETIRE = (_LUA / "retire_consumer.lua").read_text()
+_TAKE_STRANDED = (_LUA / "take_stranded.lua").read_text()
+_DISCARD = (_LUA / "discard_damage.lua").read_text()
 
 
 def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> Delivery:
@@ -80,15 +85,26 @@ class StreamTransport:
         self._lanes = list(lanes)
 
     async def _make_group(self, lane: int) -> None:
+        key = keys.orders(lane)
+
         async def make(client: Redis) -> None:
+            # From 0, never from $: what was admitted before the first worker came must not be passed over.
+            create = partial(client.xgroup_create, key, self._group, id="0", mkstream=True)
             try:
-                # From 0, never from $: what was admitted before the first worker came must not be passed over.
-                await client.xgroup_create(keys.orders(lane), self._group, id="0", mkstream=True)
+                await create()
             except exceptions.ResponseError as error:
-                if not str(error).startswith("BUSYGROUP"):
+                if is_wrong_type(error):
+                    await self._discard(client, key)
+                    await create()
+                elif not str(error).startswith("BUSYGROUP"):
                     raise
 
-        await self._on(keys.orders(lane), make)
+        await self._on(key, make)
+
+    async def _discard(self, client: Redis, key: str) -> None:
+        """Something else stands there. What the stream had in it is found in the gate, by the keeper."""
+        await client.execute_command("EVAL", _DISCARD, 1, key, "stream")  # type: ignore[no-untyped-call]
+        log.error("something else stood in the place of a queue, and was taken away", key=key)
 
     async def read(self, count: int, wait_s: float) -> list[Delivery]:
         for lanes in self._read_together():
@@ -142,7 +158,7 @@ class StreamTransport:
             except exceptions.ResponseError as error:
                 if not _group_is_gone(error):
                     raise
-                for lane in lanes:  # lost with its stream or destroyed: make it again, from 0
+                for lane in lanes:  # lost with its stream, destroyed or overwritten: make it again, from 0
                     await self._make_group(lane)
                 return None
             if found:
@@ -193,7 +209,9 @@ class StreamTransport:
         async def look(client: Redis) -> bool:
             try:
                 idle_ms = int(idle_s * 1000)
-                return bool(await client.xpending_range(keys.orders(lane), self._group, "-", "+", 1, idle=idle_ms))
+                if await client.xpending_range(keys.orders(lane), self._group, "-", "+", 1, idle=idle_ms):
+                    return True
+                return bool(await self._stranded(client, lane, 0))
             except exceptions.ResponseError as error:
                 if not _group_is_gone(error):
                     raise
@@ -209,6 +227,11 @@ class StreamTransport:
                 _, entries, _deleted = await client.execute_command(  # type: ignore[no-untyped-call]
                     b"XAUTOCLAIM", keys.orders(lane), self._group, self.consumer, idle_ms, "0-0", "COUNT", count
                 )
+                if len(entries) < count:
+                    stranded = await self._stranded(client, lane, count - len(entries))
+                    if stranded:
+                        log.error("orders that no worker would have got are taken up", lane=lane, orders=len(stranded))
+                    entries += stranded
             except exceptions.ResponseError as error:
                 if not _group_is_gone(error):
                     raise
@@ -220,6 +243,12 @@ class StreamTransport:
 
         entries = await self._on(keys.orders(lane), claim, self._grace_s)
         return [parse(lane, entry_id, fields) for entry_id, fields in entries]
+
+    async def _stranded(self, client: Redis, lane: int, count: int) -> list[Any]:
+        """Takes entries that no consumer would ever get, up to `count`. With 0 it takes none, and shows the oldest."""
+        command = ("EVAL", _TAKE_STRANDED, 1, keys.orders(lane), self._group, self.consumer, count)
+        found: list[Any] = await client.execute_command(*command)  # type: ignore[no-untyped-call]
+        return found
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
         by_lane: dict[int, list[str]] = {}
@@ -334,4 +363,4 @@ def translated() -> Any:
 
 
 def _group_is_gone(error: exceptions.ResponseError) -> bool:
-    return str(error).startswith(("NOGROUP", "UNBLOCKED"))
+    return str(error).startswith(("NOGROUP", "UNBLOCKED")) or is_wrong_type(error)

@@ -1,12 +1,14 @@
 """Can this Valkey/Redis server keep the gate's promises?"""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from redis import exceptions
 
 from seckill.backends.redis.addresses import Address
+from seckill.backends.redis.append_only_file import FileHistory
 from seckill.backends.redis.cluster import SLOTS, ClusterServers
 from seckill.backends.redis.command_rights import check_rights
 from seckill.backends.redis.server_line import Line
@@ -15,11 +17,15 @@ from seckill.errors import StartError
 
 # Only the operator who starts the process waits for the answer.
 LOOKED_AT_WITHIN_S = 5.0
+# A first rewrite of an append-only file is mostly short: a start waits for it for two seconds.
+LOOK_AGAIN_AFTER_S = 0.1
+LOOKS_AGAIN_MAX = 20
 # We do not judge a replica that does not answer us within this time.
 REPLICA_WITHIN_S = 1.0
 VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted entries, script flags
 
 AWAY = (exceptions.RedisError, OSError, TimeoutError)
+_INFO = ("INFO", "default", "commandstats")
 _SETTINGS = ("appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write", "cluster-replica-no-failover")
 
 
@@ -31,7 +37,13 @@ class Facts:
     configured: Mapping[str, str]
 
 
-async def check_servers(servers: Servers, durability: str, replica_acks: int, timeout_s: float) -> list[str]:
+class FileNotWhole(StartError):
+    """It passes by itself, when the server has written its append-only file."""
+
+
+async def check_servers(
+    servers: Servers, durability: str, replica_acks: int, timeout_s: float, files: FileHistory
+) -> list[str]:
     """Raises StartError if a server is unfit. Returns what had better be changed, a sentence each."""
     advice: list[str] = []
     timeout_s = max(timeout_s, LOOKED_AT_WITHIN_S)
@@ -39,15 +51,9 @@ async def check_servers(servers: Servers, durability: str, replica_acks: int, ti
         async with asyncio.timeout(timeout_s):
             primaries = await servers.primaries()
         for server in primaries:
-            async with asyncio.timeout(timeout_s):
-                facts = await look_at(server, rights=True)
-            check_server(facts, durability, clustered=isinstance(servers, ClusterServers))
-            advice += check_replicas(facts, replica_acks)
-            for where in await look_at_replicas(servers, facts, durability):
-                advice.append(
-                    f"The replica at {where} cannot be looked at from here: make sure that it is configured as its "
-                    "primary is, because it may take over."
-                )
+            advice += await _once_whole(
+                functools.partial(_check, servers, server, durability, replica_acks, timeout_s, files)
+            )
         if isinstance(servers, ClusterServers) and servers.uncovered:
             raise StartError(
                 f"The cluster has nobody for {servers.uncovered} of its {SLOTS} slots, so some sales cannot be held: "
@@ -63,7 +69,29 @@ async def check_servers(servers: Servers, durability: str, replica_acks: int, ti
     return list(dict.fromkeys(advice))  # once for all primaries
 
 
-async def look_at_replicas(servers: Servers, facts: Facts, durability: str) -> list[str]:
+async def _once_whole(check: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    for _ in range(LOOKS_AGAIN_MAX):
+        try:
+            return await check()
+        except FileNotWhole:
+            await asyncio.sleep(LOOK_AGAIN_AFTER_S)
+    return await check()
+
+
+async def _check(
+    servers: Servers, server: Server, durability: str, replica_acks: int, timeout_s: float, files: FileHistory
+) -> list[str]:
+    async with asyncio.timeout(timeout_s):
+        facts = await look_at(server, rights=True)
+    check_server(facts, durability, files, clustered=isinstance(servers, ClusterServers))
+    return check_replicas(facts, replica_acks) + [
+        f"The replica at {where} cannot be looked at from here: make sure that it is configured as its primary is, "
+        "because it may take over."
+        for where in await look_at_replicas(servers, facts, durability, files)
+    ]
+
+
+async def look_at_replicas(servers: Servers, facts: Facts, durability: str, files: FileHistory) -> list[str]:
     """Those of a primary that a lane may land on. Returns the addresses of those that do not answer us."""
 
     async def look(address: Address) -> Facts | None:
@@ -77,7 +105,8 @@ async def look_at_replicas(servers: Servers, facts: Facts, durability: str) -> l
     found = await asyncio.gather(*map(look, addresses))
     for (host, port), replica in zip(addresses, found, strict=True):
         if replica is not None and _may_take_over(replica):
-            check_keeping(replica, durability, who=f"The replica at {host}:{port}")
+            copies_sent = facts.info.get("sync_full", "")
+            check_keeping(replica, durability, files, who=f"The replica at {host}:{port}", copies_sent=copies_sent)
     return [f"{host}:{port}" for (host, port), replica in zip(addresses, found, strict=True) if replica is None]
 
 
@@ -98,18 +127,18 @@ async def look_at(server: Server, *, rights: bool = False) -> Facts:
 
 
 async def read_facts(line: Line) -> Facts:
-    info, *replies = await line.send([("INFO",), *(("CONFIG", "GET", name) for name in _SETTINGS)])
+    info, *replies = await line.send([_INFO, *(("CONFIG", "GET", name) for name in _SETTINGS)])
     if isinstance(info, Exception):
         raise info
     configured = {name: value for name, reply in zip(_SETTINGS, replies, strict=True) if (value := setting(reply))}
     return Facts(parse_info(info), configured)
 
 
-def check_server(facts: Facts, durability: str, *, clustered: bool = False) -> None:
+def check_server(facts: Facts, durability: str, files: FileHistory, *, clustered: bool = False) -> None:
     version = facts.info.get("redis_version", "0")
     if int(version.split(".")[0]) < VERSION_MIN:
         raise StartError(f"The Redis server is version {version}; seckill needs Redis 7 or Valkey, please upgrade it.")
-    check_keeping(facts, durability)
+    check_keeping(facts, durability, files)
     if facts.info.get("role", "master") != "master":
         raise StartError("The Redis server is a read-only replica: point SECKILL_REDIS_URL at the primary.")
     if facts.info.get("cluster_enabled") == "1" and not clustered:
@@ -141,7 +170,9 @@ def check_replicas(facts: Facts, acks: int) -> list[str]:
     return advice
 
 
-def check_keeping(facts: Facts, durability: str, who: str = "The Redis server") -> None:
+def check_keeping(
+    facts: Facts, durability: str, files: FileHistory, who: str = "The Redis server", copies_sent: str = ""
+) -> None:
     """It forgets nothing, and with `strict` has everything on its disk before it answers."""
     policy = facts.info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
@@ -163,6 +194,11 @@ def check_keeping(facts: Facts, durability: str, who: str = "The Redis server") 
         raise StartError(
             f"{who} does not sync its append-only file while it writes it anew: set no-appendfsync-on-rewrite no, "
             f"{remedy}"
+        )
+    if not files.counts(facts.info, copies_sent):
+        raise FileNotWhole(
+            f"{who} is writing its append-only file, which may count only when that is done: "
+            "wait until INFO says aof_rewrite_in_progress:0 and aof_rewrite_scheduled:0."
         )
 
 

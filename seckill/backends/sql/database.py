@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from sqlalchemy import ColumnElement, FromClause, Insert, Row, Select, Table
+from sqlalchemy import ColumnElement, FromClause, Index, Insert, Row, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.types import TypeEngine
+
+from seckill.domain.item import NO_ITEM
 
 # Of any columns.
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
@@ -37,25 +39,33 @@ class Statement(Protocol):
 
 
 class NewOrders(NamedTuple):
-    """How many orders of a round and an epoch were not there before. All have one state: they are of one sale."""
+    """How many orders of a round, an epoch and an item were not there before. All have one state: they cost the
+    same."""
 
     round_id: int
     epoch: int
     state: str
     orders: int
     units: int
+    item: int = NO_ITEM
 
 
 class OrdersStatement(Protocol):
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]: ...
 
 
+class NewOrderEntries(Protocol):
+    """The entries in the feed that tell of new orders, in one of two ways."""
+
+    async def of_new(self, connection: AsyncConnection, numbers: Mapping[str, Sequence[int]]) -> None:
+        """Writes them. `numbers`: by the state of the orders."""
+
+    def insert_of(self, new: FromClause, listed: ColumnElement[str]) -> Insert:
+        """Writes them from a table with the columns `WRITTEN`. `listed`: its numbers together, as JSON."""
+
+
 # What the event of a new order is made of.
 WRITTEN = ("id", "state", "recorded_ms")
-
-
-# A condition, and an order.
-Backwards = tuple[ColumnElement[bool], Sequence[ColumnElement[Any]]]
 
 
 class Database(Protocol):
@@ -76,9 +86,12 @@ class Database(Protocol):
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         """True where the column is in the list of integers that the parameter `name` brings, however many."""
 
-    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
-        """Where the column has this value, the rows with the greatest keys first: phrased so that the planner takes an
-        index with the two of them at its end, and no other."""
+    def from_the_end(
+        self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
+    ) -> AnySelect:
+        """Of the rows that are selected, those where the last column but one of the index has this value, and its last
+        one is at least this and below that, the greatest first: phrased so that the planner takes this index, and no
+        other, and begins at the first of them."""
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
@@ -86,9 +99,12 @@ class Database(Protocol):
         """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
         of the new ones. Any other constraint that stands against a row is an error."""
 
-    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> OrdersStatement:
+    def insert_orders(
+        self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: "NewOrderEntries"
+    ) -> OrdersStatement:
         """Inserts the orders that are selected, and passes over those whose number is there already. With each new one
-        comes its event, which `events_of` makes of a table with the columns `WRITTEN`."""
+        comes its event, which `events_of` makes of a table with the columns `WRITTEN`, and with all of them the entries
+        in the feed. They are counted by item if their items are selected."""
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import BigInteger, Insert, String, bindparam, insert, literal, null, select, update
+from sqlalchemy import BigInteger, Insert, String, and_, bindparam, func, insert, literal, null, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import RELEASE
-from seckill.backends.sql.tables import dead_letters, order_events, orders, outbox, rounds, sales
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.record_orders import note_more
+from seckill.backends.sql.tables import dead_letters, items, order_events, orders, outbox, rounds, sales
 from seckill.domain.admission import Admission
 from seckill.domain.dead_letter import Letter, LetterState
+from seckill.domain.event import EventType
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.ports.entry import salvage
@@ -59,6 +62,7 @@ async def set_aside(
             order_id=None if admission is None else int(admission.number),
             round_id=None if admission is None else admission.round_id,
             quantity=None if admission is None else admission.quantity,
+            item_id=None if admission is None else admission.item or None,
             user_id=None if admission is None or "\0" in admission.user else admission.user,
             reason=reason,
             history=_history([], now_ms, reason),
@@ -112,8 +116,9 @@ async def change(
 class Burial:
     """The row that says `failed`, and what follows from it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, entries: FeedEntries) -> None:
         self._database = database
+        self._entries = entries
         self._insert = database.insert_missing(
             orders, ["id"], self._tombstone(), returning=("id", "round_id", "recorded_ms")
         )
@@ -130,17 +135,21 @@ class Burial:
                 "request": admission.request_id,
                 "of_epoch": admission.epoch,
                 "at_ms": admission.admitted_ms,
+                "of_item": admission.item,
             },
         )
         if not placed:
             return await _state_of(connection, admission)
         [row] = placed
+        await note_more(connection, [admission])
         await connection.execute(_event(), {"order": row.id, "at_ms": row.recorded_ms})
         await connection.execute(_decided(), {"order": row.id, "of_round": row.round_id, "at_ms": row.recorded_ms})
+        await self._entries.orders(connection, EventType.ORDER_FAILED, [row.id])
         return OrderState.FAILED
 
     def _tombstone(self) -> AnySelect:
         now_ms = self._database.now_ms
+        price_cents = func.coalesce(items.c.price_cents, sales.c.price_cents)
         return (
             select(
                 bindparam("number", type_=BigInteger).label("id"),
@@ -153,15 +162,19 @@ class Burial:
                 bindparam("in_slot", type_=BigInteger).label("slot"),
                 bindparam("request", type_=String).label("request_id"),
                 bindparam("of_epoch", type_=BigInteger).label("epoch"),
-                (sales.c.price_cents * bindparam("units", type_=BigInteger)).label("price_cents"),
+                (price_cents * bindparam("units", type_=BigInteger)).label("price_cents"),
                 sales.c.currency,
                 bindparam("at_ms", type_=BigInteger).label("created_ms"),
                 now_ms.label("recorded_ms"),
                 now_ms.label("closed_ms"),
+                items.c.id.label("item_id"),
             )
             .select_from(rounds)
             .join(sales, sales.c.id == rounds.c.sale_id)
+            .outerjoin(items, and_(items.c.sale_id == sales.c.id, items.c.id == bindparam("of_item", type_=BigInteger)))
             .where(rounds.c.id == bindparam("of_round", type_=BigInteger))
+            # Nobody could say whose unit it was: no gate has admitted it.
+            .where(or_(rounds.c.item_count == 0, items.c.id.is_not(None)))
         )
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -10,6 +11,7 @@ from sqlalchemy import (
     Insert,
     ScalarSelect,
     String,
+    Table,
     and_,
     bindparam,
     case,
@@ -19,31 +21,51 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database, Statement
-from seckill.backends.sql.tables import dead_letters, order_events, orders, outbox, rounds
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.tables import checkouts, dead_letters, order_events, orders, outbox, round_items, rounds
+from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.domain.dead_letter import LetterState
-from seckill.domain.order import LAPSED, Order, OrderState, states_before
+from seckill.domain.event import of_change
+from seckill.domain.item import NO_ITEM
+from seckill.domain.order import LAPSED, OPERATOR, OVER, Order, OrderState, states_before
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import RoundRef
+from seckill.errors import LedgerUnavailable
 from seckill.failpoints import reached
 from seckill.ports.gate import Release
 from seckill.ports.ledger import OutboxItem, Tally
 
 RELEASE = "release"
 TELL = "tell"
+# An order's number, its round, its state before and after, and when.
+_Change: TypeAlias = tuple[int, int, OrderState, OrderState, int]
 # A row that was written not by a worker but when its entry was given up: it never had a time to pay and was not free.
 BURIED = and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reversal:
+    """What a refund by an operator does to a paid order."""
+
+    action_id: int
+    cents: int
+    whole: bool  # then nothing of the price is left
+    return_units: bool
 
 
 class Endings:
     """The statements, made once; the methods execute them in the caller's transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, entries: FeedEntries, gifts: VoucherGifts) -> None:
         self._database = database
+        self._entries = entries
+        self._gifts = gifts
         self._changed = database.rows(
             "changed",
             {
@@ -68,38 +90,55 @@ class Endings:
         )
         # Several keepers take different ones instead of waiting for each other, where the database can do that.
         self._due = self.select_due.with_for_update(skip_locked=True)
-        returned = ("id", "round_id", "quantity", "closed_ms")
+        returned = ("id", "round_id", "quantity", "closed_ms", "item_id")
+        over = {"active_slot": null(), "closed_ms": database.now_ms}
         self._end = {
-            to: self._compare_and_sets(to, {"active_slot": null(), "closed_ms": database.now_ms}, returned)
+            (to, closed_by): self._compare_and_sets(to, {**over, "closed_by": closed_by}, returned)
             for to in LAPSED
+            for closed_by in (None, OPERATOR)
         }
-        self._pay = self._compare_and_sets(OrderState.PAID, {"paid_ms": database.now_ms}, ("id", "round_id", "paid_ms"))
+        paid = ("id", "round_id", "quantity", "item_id", "paid_ms")
+        self._pay = self._compare_and_sets(OrderState.PAID, {"paid_ms": database.now_ms}, paid)
         self._give_back = (
             update(rounds)
             .where(rounds.c.id == bindparam("round"))
             .values(sold=rounds.c.sold - bindparam("units", type_=BigInteger))
+        )
+        self._give_item_back = (
+            update(round_items)
+            .where(round_items.c.round_id == bindparam("round"), round_items.c.item_id == bindparam("item"))
+            .values(sold=round_items.c.sold - bindparam("units", type_=BigInteger))
+        )
+
+        self._look_at_checkouts = (
+            update(checkouts)
+            .where(database.among(checkouts.c.order_id, "numbers"), checkouts.c.next_ms.is_not(None))
+            .values(next_ms=database.now_ms)
         )
 
     async def due(self, connection: AsyncConnection, count: int) -> list[int]:
         return list(await connection.scalars(self._due, {"count": count}))
 
     async def end(
-        self, connection: AsyncConnection, numbers: Sequence[int], to: OrderState, cause: str
+        self,
+        connection: AsyncConnection,
+        numbers: Sequence[int],
+        to: OrderState,
+        cause: str,
+        closed_by: str | None = None,
     ) -> list[AnyRow]:
         """Orders that another transaction has changed meanwhile are left alone and not returned."""
         ended: list[AnyRow] = []
-        changed: list[tuple[object, ...]] = []
-        for before, statement in self._end[to].items():
+        changed: list[_Change] = []
+        for before, statement in self._end[to, closed_by].items():
             found = await statement.run(connection, {"numbers": numbers})
             changed += [(row.id, row.round_id, before, to, row.closed_ms) for row in found]
             ended += found
         if ended:
-            await self._follow_up(connection, changed, RELEASE, cause)
-            units: Counter[int] = Counter()
-            for row in ended:
-                units[row.round_id] += row.quantity
-            for round_id in sorted(units):  # always in the same order, so that no two transactions wait for each other
-                await connection.execute(self._give_back, {"round": round_id, "units": units[round_id]})
+            await self._note(connection, changed, cause)
+            await self._send(connection, changed, RELEASE)
+            await self._return(connection, [(row.round_id, row.item_id, row.quantity) for row in ended])
+            await connection.execute(self._look_at_checkouts, {"numbers": [row.id for row in ended]})
             reached("ledger.end.inside")
         return ended
 
@@ -107,24 +146,84 @@ class Endings:
         for before, statement in self._pay.items():
             for row in await statement.run(connection, {"numbers": [number]}):
                 paid = (row.id, row.round_id, before, OrderState.PAID, row.paid_ms)
-                await self._follow_up(connection, [paid], TELL, cause)
+                await self._note(connection, [paid], cause)
+                await self._send(connection, [paid], TELL)
+                await self._gifts.give(connection, row)
                 return True
         return False
 
     async def refund(self, connection: AsyncConnection, number: int, cause: str) -> bool:
-        """From any way of being over without having been paid, unless another order has taken its place."""
+        """For money that came late: from any way of being over without having been paid, unless another order has taken
+        its place."""
         this = and_(orders.c.id == number, orders.c.replaced_by.is_(None))
         row = (await connection.execute(select(orders.c.state, orders.c.round_id).where(this))).one_or_none()
-        if row is None or row.state not in _rows_before(OrderState.REFUNDED):
+        if row is None or row.state not in OVER.intersection(_rows_before(OrderState.REFUNDED)):
             return False
         changed = await connection.execute(
-            update(orders).where(this, orders.c.state == row.state).values(state=OrderState.REFUNDED)
+            update(orders)
+            .where(this, orders.c.state == row.state)
+            .values(state=OrderState.REFUNDED, refunded_cents=orders.c.price_cents)
         )
         if changed.rowcount != 1:
             return False
-        now_ms = (await connection.execute(select(self._database.now_ms))).scalar_one()
-        await self._follow_up(connection, [(number, row.round_id, row.state, OrderState.REFUNDED, now_ms)], TELL, cause)
+        before = OrderState(row.state)
+        refunded: list[_Change] = [(number, row.round_id, before, OrderState.REFUNDED, await self._now_ms(connection))]
+        await self._note(connection, refunded, cause)
+        await self._send(connection, refunded, TELL)
         return True
+
+    async def reverse(self, connection: AsyncConnection, order: Order, reversal: "Reversal") -> int:
+        """Of a paid order that is as it was just read, in this transaction. Returns how many units go back on sale with
+        it. Raises LedgerUnavailable if the order is another by now."""
+        number = int(order.number)
+        this = and_(
+            orders.c.id == number,
+            orders.c.state == OrderState.PAID,
+            orders.c.refunded_cents == order.refunded_cents,
+        )
+        values: dict[str, Any] = {"refunded_cents": order.refunded_cents + reversal.cents}
+        state = OrderState.PAID
+        if reversal.whole:
+            state = OrderState.REFUNDED
+            values |= {"state": state, "closed_ms": self._database.now_ms, "closed_by": OPERATOR}
+        changed = await connection.execute(update(orders).where(this).values(values))
+        if changed.rowcount != 1:
+            raise LedgerUnavailable("The order was being changed by others, try again.")
+        now_ms = await self._now_ms(connection)
+        refunded: list[_Change] = [(number, order.round_id, OrderState.PAID, state, now_ms)]
+        if reversal.whole:
+            await self._note(connection, refunded, "refunded by an operator")
+        if reversal.whole or reversal.return_units:
+            await self._gifts.take_back(connection, order, units_back=reversal.return_units)
+        if reversal.return_units and await self._let_go(connection, order, refunded):
+            return order.quantity
+        # An order may be told of several times, each for its own refund.
+        await self._send(connection, refunded, f"{TELL} {reversal.action_id}")
+        return 0
+
+    async def _let_go(self, connection: AsyncConnection, order: Order, changed: Sequence[_Change]) -> bool:
+        """Its units go back on sale, once. False if it does not hold them any more."""
+        this = and_(orders.c.id == int(order.number), orders.c.active_slot.is_not(None))
+        if (await connection.execute(update(orders).where(this).values(active_slot=null()))).rowcount != 1:
+            return False
+        await self._send(connection, changed, RELEASE)
+        await self._return(connection, [(order.round_id, order.item or None, order.quantity)])
+        return True
+
+    async def _return(self, connection: AsyncConnection, units: Sequence[tuple[int, int | None, int]]) -> None:
+        """`units`: of each order, by its round and item. Always in the same order, the round before its items, so that
+        no two transactions wait for each other."""
+        of_rounds: dict[int, Counter[int | None]] = {}
+        for round_id, item, quantity in units:
+            of_rounds.setdefault(round_id, Counter())[item] += quantity
+        for round_id, of_items in sorted(of_rounds.items()):
+            await connection.execute(self._give_back, {"round": round_id, "units": of_items.total()})
+            for item in sorted(item for item in of_items if item is not None):
+                wanted = {"round": round_id, "item": item, "units": of_items[item]}
+                await connection.execute(self._give_item_back, wanted)
+
+    async def _now_ms(self, connection: AsyncConnection) -> int:
+        return int((await connection.execute(select(self._database.now_ms))).scalar_one())
 
     def _compare_and_sets(
         self, to: OrderState, values: Mapping[str, Any], returning: Sequence[str]
@@ -140,12 +239,15 @@ class Endings:
             for before in _rows_before(to)
         }
 
-    async def _follow_up(
-        self, connection: AsyncConnection, changed: Sequence[tuple[object, ...]], kind: str, cause: str
-    ) -> None:
-        rows = self._changed.bind(changed)
-        await connection.execute(self._insert_events, rows | {"cause": cause})
-        await connection.execute(self._insert_outbox, rows | {"kind": kind})
+    async def _note(self, connection: AsyncConnection, changed: Sequence[_Change], cause: str) -> None:
+        """In the history and in the feed. All of them have come into the same state."""
+        await connection.execute(self._insert_events, self._changed.bind(changed) | {"cause": cause})
+        _, _, before, to, _ = changed[0]
+        for type_ in of_change(before, to):
+            await self._entries.orders(connection, type_, [number for number, *_ in changed])
+
+    async def _send(self, connection: AsyncConnection, changed: Sequence[_Change], kind: str) -> None:
+        await connection.execute(self._insert_outbox, self._changed.bind(changed) | {"kind": kind})
 
     def _events(self) -> Insert:
         happened = self._changed.table.c
@@ -192,13 +294,19 @@ def to_order(row: AnyRow) -> Order:
         paid_ms=row.paid_ms,
         closed_ms=row.closed_ms,
         replaced_by=None if row.replaced_by is None else OrderNumber.from_int(row.replaced_by),
+        refunded_cents=row.refunded_cents,
+        closed_by=row.closed_by,
+        metadata=row.metadata or "",
+        item=row.item_id or NO_ITEM,
+        person=row.person or "",
     )
 
 
 def select_outbox() -> AnySelect:
     """Up to `count`, except those of some rounds (`without`), oldest first, with what a relay needs to know of each."""
     return (
-        select(outbox, orders.c.user_id, orders.c.request_id, rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)
+        select(outbox, orders.c.user_id, orders.c.request_id, orders.c.closed_by)
+        .add_columns(rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)
         .join(orders, orders.c.id == outbox.c.order_id)
         .join(rounds, rounds.c.id == outbox.c.round_id)
         .where(outbox.c.done_ms.is_(None), outbox.c.round_id.not_in(bindparam("without", expanding=True)))
@@ -212,9 +320,10 @@ def to_item(row: AnyRow) -> OutboxItem:
     # A round that is retired takes nothing back: the gate may have forgotten it.
     comes_back = row.kind == RELEASE and row.retired_ms is None
     state = OrderState(row.payload)
+    lapsed = state in LAPSED and row.closed_by is None
     return OutboxItem(
         id=row.id,
-        release=Release(number, row.user_id, row.epoch, row.request_id, state in LAPSED) if comes_back else None,
+        release=Release(number, row.user_id, row.epoch, row.request_id, lapsed) if comes_back else None,
         number=number,
         ref=RoundRef(id=row.round_id, lane=row.lane, lanes=row.lanes),
         state=state,
@@ -222,9 +331,15 @@ def to_item(row: AnyRow) -> OutboxItem:
 
 
 def has_lapsed() -> ColumnElement[bool]:
-    """Also if it was paid for too late and refunded afterwards. An order that failed never had a time to pay."""
+    """Also if it was paid for too late and refunded afterwards, but not if an operator has ended it. An order that
+    failed never had a time to pay."""
     refunded = and_(orders.c.state == OrderState.REFUNDED, orders.c.expires_ms.is_not(None))
-    return or_(orders.c.state.in_(LAPSED), refunded)
+    return and_(or_(orders.c.state.in_(LAPSED), refunded), orders.c.closed_by.is_(None))
+
+
+def holds_units() -> ColumnElement[bool]:
+    """They count as sold and towards the limit."""
+    return orders.c.active_slot.is_not(None)
 
 
 def is_voided(epoch: ColumnElement[int]) -> ColumnElement[bool]:
@@ -233,34 +348,67 @@ def is_voided(epoch: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def select_tally(round_id: int) -> AnySelect:
-    def units(*states: OrderState) -> ColumnElement[int]:
-        return func.coalesce(func.sum(case((orders.c.state.in_(states), orders.c.quantity))), 0)
-
     return (
-        select(
-            rounds.c.total,
-            rounds.c.sold,
-            func.coalesce(func.sum(orders.c.quantity), 0).label("recorded"),
-            units(OrderState.UNPAID).label("unpaid"),
-            units(OrderState.PAID).label("paid"),
-            func.min(case((orders.c.state == OrderState.UNPAID, orders.c.expires_ms))).label("next_expiry_ms"),
-            _dead_units(round_id).label("dead"),
-            func.coalesce(func.sum(case((is_voided(rounds.c.epoch), orders.c.quantity))), 0).label("voided"),
-            func.count(orders.c.id).label("orders"),
-            func.count(case((has_lapsed(), 1))).label("lapsed"),
-        )
+        select(rounds.c.item_count, *_tallied(rounds, _dead_units(round_id)))
         .select_from(rounds)
         .outerjoin(orders, orders.c.round_id == rounds.c.id)
         .where(rounds.c.id == round_id)
-        .group_by(rounds.c.id, rounds.c.total, rounds.c.sold)
+        .group_by(rounds.c.id, rounds.c.total, rounds.c.sold, rounds.c.item_count)
     )
 
 
-def _dead_units(round_id: int) -> ScalarSelect[int]:
-    written = select(orders.c.id).where(orders.c.id == dead_letters.c.order_id, orders.c.round_id == round_id)
+def select_tally_by_item(round_id: int) -> AnySelect:
+    of_item = and_(orders.c.round_id == round_items.c.round_id, orders.c.item_id == round_items.c.item_id)
+    dead = _dead_units(round_id, round_items.c.item_id)
+    return (
+        select(round_items.c.item_id, *_tallied(round_items, dead))
+        .select_from(round_items.join(rounds, rounds.c.id == round_items.c.round_id).outerjoin(orders, of_item))
+        .where(round_items.c.round_id == round_id)
+        .group_by(round_items.c.item_id, round_items.c.total, round_items.c.sold)
+        .order_by(round_items.c.item_id)
+    )
+
+
+def together(of_items: Mapping[int, Tally]) -> Tally:
+    """Of a round, from those of its items, so that one reading is enough."""
+    parts = of_items.values()
+    counts = ("total", "sold", "recorded", "unpaid", "paid", "kept", "ended", "dead", "voided", "orders", "lapsed")
+    expiries = [part.next_expiry_ms for part in parts if part.next_expiry_ms is not None]
+    return Tally(
+        **{name: sum(getattr(part, name) for part in parts) for name in counts},
+        next_expiry_ms=min(expiries, default=None),
+        items=of_items,
+    )
+
+
+def _tallied(counted: Table, dead: ScalarSelect[int]) -> list[ColumnElement[Any]]:
+    def units(*states: OrderState) -> ColumnElement[int]:
+        these = and_(orders.c.state.in_(states), holds_units())
+        return func.coalesce(func.sum(case((these, orders.c.quantity))), 0)
+
+    return [
+        counted.c.total,
+        counted.c.sold,
+        func.coalesce(func.sum(orders.c.quantity), 0).label("recorded"),
+        units(OrderState.UNPAID).label("unpaid"),
+        units(OrderState.PAID).label("paid"),
+        units(OrderState.REFUNDED).label("kept"),
+        func.min(case((orders.c.state == OrderState.UNPAID, orders.c.expires_ms))).label("next_expiry_ms"),
+        dead.label("dead"),
+        func.coalesce(func.sum(case((is_voided(rounds.c.epoch), orders.c.quantity))), 0).label("voided"),
+        func.count(orders.c.id).label("orders"),
+        func.count(case((has_lapsed(), 1))).label("lapsed"),
+    ]
+
+
+def _dead_units(round_id: int, item_id: ColumnElement[int] | None = None) -> ScalarSelect[int]:
+    """Of the round, or of one of its items."""
+    these = true() if item_id is None else dead_letters.c.item_id == item_id
+    others = orders.alias("others")
+    written = select(others.c.id).where(others.c.id == dead_letters.c.order_id, others.c.round_id == round_id)
     return (
         select(func.coalesce(func.sum(dead_letters.c.quantity), 0))
-        .where(dead_letters.c.round_id == round_id, dead_letters.c.state == LetterState.DEAD, ~written.exists())
+        .where(dead_letters.c.round_id == round_id, dead_letters.c.state == LetterState.DEAD, ~written.exists(), these)
         .scalar_subquery()
     )
 
@@ -272,7 +420,8 @@ def to_tally(row: AnyRow) -> Tally:
         recorded=int(row.recorded),
         unpaid=int(row.unpaid),
         paid=int(row.paid),
-        ended=int(row.recorded) - int(row.unpaid) - int(row.paid),
+        kept=int(row.kept),
+        ended=int(row.recorded) - int(row.unpaid) - int(row.paid) - int(row.kept),
         next_expiry_ms=row.next_expiry_ms,
         dead=int(row.dead),
         voided=int(row.voided),

@@ -4,20 +4,24 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Integer, Select, bindparam, or_, select, union_all
+from sqlalchemy import or_, select
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import to_letter
 from seckill.backends.sql.errors import reading
+from seckill.backends.sql.order_actions import to_action
+from seckill.backends.sql.order_pages import OrderPages
 from seckill.backends.sql.payments import select_refunds, to_capture, to_refund
-from seckill.backends.sql.sales import select_rounds, to_sale
-from seckill.backends.sql.tables import dead_letters, order_events, orders, payments, refunds, rounds, sales
+from seckill.backends.sql.sales import select_rounds, to_sales
+from seckill.backends.sql.tables import dead_letters, order_actions, order_events, payments, refunds, rounds, sales
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.dead_letter import Letter
-from seckill.domain.order import OrderState
+from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Sale
-from seckill.ports.history import Event, Payment
+from seckill.ports.history import Event, OrderFilter, Payment
+from seckill.ports.order_action import RecordedAction
+from seckill.ports.payment import Refund
 
 
 class SqlHistory:
@@ -46,19 +50,26 @@ class SqlHistory:
             .join(sales, sales.c.id == rounds.c.sale_id)
             .where(database.among(rounds.c.id, "round_ids"), sales.c.repeat.is_not(None))
         )
-        self._latest = _select_latest(database)
-        self._refunds = select_refunds().where(database.among(refunds.c.payment_id, "payment_ids"))
+        self._pages = OrderPages(database)
+        self._refunds = (
+            select_refunds().where(database.among(refunds.c.payment_id, "payment_ids")).order_by(refunds.c.id)
+        )
+        self._actions = (
+            select(order_actions)
+            .where(database.among(order_actions.c.order_id, "numbers"))
+            .order_by(order_actions.c.id)
+        )
 
     @to_the_end
-    async def latest(self, round_id: int, count: int) -> list[OrderNumber]:
-        wanted = {"round_id": round_id, "count": count}
+    async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> list[Order]:
         async with reading(self._database) as connection:
-            return [OrderNumber.from_int(number) for number in await connection.scalars(self._latest, wanted)]
+            return await self._pages.read(connection, wanted, after, count)
 
     @to_the_end
     async def rounds(self, sale_id: int, before: int | None, count: int) -> list[Sale]:
         async with reading(self._database) as connection:
-            return [to_sale(row) for row in await connection.execute(select_rounds(sale_id, before, count))]
+            found = await connection.execute(select_rounds(sale_id, before, count))
+            return await to_sales(connection, found.all())
 
     @to_the_end
     async def ordinals(self, round_ids: Sequence[int]) -> dict[int, int]:
@@ -90,12 +101,22 @@ class SqlHistory:
         return found
 
     @to_the_end
+    async def actions(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[RecordedAction]]:
+        found: dict[OrderNumber, list[RecordedAction]] = {}
+        async with reading(self._database) as connection:
+            for row in await connection.execute(self._actions, {"numbers": [int(number) for number in numbers]}):
+                found.setdefault(OrderNumber.from_int(row.order_id), []).append(to_action(row))
+        return found
+
+    @to_the_end
     async def payments(self, numbers: Sequence[OrderNumber]) -> list[Payment]:
         wanted = [int(number) for number in numbers]
         async with reading(self._database) as connection:
             taken = list(await connection.execute(self._payments, {"numbers": wanted, "also": wanted}))
             found = await connection.execute(self._refunds, {"payment_ids": [row.id for row in taken]})
-            refunds_of = {row.payment_id: to_refund(row) for row in found}
+            refunds_of: dict[int, list[Refund]] = {}
+            for row in found:
+                refunds_of.setdefault(row.payment_id, []).append(to_refund(row))
         return [
             Payment(
                 number=OrderNumber.from_int(row.order_id),
@@ -103,7 +124,7 @@ class SqlHistory:
                 at_ms=row.created_ms,
                 settles=None if row.settles is None else OrderNumber.from_int(row.settles),
                 waits=row.next_ms is not None,
-                refund=refunds_of.get(row.id),
+                refunds=refunds_of.get(row.id, ()),
             )
             for row in taken
         ]
@@ -111,16 +132,3 @@ class SqlHistory:
     async def close(self) -> None:
         if self.tasks:
             await asyncio.wait(self.tasks)
-
-
-def _select_latest(database: Database) -> Select[int]:
-    """The newest of each state by the index that every order has anyway, and of those the newest."""
-    count = bindparam("count", type_=Integer)
-    by_state = []
-    for state in OrderState:
-        if state is not OrderState.QUEUED:  # which no row is
-            condition, order = database.from_the_end(orders.c.state, state, orders.c.id)
-            found = select(orders.c.id).where(orders.c.round_id == bindparam("round_id"), condition)
-            by_state.append(found.order_by(*order).limit(count).subquery())
-    newest = union_all(*(select(found.c.id) for found in by_state)).subquery()
-    return select(newest.c.id).order_by(newest.c.id.desc()).limit(count)

@@ -11,22 +11,36 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
+from seckill.backends.sql.audience import SqlAudience
+from seckill.backends.sql.checkouts import SqlCheckouts
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.dead_letters import Burial
 from seckill.backends.sql.end_orders import Endings, to_order
 from seckill.backends.sql.errors import edge, reading, writing
+from seckill.backends.sql.feed import SqlFeed
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.lines import SqlLines
+from seckill.backends.sql.order_actions import SqlOrderActions
 from seckill.backends.sql.payments import SqlPayments
+from seckill.backends.sql.pictures import SqlPictures
 from seckill.backends.sql.record_orders import Recording
+from seckill.backends.sql.round_story import read_story
 from seckill.backends.sql.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds
 from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.voucher_gifts import VoucherGifts
+from seckill.backends.sql.vouchers import SqlVouchers
+from seckill.backends.sql.webhooks import SqlWebhooks
 from seckill.domain.admission import Admission, Holding
 from seckill.domain.dead_letter import Letter, LetterState
+from seckill.domain.event import EventType
+from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
-from seckill.domain.sale import Counted, Round, Sale, SaleChange, SaleDraft
+from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
 from seckill.errors import LedgerRefused
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
+from seckill.ports.story import RoundStory
 from seckill.ports.transport import Delivery
 
 PING_WITHIN_S = 2.0
@@ -46,10 +60,20 @@ class SqlLedger:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.tasks: set[asyncio.Task[Any]] = set()
-        self._recording = Recording(database)
-        self._endings = Endings(database)
-        self.payments = SqlPayments(database, self._endings, self.tasks)
-        self._burial = Burial(database)
+        self._entries = FeedEntries(database)
+        gifts = VoucherGifts(database, self._entries)
+        self._recording = Recording(database, self._entries, gifts)
+        self._endings = Endings(database, self._entries, gifts)
+        self.payments = SqlPayments(database, self._endings, self._entries, self.tasks)
+        self.checkouts = SqlCheckouts(database, self.tasks)
+        self.actions = SqlOrderActions(database, self._endings, self._entries, gifts, self.tasks)
+        self.audience = SqlAudience(database, self.tasks)
+        self.lines = SqlLines(database, self._entries, self.tasks)
+        self.vouchers = SqlVouchers(database, self._entries, self.tasks)
+        self.pictures = SqlPictures(database, self.tasks)
+        self.feed = SqlFeed(database, self.tasks)
+        self.webhooks = SqlWebhooks(database, self.tasks)
+        self._burial = Burial(database, self._entries)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
         # Made once, because they are used all the time: making one takes longer than running it.
         self._select_outbox = end_orders.select_outbox()
@@ -60,30 +84,41 @@ class SqlLedger:
     @to_the_end
     async def create_sale(self, draft: SaleDraft, lane: int) -> Sale:
         async with self._writing() as connection:
-            return await sales.create_sale(connection, self.database, draft, lane)
+            return await sales.create_sale(connection, self.database, self._entries, draft, lane)
+
+    @to_the_end
+    async def announce(self, draft: SaleDraft, lane: int, key: AnnounceKey) -> Announced:
+        async with self._writing() as connection:
+            return await sales.announce(connection, self.database, self._entries, draft, lane, key)
+
+    @to_the_end
+    async def announced(self, key: AnnounceKey) -> Announced | None:
+        async with self._reading() as connection:
+            return await sales.announced(connection, key)
 
     @to_the_end
     async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
         async with self._writing() as connection:
-            return await sales.change_sale(connection, self.database, sale_id, change, round_id)
+            return await sales.change_sale(connection, self.database, self._entries, sale_id, change, round_id)
 
     @to_the_end
     async def add_round(self, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
         async with self._writing() as connection:
-            return await sales.add_round(connection, after, begins_ms, ends_ms, lane)
+            return await sales.add_round(connection, self.database, self._entries, after, begins_ms, ends_ms, lane)
 
     @to_the_end
     async def sale(self, sale_id: int, round_id: int | None = None) -> Sale | None:
         async with self._reading() as connection:
             found = await connection.execute(sales.select_sale(sale_id, round_id))
             row = found.one_or_none()
-        return None if row is None else sales.to_sale(row)
+            return None if row is None else await sales.to_sale(connection, row)
 
     @to_the_end
     async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
         async with self._reading() as connection:
             wanted = {"after": changed_after, "newest": rounds_max}
-            return [sales.to_sale(row) for row in await connection.execute(sales.select_sales(), wanted)]
+            found = await connection.execute(sales.select_sales(), wanted)
+            return await sales.to_sales(connection, found.all())
 
     @to_the_end
     async def rounds_to_sync(self) -> list[Round]:
@@ -99,11 +134,15 @@ class SqlLedger:
     async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
         this = and_(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.retired_ms.is_(None))
         async with self._writing() as connection:
-            await connection.execute(
+            opened = await connection.execute(
                 update(rounds).where(this, rounds.c.opened_ms.is_(None)).values(opened_ms=opened_ms)
             )
-            found = await connection.scalars(select(rounds.c.opened_ms).where(this))
-            return found.one_or_none()
+            row = (await connection.execute(select(rounds).where(this))).one_or_none()
+            if row is None:
+                return None
+            if opened.rowcount:
+                await self._entries.round(connection, EventType.ROUND_OPENED, await sales.to_round(connection, row))
+            return int(row.opened_ms)
 
     @to_the_end
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None:
@@ -124,7 +163,7 @@ class SqlLedger:
     @to_the_end
     async def recount(self, round_id: int) -> bool:
         async with self._writing() as connection:
-            return await recount.recount(connection, round_id)
+            return await recount.recount(connection, self._entries, round_id)
 
     @to_the_end
     async def next_epoch(self, known: Round, gate_epoch: int = 0) -> Round | None:
@@ -140,7 +179,9 @@ class SqlLedger:
             if changed.rowcount != 1:
                 return None
             found = await connection.execute(select(rounds).where(rounds.c.id == known.id))
-            return sales.to_round(found.one())
+            fenced = await sales.to_round(connection, found.one())
+            await self._entries.round(connection, EventType.ROUND_FENCED, fenced)
+            return fenced
 
     @to_the_end
     async def rounds_waiting(self, count: int) -> list[Round]:
@@ -156,12 +197,12 @@ class SqlLedger:
 
     async def _rounds(self, wanted: AnySelect, parameters: dict[str, int] | None = None) -> list[Round]:
         async with self._reading() as connection:
-            return [sales.to_round(row) for row in await connection.execute(wanted, parameters)]
+            return await sales.to_rounds(connection, (await connection.execute(wanted, parameters)).all())
 
     @to_the_end
     async def retire(self, round_id: int, now_ms: int) -> bool:
         async with self._writing() as connection:
-            return await retire_rounds.retire(connection, round_id, now_ms)
+            return await retire_rounds.retire(connection, self._entries, round_id, now_ms)
 
     @to_the_end
     async def mark_forgotten(self, round_id: int) -> None:
@@ -190,10 +231,10 @@ class SqlLedger:
     async def _holdings(self, these: ColumnElement[bool]) -> dict[str, list[Holding]]:
         o = orders.c
         lapsed_ms = case((end_orders.has_lapsed(), o.closed_ms), else_=0).label("lapsed_ms")
-        wanted = select(o.id, o.user_id, o.quantity, o.slot, o.request_id, o.active_slot, lapsed_ms)
+        wanted = select(o.id, o.user_id, o.quantity, o.slot, o.request_id, o.active_slot, o.item_id, o.person)
         found: dict[str, list[Holding]] = {}
         async with self._reading() as connection:
-            for row in await connection.execute(wanted.where(these).order_by(o.user_id, o.id)):
+            for row in await connection.execute(wanted.add_columns(lapsed_ms).where(these).order_by(o.user_id, o.id)):
                 found.setdefault(row.user_id, []).append(_to_holding(row))
         return found
 
@@ -228,6 +269,7 @@ class SqlLedger:
                 return None
             done = await self._endings.pay(connection, int(number), f"paid:{capture.provider}")
             if done:
+                await self._entries.payment(connection, EventType.PAYMENT_RECEIVED, order, capture, pays=number)
                 await connection.execute(
                     insert(payments).values(
                         order_id=int(number),
@@ -367,7 +409,15 @@ class SqlLedger:
     async def tally(self, round_id: int) -> Tally | None:
         async with self._reading() as connection:
             row = (await connection.execute(end_orders.select_tally(round_id))).one_or_none()
-        return None if row is None else end_orders.to_tally(row)
+            if row is None or not row.item_count:
+                return None if row is None else end_orders.to_tally(row)
+            of_items = await connection.execute(end_orders.select_tally_by_item(round_id))
+            return end_orders.together({each.item_id: end_orders.to_tally(each) for each in of_items})
+
+    @to_the_end
+    async def story(self, round_id: int, steps: int) -> RoundStory:
+        async with self._reading() as connection:
+            return await read_story(connection, round_id, steps)
 
     async def order(self, number: OrderNumber) -> Order | None:
         found = await self.orders([number])
@@ -429,4 +479,6 @@ def _to_holding(row: AnyRow) -> Holding:
         request_id=row.request_id,
         live=row.active_slot is not None,
         lapsed_ms=row.lapsed_ms or 0,
+        item=row.item_id or NO_ITEM,
+        person=row.person or "",
     )

@@ -4,6 +4,7 @@ MySQL commits every CREATE and ALTER separately, so a migration that was broken 
 again from its first step, and each step finds out whether it has been done already.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,12 +31,12 @@ def create_index(
         return
     if where is not None:
         name, columns = f"{name}{OF_ALL}", instead or columns
-    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+    if name not in _indexes(table):
         op.create_index(name, table, columns)
 
 
 def drop_index(name: str, table: str) -> None:
-    if not _is_mysql() or name in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+    if not _is_mysql() or name in _indexes(table):
         op.drop_index(name, table)
 
 
@@ -43,6 +44,24 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
     present = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)} if _is_mysql() else set()
     if column.name not in present:
         op.add_column(table, column)
+
+
+def drop_unique(name: str, table: str, create: Callable[[], None]) -> None:
+    """SQLite cannot drop a constraint: there the rows move into a table that `create` makes without it, with its
+    indexes."""
+    if not _is_sqlite():
+        if not _is_mysql() or name in _indexes(table):
+            op.drop_constraint(name, table, type_="unique")
+        return
+    for index in _indexes(table):
+        op.drop_index(index, table)
+    before = f"{table}_before"
+    op.rename_table(table, before)
+    create()
+    names = [each["name"] for each in sa.inspect(op.get_bind()).get_columns(before)]
+    source, target = (sa.table(each, *map(sa.column, names)) for each in (before, table))
+    op.execute(sa.insert(target).from_select(names, sa.select(source)))
+    op.drop_table(before)
 
 
 def insert_row(table: str, **values: str) -> None:
@@ -53,5 +72,13 @@ def insert_row(table: str, **values: str) -> None:
     op.execute(sa.insert(into).from_select(list(values), row))
 
 
+def _indexes(table: str) -> set[str]:
+    return {str(index["name"]) for index in sa.inspect(op.get_bind()).get_indexes(table)}
+
+
 def _is_mysql() -> bool:
     return op.get_context().dialect.name == "mysql"
+
+
+def _is_sqlite() -> bool:
+    return op.get_context().dialect.name == "sqlite"

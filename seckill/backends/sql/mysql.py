@@ -17,6 +17,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
+    Index,
     Insert,
     Integer,
     String,
@@ -38,7 +39,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import AnyRow, AnySelect, Backwards, ErrorMeaning, Rows
+from seckill.backends.sql.database import AnyRow, AnySelect, ErrorMeaning, NewOrderEntries, Rows
 from seckill.backends.sql.mysql_errors import DUPLICATE, meaning
 from seckill.backends.sql.statements import InsertOrders, JsonList, first_line
 from seckill.errors import LedgerUnavailable, StartError
@@ -192,15 +193,21 @@ class MysqlDatabase:
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         return column.in_(bindparam(name, type_=BigInteger, expanding=True))
 
-    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
-        return column == value, [key.desc()]
+    def from_the_end(
+        self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
+    ) -> AnySelect:
+        *_, column, key = index.columns
+        named = found.with_hint(column.table, f"FORCE INDEX ({index.name})")
+        return named.where(column == value, key >= least, key < below).order_by(key.desc())
 
     def insert_missing(self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]) -> _Missing:
         known = self.rows("known", {name: table.c[name].type for name in key})
         return _Missing(known, table, key, source, returning)
 
-    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> InsertOrders:
-        return InsertOrders(self, source, events_of)
+    def insert_orders(
+        self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
+    ) -> InsertOrders:
+        return InsertOrders(self, source, events_of, entries)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

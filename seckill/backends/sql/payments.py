@@ -11,10 +11,13 @@ from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, func,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
+from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import RELEASE, Endings, to_order
 from seckill.backends.sql.errors import reading, writing
-from seckill.backends.sql.tables import orders, outbox, payments, refunds, rounds
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.tables import order_actions, orders, outbox, payments, refunds, rounds
 from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.domain.event import EventType
 from seckill.domain.order import OVER, Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import RoundRef, RoundStatus
@@ -26,6 +29,8 @@ ALREADY_PAID = "already_paid"
 ALREADY_REFUNDED = "already_refunded"
 # No keeper watches a round that has been over for this long, and if the gate does not have it, it never will.
 OVER_FOR_MS = 60_000
+# As much of a provider's words as the column takes.
+REFUSED_LENGTH_MAX = 255
 
 
 class _Undo(Exception):
@@ -35,15 +40,18 @@ class _Undo(Exception):
 class SqlPayments:
     """Implements `seckill.ports.payment.PaymentLedger`."""
 
-    def __init__(self, database: Database, endings: Endings, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(
+        self, database: Database, endings: Endings, entries: FeedEntries, tasks: set[asyncio.Task[Any]]
+    ) -> None:
         self.tasks = tasks
         self._database = database
         self._endings = endings
+        self._entries = entries
         self._note = database.insert_missing(
             payments, ["provider", "provider_ref"], _new_payment(database), returning=["id"]
         )
-        self._due_late = _Due(payments.c.id, payments.c.next_ms, database)
-        self._due_refunds = _Due(refunds.c.id, refunds.c.next_ms, database)
+        self._due_late = DueRows(payments.c.id, payments.c.next_ms, database)
+        self._due_refunds = DueRows(refunds.c.id, refunds.c.next_ms, database)
         self._late = self._select_late()
 
     @to_the_end
@@ -58,14 +66,16 @@ class SqlPayments:
             if not noted:
                 return await self._known(connection, order, capture)
             payment_id = noted[0].id
-            fate = await self._decide(connection, payment_id, int(number), capture.provider)
+            fate = await self._decide(connection, payment_id, order, capture)
             reached("ledger.capture.inside")
             return Captured(fate, await _order(connection, int(number)), payment_id, new=True)
 
     async def _known(self, connection: AsyncConnection, order: Order, capture: Capture) -> Captured:
+        # Money that pays for nothing goes back at once and for one reason.
+        goes_back = and_(refunds.c.payment_id == payments.c.id, refunds.c.action_id.is_(None))
         found = await connection.execute(
             select(payments, refunds.c.reason)
-            .outerjoin(refunds, refunds.c.payment_id == payments.c.id)
+            .outerjoin(refunds, goes_back)
             .where(payments.c.provider == capture.provider, payments.c.provider_ref == capture.ref)
         )
         row = found.one()
@@ -74,8 +84,12 @@ class SqlPayments:
         # Read again: in PostgreSQL we may have waited for the transaction that has just decided about it.
         return Captured(_fate(row), await _order(connection, row.order_id), row.id)
 
-    async def _decide(self, connection: AsyncConnection, payment_id: int, number: int, provider: str) -> Fate:
-        if await self._endings.pay(connection, number, f"paid:{provider}"):
+    async def _decide(self, connection: AsyncConnection, payment_id: int, known: Order, capture: Capture) -> Fate:
+        number = int(known.number)
+        pays = await self._endings.pay(connection, number, f"paid:{capture.provider}")
+        of = known.number if pays else None
+        await self._entries.payment(connection, EventType.PAYMENT_RECEIVED, known, capture, pays=of)
+        if pays:
             await connection.execute(_decided(payment_id).values(settles=number))
             return Fate.SETTLED
         order = await _order(connection, number)
@@ -84,8 +98,10 @@ class SqlPayments:
             return Fate.LATE
         if order.state is OrderState.REFUNDED:
             await self._owe(connection, payment_id, ALREADY_REFUNDED)
+            await self._tell_refund(connection, EventType.REFUND_REQUESTED, refunds.c.payment_id == payment_id)
             return Fate.REFUNDED
         await self._owe(connection, payment_id, ALREADY_PAID)
+        await self._tell_refund(connection, EventType.REFUND_REQUESTED, refunds.c.payment_id == payment_id)
         return Fate.SURPLUS
 
     async def _owe(self, connection: AsyncConnection, payment_id: int, reason: str) -> bool:
@@ -104,6 +120,12 @@ class SqlPayments:
         ).where(payments.c.id == payment_id)
         await connection.execute(insert(refunds).from_select(owed.selected_columns.keys(), owed))
         return True
+
+    async def _tell_refund(self, connection: AsyncConnection, type_: EventType, which: ColumnElement[bool]) -> None:
+        row = (await connection.execute(select_refunds().where(which))).one()
+        order = await _order(connection, row.order_id)
+        assert order is not None, "orders are never deleted"
+        await self._entries.refund(connection, type_, order, to_refund(row))
 
     @to_the_end
     async def late(self, payment_id: int) -> LatePayment | None:
@@ -182,6 +204,9 @@ class SqlPayments:
         if replaced.rowcount != 1 or not await self._endings.pay(connection, number, f"paid late:{late.provider}"):
             raise _Undo
         await connection.execute(update(payments).where(payments.c.id == late.id).values(settles=number))
+        row = (await connection.execute(select(payments).where(payments.c.id == late.id))).one()
+        pays = OrderNumber.from_int(number)
+        await self._entries.payment(connection, EventType.PAYMENT_SETTLED, late.order, to_capture(row), pays=pays)
 
     @to_the_end
     async def give_back(self, late: LatePayment, reason: str) -> bool:
@@ -195,6 +220,7 @@ class SqlPayments:
                 await connection.execute(
                     update(refunds).where(refunds.c.payment_id == late.id).values(reason=true_reason)
                 )
+            await self._tell_refund(connection, EventType.REFUND_REQUESTED, refunds.c.payment_id == late.id)
             reached("ledger.give_back.inside")
             return True
 
@@ -222,15 +248,29 @@ class SqlPayments:
             )
 
     @to_the_end
+    async def refund_refused(self, refund_id: int, words: str, after_s: float) -> None:
+        waits = and_(refunds.c.id == refund_id, refunds.c.done_ms.is_(None))
+        refused = {"next_ms": self._after(after_s), "refused": words[:REFUSED_LENGTH_MAX]}
+        async with writing(self._database) as connection:
+            first = await connection.execute(update(refunds).where(waits, refunds.c.refused.is_(None)).values(refused))
+            if first.rowcount == 1:
+                await self._tell_refund(connection, EventType.REFUND_REFUSED, refunds.c.id == refund_id)
+            else:
+                await connection.execute(update(refunds).where(waits).values(refused))
+
+    @to_the_end
     async def refund_done(self, refund_id: int) -> bool:
-        now_ms = self._database.now_ms
+        this = refunds.c.id == refund_id
         async with writing(self._database) as connection:
             done = await connection.execute(
                 update(refunds)
-                .where(refunds.c.id == refund_id)
-                .values(done_ms=func.coalesce(refunds.c.done_ms, now_ms), next_ms=null())
+                .where(this, refunds.c.done_ms.is_(None))
+                .values(done_ms=self._database.now_ms, next_ms=null(), refused=null())
             )
-            return done.rowcount == 1
+            if done.rowcount == 1:
+                await self._tell_refund(connection, EventType.REFUND_DONE, this)
+                return True
+            return (await connection.execute(select(refunds.c.id).where(this))).first() is not None
 
     @to_the_end
     async def refund(self, refund_id: int) -> Refund | None:
@@ -252,24 +292,6 @@ _THIS_ORDER = select(orders).where(orders.c.id == bindparam("number", type_=BigI
 async def _order(connection: AsyncConnection, number: int) -> Order | None:
     row = (await connection.execute(_THIS_ORDER, {"number": number})).one_or_none()
     return None if row is None else to_order(row)
-
-
-class _Due:
-    """What waits for its time, in a table that has such a column."""
-
-    def __init__(self, id_: ColumnElement[int], next_ms: ColumnElement[int], database: Database) -> None:
-        self._database = database
-        due = select(id_).where(next_ms <= database.now_ms).order_by(next_ms)
-        self._one = due.limit(1)
-        self._some = due.limit(bindparam("count")).with_for_update(skip_locked=True)
-
-    async def is_any(self) -> bool:
-        """Looks without the writers' lock: mostly there is nothing to do."""
-        async with reading(self._database) as connection:
-            return (await connection.execute(self._one)).first() is not None
-
-    async def take(self, connection: AsyncConnection, count: int) -> list[int]:
-        return list(await connection.scalars(self._some, {"count": count}))
 
 
 def _new_payment(database: Database) -> AnySelect:
@@ -321,8 +343,18 @@ def _to_late(row: AnyRow) -> LatePayment:
 
 
 def select_refunds() -> AnySelect:
-    return select(refunds, payments.c.order_id, payments.c.provider, payments.c.provider_ref).join(
-        payments, payments.c.id == refunds.c.payment_id
+    """With the order that was paid with the money, if there is one: it may have come for another."""
+    return (
+        select(
+            refunds,
+            func.coalesce(payments.c.settles, payments.c.order_id).label("order_id"),
+            payments.c.provider,
+            payments.c.provider_ref,
+            payments.c.amount_cents.label("taken_cents"),
+            order_actions.c.reason.label("explanation"),
+        )
+        .join(payments, payments.c.id == refunds.c.payment_id)
+        .outerjoin(order_actions, order_actions.c.id == refunds.c.action_id)
     )
 
 
@@ -333,9 +365,14 @@ def to_capture(row: AnyRow) -> Capture:
 def to_refund(row: AnyRow) -> Refund:
     return Refund(
         id=row.id,
-        capture=to_capture(row),
+        amount_cents=row.amount_cents,
+        capture=Capture(
+            provider=row.provider, ref=row.provider_ref, amount_cents=row.taken_cents, currency=row.currency
+        ),
         number=OrderNumber.from_int(row.order_id),
         reason=row.reason,
+        explanation=row.explanation,
+        refused=row.refused,
         attempts=row.attempts,
         created_ms=row.created_ms,
         done_ms=row.done_ms,

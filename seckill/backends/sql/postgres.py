@@ -13,6 +13,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
+    Index,
     Insert,
     String,
     Table,
@@ -23,18 +24,21 @@ from sqlalchemy import (
     column,
     event,
     func,
+    literal,
     literal_column,
     select,
     text,
+    tuple_,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import WRITTEN, AnySelect, Backwards, ErrorMeaning, NewOrders
+from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewOrderEntries, NewOrders
 from seckill.backends.sql.statements import Returning, first_line, update_returning
 from seckill.backends.sql.tables import orders
+from seckill.domain.item import NO_ITEM
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0
@@ -104,15 +108,17 @@ def _text_array(texts: Sequence[Any]) -> str:
 
 
 class _InsertOrders:
-    """Orders and events in one statement: what the database has just written does not travel here and back."""
+    """Orders, events and entries in one statement: what the database has just written does not travel here and back."""
 
-    def __init__(self, new: CTE, events: Insert) -> None:
+    def __init__(self, new: CTE, events: Insert, entries: Insert) -> None:
         group = (new.c.round_id, new.c.epoch, new.c.state)
-        counted = select(*group, func.count(), func.sum(new.c.quantity)).group_by(*group)
-        self._statement = counted.add_cte(events.cte("events"))
+        item = (new.c.item_id,) if "item_id" in new.c else ()
+        told = [func.coalesce(each, NO_ITEM) for each in item]
+        counted = select(*group, func.count(), func.sum(new.c.quantity), *told).group_by(*group, *item)
+        self._statement = counted.add_cte(events.cte("events"), entries.cte("entries"))
 
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
-        return [NewOrders._make(row) for row in await connection.execute(self._statement, parameters)]
+        return [NewOrders(*row) for row in await connection.execute(self._statement, parameters)]
 
 
 class PostgresDatabase:
@@ -141,19 +147,29 @@ class PostgresDatabase:
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
         return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
 
-    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
+    def from_the_end(
+        self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
+    ) -> AnySelect:
         # A range that has one value in it. Told that it is one, the planner may as well take the index of the keys, and
         # go through the newest rows of all buyers until enough of them fit.
-        return column.between(value, value), [column.desc(), key.desc()]
+        *_, column, key = index.columns
+        pair, fixed = tuple_(column, key), literal(value, String)
+        in_range = found.where(pair >= tuple_(fixed, least), pair < tuple_(fixed, below))
+        return in_range.order_by(column.desc(), key.desc())
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
     ) -> Returning:
         return Returning(_insert_missing(table, key, source, returning))
 
-    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> _InsertOrders:
-        new = _insert_missing(orders, ["id"], source, (*WRITTEN, "round_id", "epoch", "quantity")).cte("new")
-        return _InsertOrders(new, events_of(new))
+    def insert_orders(
+        self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
+    ) -> _InsertOrders:
+        # By item, if there are any: what a batch without them needs is not asked for.
+        item = ("item_id",) if "item_id" in source.selected_columns else ()
+        new = _insert_missing(orders, ["id"], source, (*WRITTEN, "round_id", "epoch", "quantity", *item)).cte("new")
+        listed = cast(func.json_agg(aggregate_order_by(new.c.id, new.c.id)), Text)
+        return _InsertOrders(new, events_of(new), entries.insert_of(new, listed))
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

@@ -1,15 +1,16 @@
 """A round's counters, and what its rows add up to."""
 
-from sqlalchemy import bindparam, case, func, select, update
+from sqlalchemy import and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect
-from seckill.backends.sql.end_orders import BURIED, RELEASE
-from seckill.backends.sql.tables import orders, outbox, rounds
+from seckill.backends.sql.end_orders import BURIED, RELEASE, holds_units
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.sales import to_round
+from seckill.backends.sql.tables import orders, outbox, round_items, rounds
+from seckill.domain.event import EventType
 from seckill.domain.order import OrderState
 from seckill.domain.sale import Counted
-
-_LIVE = (OrderState.UNPAID, OrderState.PAID)
 
 
 def select_counted() -> AnySelect:
@@ -54,18 +55,38 @@ def to_counted(row: AnyRow) -> Counted:
     )
 
 
-async def recount(connection: AsyncConnection, round_id: int) -> bool:
+async def recount(connection: AsyncConnection, entries: FeedEntries, round_id: int) -> bool:
     # Every transaction that changes orders changes this row last. With the row locked before the orders are read, all
     # that is read is in the counters, and later transactions add theirs.
-    locked = select(rounds.c.sold, rounds.c.written).where(rounds.c.id == round_id).with_for_update()
+    locked = select(rounds).where(rounds.c.id == round_id).with_for_update()
     counted = (await connection.execute(locked)).one()
-    units = func.coalesce(func.sum(case((orders.c.state.in_(_LIVE), orders.c.quantity))), 0)
+    units = func.coalesce(func.sum(case((holds_units(), orders.c.quantity))), 0)
     written = func.coalesce(func.sum(case((~BURIED, orders.c.quantity))), 0)
     found = (await connection.execute(select(units, written).where(orders.c.round_id == round_id))).one()
     sold_units, written_units = (int(value) for value in found)
-    if (sold_units, written_units) == tuple(counted):
+    of_items = await _recount_items(connection, round_id) if counted.item_count else False
+    if (sold_units, written_units) == (counted.sold, counted.written) and not of_items:
         return False
     await connection.execute(
         update(rounds).where(rounds.c.id == round_id).values(sold=sold_units, written=written_units)
     )
+    await entries.round(connection, EventType.ROUND_RECOUNTED, await to_round(connection, counted))
     return True
+
+
+async def _recount_items(connection: AsyncConnection, round_id: int) -> bool:
+    """Whether one was wrong."""
+    units = func.coalesce(func.sum(case((holds_units(), orders.c.quantity))), 0)
+    of_item = and_(orders.c.round_id == round_items.c.round_id, orders.c.item_id == round_items.c.item_id)
+    found = await connection.execute(
+        select(round_items.c.item_id, round_items.c.sold, units.label("units"))
+        .outerjoin(orders, of_item)
+        .where(round_items.c.round_id == round_id)
+        .group_by(round_items.c.item_id, round_items.c.sold)
+        .order_by(round_items.c.item_id)
+    )
+    wrong = [row for row in found if row.sold != int(row.units)]
+    for row in wrong:
+        this = (round_items.c.round_id == round_id, round_items.c.item_id == row.item_id)
+        await connection.execute(update(round_items).where(*this).values(sold=int(row.units)))
+    return bool(wrong)

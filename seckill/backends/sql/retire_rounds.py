@@ -4,8 +4,11 @@ from sqlalchemy import ColumnElement, and_, bindparam, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnySelect
-from seckill.backends.sql.sales import lock_catalogue, set_changed
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.limit_groups import is_needed
+from seckill.backends.sql.sales import lock_catalogue, set_changed, to_round
 from seckill.backends.sql.tables import dead_letters, orders, outbox, rounds
+from seckill.domain.event import EventType
 from seckill.domain.order import OrderState
 
 
@@ -20,7 +23,12 @@ def _restless() -> ColumnElement[bool]:
 def select_over(before_ms: int, count: int) -> AnySelect:
     over = and_(rounds.c.retired_ms.is_(None), rounds.c.ends_ms < before_ms)
     in_force = and_(rounds.c.opened_ms.is_not(None), rounds.c.synced_revision == rounds.c.revision)
-    return select(rounds).where(over, in_force, ~_restless()).order_by(rounds.c.ends_ms).limit(count)
+    return (
+        select(rounds)
+        .where(over, in_force, ~_restless(), ~is_needed(before_ms))
+        .order_by(rounds.c.ends_ms)
+        .limit(count)
+    )
 
 
 def select_to_forget(retired_before_ms: int, count: int) -> AnySelect:
@@ -40,7 +48,7 @@ def select_waiting() -> AnySelect:
     return select(rounds).where(rounds.c.id.in_(select(oldest.c.round_id)), rounds.c.retired_ms.is_(None))
 
 
-async def retire(connection: AsyncConnection, round_id: int, now_ms: int) -> bool:
+async def retire(connection: AsyncConnection, entries: FeedEntries, round_id: int, now_ms: int) -> bool:
     version = await lock_catalogue(connection) + 1  # before the round, as in every transaction that needs both
     alive = and_(
         rounds.c.id == round_id,
@@ -50,10 +58,12 @@ async def retire(connection: AsyncConnection, round_id: int, now_ms: int) -> boo
         rounds.c.synced_revision == rounds.c.revision,
     )
     # Every worker that writes an order changes this row as well, so from here to the commit none does.
-    locked = await connection.execute(select(rounds.c.sale_id).where(alive).with_for_update())
+    locked = await connection.execute(select(rounds).where(alive).with_for_update())
     row = locked.one_or_none()
-    if row is None or (await connection.execute(select(rounds.c.id).where(alive, _restless()))).first() is not None:
+    stays = select(rounds.c.id).where(alive, or_(_restless(), is_needed(now_ms)))
+    if row is None or (await connection.execute(stays)).first() is not None:
         return False
     await set_changed(connection, row.sale_id, version)
     await connection.execute(update(rounds).where(alive).values(retired_ms=now_ms))
+    await entries.round(connection, EventType.ROUND_RETIRED, await to_round(connection, row))
     return True

@@ -1,20 +1,42 @@
 """Sales and their rounds."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Integer, bindparam, func, insert, literal, select, update
+from sqlalchemy import BigInteger, ColumnElement, Integer, and_, bindparam, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
-from seckill.backends.sql.tables import CATALOGUE, meta, rounds, sales
+from seckill.backends.sql.door_column import changed_door, door_column, to_door
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.goods import GOODS, changed_columns, goods_columns, to_goods
+from seckill.backends.sql.items import change_items, deal_items, insert_items, read_items, read_units
+from seckill.backends.sql.limit_groups import lane_in_group, read_siblings, require_group
+from seckill.backends.sql.line_rows import insert_line
+from seckill.backends.sql.tables import CATALOGUE, meta, rounds, sale_keys, sales
+from seckill.backends.sql.voucher_cover import cover, spare
+from seckill.domain.door import Door
+from seckill.domain.event import EventType
+from seckill.domain.item import Item, ItemUnits
 from seckill.domain.recurrence import Recurrence
-from seckill.domain.sale import Round, RoundStatus, Sale, SaleChange, SaleDraft
+from seckill.domain.sale import Announced, AnnounceKey, Confirm, Round, RoundStatus, Sale, SaleChange, SaleDraft
 from seckill.domain.sale_change import Decision, decide, may_go_on
-from seckill.errors import LedgerUnavailable
+from seckill.errors import CodesMissing, ExternalIdTaken, LedgerUnavailable
 from seckill.failpoints import reached
 
-_OF_SALE = ("id", "title", "price_cents", "currency", "pay_within_s", "created_ms", "changed")
+_OF_SALE = (
+    "id",
+    "title",
+    "price_cents",
+    "currency",
+    "pay_within_s",
+    "created_ms",
+    "changed",
+    "list_version",
+    "list_buyers",
+    "limit_by",
+)
 _OF_RECURRENCE = ("repeat", "timezone", "begins_ms", "window_ms")
 _OF_ROUND = (
     "id",
@@ -34,7 +56,17 @@ _OF_ROUND = (
     "opened_ms",
     "retired_ms",
     "audit_epoch",
+    "early_s",
+    "limit_group",
 )
+_OF_STATUS = {
+    RoundStatus.OPEN: EventType.SALE_RESUMED,
+    RoundStatus.PAUSED: EventType.SALE_PAUSED,
+    RoundStatus.CLOSED: EventType.SALE_CLOSED,
+}
+# Columns of a decision that `sale.changed` does not name, and those that users know under another name.
+_NOT_TOLD = {"status", "audit_epoch", "early_s"}
+_PUBLIC_NAMES = {"total": "units", "begins_ms": "begins_at", "ends_ms": "ends_at"}
 
 
 @cache  # asked for several times a second
@@ -71,27 +103,72 @@ def select_rounds(sale_id: int, before: int | None, count: int) -> AnySelect:
 
 
 def _with_rounds() -> AnySelect:
+    of_sale = (*_OF_SALE, "confirm", "published", "door", "vouchers", *_OF_RECURRENCE, *GOODS)
     return (
-        select(*[sales.c[name].label(f"sales_{name}") for name in (*_OF_SALE, *_OF_RECURRENCE)], *rounds.c)
+        select(*[sales.c[name].label(f"sales_{name}") for name in of_sale], *rounds.c)
         .join(rounds, rounds.c.sale_id == sales.c.id)
         .order_by(sales.c.changed, rounds.c.ordinal)
     )
 
 
-def to_sale(row: AnyRow) -> Sale:
+async def to_sales(connection: AsyncConnection, rows: Sequence[AnyRow]) -> list[Sale]:
+    """With their items."""
+    items, rounds_ = await read_items(connection, rows), await to_rounds(connection, rows)
+    return [_to_sale(row, items.get(row.sale_id, ()), round_) for row, round_ in zip(rows, rounds_, strict=True)]
+
+
+async def to_sale(connection: AsyncConnection, row: AnyRow) -> Sale:
+    return (await to_sales(connection, [row]))[0]
+
+
+async def to_rounds(connection: AsyncConnection, rows: Sequence[AnyRow]) -> list[Round]:
+    """With what they have of each item, and whom they share their limit with."""
+    units, siblings = await read_units(connection, rows), await read_siblings(connection, rows)
+    return [_to_round(row, units.get(row.id, ()), siblings.get(row.id, ())) for row in rows]
+
+
+async def to_round(connection: AsyncConnection, row: AnyRow) -> Round:
+    return (await to_rounds(connection, [row]))[0]
+
+
+def _to_sale(row: AnyRow, items: tuple[Item, ...], round_: Round) -> Sale:
     recurrence = None
     if row.sales_repeat is not None:
         recurrence = Recurrence(**{name: getattr(row, f"sales_{name}") for name in _OF_RECURRENCE})
     facts = {name: getattr(row, f"sales_{name}") for name in _OF_SALE}
-    return Sale(round=to_round(row), recurrence=recurrence, **facts)
+    goods = to_goods({name: getattr(row, f"sales_{name}") for name in GOODS})
+    return Sale(
+        round=round_,
+        recurrence=recurrence,
+        confirm=Confirm(row.sales_confirm),
+        published=bool(row.sales_published),
+        goods=goods,
+        door=to_door(row.sales_door),
+        vouchers=bool(row.sales_vouchers),
+        items=items,
+        **facts,
+    )
 
 
-def to_round(row: AnyRow) -> Round:
-    return Round(status=RoundStatus(row.status), **{name: getattr(row, name) for name in _OF_ROUND})
+def _to_round(row: AnyRow, units: tuple[ItemUnits, ...], siblings: tuple[int, ...]) -> Round:
+    return Round(
+        status=RoundStatus(row.status),
+        items=units,
+        siblings=siblings,
+        published=bool(row.published),
+        covered=bool(row.covered),
+        lined=bool(row.lined),
+        **{name: getattr(row, name) for name in _OF_ROUND},
+    )
 
 
-async def create_sale(connection: AsyncConnection, database: Database, draft: SaleDraft, lane: int) -> Sale:
+async def create_sale(
+    connection: AsyncConnection, database: Database, entries: FeedEntries, draft: SaleDraft, lane: int
+) -> Sale:
     version = await lock_catalogue(connection) + 1
+    if draft.goods.external_id is not None:
+        await _require_free(connection, database, draft.goods.external_id, 0)
+    lane = await lane_in_group(connection, draft, lane)
     await _set_catalogue(connection, version)
     again = draft.recurrence
     inserted = await connection.execute(
@@ -104,25 +181,78 @@ async def create_sale(connection: AsyncConnection, database: Database, draft: Sa
             limit_per_buyer=draft.limit_per_buyer,
             lanes=draft.lanes,
             cool_down_s=draft.cool_down_s,
+            confirm=draft.confirm,
             begins_ms=draft.begins_ms if again is None else again.begins_ms,
             window_ms=draft.ends_ms - draft.begins_ms if again is None else again.window_ms,
             repeat=None if again is None else again.repeat,
             timezone="UTC" if again is None else again.timezone,
             created_ms=database.now_ms,
             changed=version,
+            published=int(draft.published),
+            door=door_column(draft.door),
+            vouchers=int(draft.vouchers),
+            limit_by=draft.limit_by,
+            **goods_columns(draft.goods),
         )
     )
     key: Any = inserted.inserted_primary_key
     sale_id: int = key[0]
-    await insert_round(connection, sale_id, 1, draft.begins_ms, draft.ends_ms, lane)
-    created = await connection.execute(select_sale(sale_id))
-    return to_sale(created.one())
+    await insert_items(connection, sale_id, draft.items)
+    await insert_round(connection, sale_id, 1, draft.begins_ms, draft.ends_ms, lane, draft.door)
+    if draft.limit_group is not None:  # such a sale has one round
+        of_sale = update(rounds).where(rounds.c.sale_id == sale_id)
+        await connection.execute(of_sale.values(limit_group=draft.limit_group))
+    sale = await to_sale(connection, (await connection.execute(select_sale(sale_id))).one())
+    await entries.sale(connection, EventType.SALE_CREATED, sale)
+    await entries.round(connection, EventType.ROUND_CREATED, sale.round)
+    return sale
+
+
+async def announce(
+    connection: AsyncConnection, database: Database, entries: FeedEntries, draft: SaleDraft, lane: int, key: AnnounceKey
+) -> Announced:
+    # Locked before the key is looked for: of two that say the same at once, the second sees what the first has made.
+    await lock_catalogue(connection)
+    known = await announced(connection, key)
+    if known is not None:
+        return known
+    sale = await create_sale(connection, database, entries, draft, lane)
+    await connection.execute(
+        insert(sale_keys).values(key_digest=key.key, body_digest=key.body, sale_id=sale.id, created_ms=database.now_ms)
+    )
+    return Announced(sale, new=True)
+
+
+async def announced(connection: AsyncConnection, key: AnnounceKey) -> Announced | None:
+    found = await connection.execute(select(sale_keys).where(sale_keys.c.key_digest == key.key))
+    row = found.one_or_none()
+    if row is None:
+        return None
+    if row.body_digest != key.body:
+        return Announced(None, new=False)
+    return Announced(await to_sale(connection, (await connection.execute(select_sale(row.sale_id))).one()), new=False)
+
+
+async def _require_free(connection: AsyncConnection, database: Database, external_id: str, sale_id: int) -> None:
+    """Among sales that are on or to come. The catalogue is locked, so no other process gives the same id meanwhile."""
+    has_ended = and_(sales.c.repeat.is_(None), rounds.c.ends_ms <= database.now_ms)
+    is_over = or_(rounds.c.status == RoundStatus.CLOSED, has_ended)
+    found = await connection.scalars(
+        select(sales.c.id)
+        .join(rounds, rounds.c.sale_id == sales.c.id)
+        .where(sales.c.external_id == external_id, sales.c.id != sale_id, _is_among(literal(1)), ~is_over)
+        .limit(1)
+    )
+    other = found.one_or_none()
+    if other is not None:
+        raise ExternalIdTaken(other)
 
 
 async def insert_round(
-    connection: AsyncConnection, sale_id: int, ordinal: int, begins_ms: int, ends_ms: int, lane: int
+    connection: AsyncConnection, sale_id: int, ordinal: int, begins_ms: int, ends_ms: int, lane: int, door: Door
 ) -> None:
-    """With the full stock, the limit, the cool-down and the lanes that the sale has now."""
+    """With the full stock, the limit, the cool-down and the lanes that the sale has now; hidden if the sale is. If the
+    sale gives codes, it is not covered yet. With its line, if it may have one."""
     facts = select(
         sales.c.id,
         literal(ordinal).label("ordinal"),
@@ -131,29 +261,62 @@ async def insert_round(
         sales.c.units.label("total"),
         sales.c.limit_per_buyer,
         sales.c.cool_down_s,
+        sales.c.published,
+        (1 - sales.c.vouchers).label("covered"),
         literal(begins_ms, BigInteger).label("scheduled_ms"),
         literal(begins_ms, BigInteger).label("begins_ms"),
         literal(ends_ms, BigInteger).label("ends_ms"),
         literal(RoundStatus.OPEN).label("status"),
+        literal(door.audience.early_s_max).label("early_s"),
+        literal(int(door.line.draws)).label("lined"),
     ).where(sales.c.id == sale_id)
     columns = ["sale_id", *list(facts.selected_columns.keys())[1:]]
     await connection.execute(insert(rounds).from_select(columns, facts))
+    await deal_items(connection, sale_id, ordinal)
+    if door.line.has_line:
+        await insert_line(connection, sale_id, ordinal, door.line)
 
 
-async def add_round(connection: AsyncConnection, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
+async def add_round(
+    connection: AsyncConnection,
+    database: Database,
+    entries: FeedEntries,
+    after: Round,
+    begins_ms: int,
+    ends_ms: int,
+    lane: int,
+) -> Sale | None:
     # Locked before the rounds are read: each keeper that wants to add one sees what those before it have added.
     version = await lock_catalogue(connection) + 1
-    newest = to_sale((await connection.execute(select_sale(after.sale_id))).one())
+    newest = await to_sale(connection, (await connection.execute(select_sale(after.sale_id))).one())
     if newest.round.id != after.id or not may_go_on(newest, begins_ms):
         return None
     await set_changed(connection, after.sale_id, version)
-    await insert_round(connection, after.sale_id, after.ordinal + 1, begins_ms, ends_ms, lane)
+    await insert_round(connection, after.sale_id, after.ordinal + 1, begins_ms, ends_ms, lane, newest.door)
+    if newest.vouchers:
+        await cover_rounds(connection, database, entries, after.sale_id)
+    added = await to_sale(connection, (await connection.execute(select_sale(after.sale_id))).one())
+    await entries.round(connection, EventType.ROUND_CREATED, added.round)
     reached("ledger.add_round.inside")
-    return to_sale((await connection.execute(select_sale(after.sale_id))).one())
+    return added
+
+
+async def cover_rounds(connection: AsyncConnection, database: Database, entries: FeedEntries, sale_id: int) -> int:
+    """Lets those open for which there are enough codes by now. The catalogue is locked. Returns how many."""
+    covered = await cover(connection, database, sale_id)
+    found = await connection.execute(select(rounds).where(rounds.c.id.in_(covered)).order_by(rounds.c.id))
+    for row in found.all():
+        await entries.round(connection, EventType.ROUND_COVERED, await to_round(connection, row))
+    return len(covered)
 
 
 async def change_sale(
-    connection: AsyncConnection, database: Database, sale_id: int, change: SaleChange, round_id: int | None
+    connection: AsyncConnection,
+    database: Database,
+    entries: FeedEntries,
+    sale_id: int,
+    change: SaleChange,
+    round_id: int | None,
 ) -> Sale | None:
     # Locked before the sale is read: no other process decides about a sale until this is committed.
     version = await lock_catalogue(connection) + 1
@@ -161,21 +324,60 @@ async def change_sale(
     row = (await connection.execute(wanted.add_columns(database.now_ms.label("now_ms")))).one_or_none()
     if row is None:
         return None
-    sale = to_sale(row)
+    sale = await to_sale(connection, row)
     around = await _neighbours(connection, sale.round)
     decision = decide(sale, change, row.now_ms, *around)
     if decision.is_nothing:
         return sale
-    await set_changed(connection, sale_id, version, **decision.sale)
+    if decision.round:
+        await require_group(connection, sale.round.limit_group)
+    external_id = decision.external_id(sale)
+    # Also when only the window has changed: a sale that was over may be on again.
+    if external_id is not None and (decision.goods or decision.round):
+        await _require_free(connection, database, external_id, sale_id)
+    columns = decision.sale | changed_columns(decision.goods) | changed_door(decision.door)
+    await set_changed(connection, sale_id, version, **columns)
     if decision.round:
         await _change_round(connection, sale.round, decision)
+    if decision.items or decision.item_totals:
+        await change_items(connection, sale.round.id, decision.items, decision.item_totals)
     if decision.later:
         await connection.execute(
             update(rounds)
             .where(rounds.c.sale_id == sale_id, rounds.c.ordinal > sale.round.ordinal)
             .values(revision=rounds.c.revision + 1, **decision.later)
         )
-    return to_sale((await connection.execute(wanted)).one())
+    if sale.vouchers:
+        await _require_codes(connection, database, sale, change, decision)
+    after = await to_sale(connection, (await connection.execute(wanted)).one())
+    await _tell(connection, entries, sale, after, decision)
+    return after
+
+
+async def _require_codes(
+    connection: AsyncConnection, database: Database, sale: Sale, change: SaleChange, decision: Decision
+) -> None:
+    """For what becomes of the sale with this change, which has been made."""
+    adds_units = change.add_units > 0 or bool(decision.item_totals)
+    needs_more = adds_units or (change.ends_ms is not None and sale.round.covered)
+    opens = change.published is True and not sale.round.covered
+    if needs_more or opens:
+        missing = -await spare(connection, database, sale.id, also=rounds.c.id == sale.round.id)
+        if missing > 0:
+            raise CodesMissing(missing)
+
+
+async def _tell(
+    connection: AsyncConnection, entries: FeedEntries, before: Sale, after: Sale, decision: Decision
+) -> None:
+    names = {*decision.sale, *decision.round} - _NOT_TOLD
+    changed = sorted({_PUBLIC_NAMES.get(name, name) for name in names} | set(after.door.differs_in(before.door)))
+    if decision.items or decision.item_totals:
+        changed.append("items")
+    if changed:
+        await entries.sale(connection, EventType.SALE_CHANGED, after, changed)
+    if after.round.status is not before.round.status:
+        await entries.sale(connection, _OF_STATUS[after.round.status], after)
 
 
 async def _neighbours(connection: AsyncConnection, round_: Round) -> tuple[Round | None, Round | None]:
@@ -183,7 +385,7 @@ async def _neighbours(connection: AsyncConnection, round_: Round) -> tuple[Round
     found = await connection.execute(
         select(rounds).where(rounds.c.sale_id == round_.sale_id, rounds.c.ordinal.in_(beside))
     )
-    by_ordinal = {row.ordinal: to_round(row) for row in found}
+    by_ordinal = {round_.ordinal: round_ for round_ in await to_rounds(connection, found.all())}
     return by_ordinal.get(beside[0]), by_ordinal.get(beside[1])
 
 

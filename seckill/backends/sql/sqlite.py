@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    Index,
     Insert,
     Table,
     bindparam,
@@ -24,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import AnySelect, Backwards, ErrorMeaning
+from seckill.backends.sql.database import AnySelect, ErrorMeaning, NewOrderEntries
 from seckill.backends.sql.sqlite_writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
 from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line, update_returning
 from seckill.errors import StartError
@@ -89,8 +90,11 @@ class SqliteDatabase:
         each = func.json_each(bindparam(name, type_=JsonList)).table_valued("value")
         return column.in_(select(each.c.value))
 
-    def from_the_end(self, column: ColumnElement[str], value: str, key: ColumnElement[int]) -> Backwards:
-        return column == value, [key.desc()]
+    def from_the_end(
+        self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
+    ) -> AnySelect:
+        *_, column, key = index.columns
+        return found.where(column == value, key >= least, key < below).order_by(key.desc())
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
@@ -99,8 +103,10 @@ class SqliteDatabase:
         missing = missing.on_conflict_do_nothing(index_elements=key)
         return Returning(missing.returning(*[table.c[name] for name in returning]))
 
-    def insert_orders(self, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> InsertOrders:
-        return InsertOrders(self, source, events_of)
+    def insert_orders(
+        self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
+    ) -> InsertOrders:
+        return InsertOrders(self, source, events_of, entries)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

@@ -8,8 +8,9 @@ from sqlalchemy import ColumnElement, Executable, FromClause, Insert, Table, Tex
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.database import WRITTEN, AnyRow, AnySelect, Database, NewOrders
+from seckill.backends.sql.database import WRITTEN, AnyRow, AnySelect, Database, NewOrderEntries, NewOrders
 from seckill.backends.sql.tables import orders
+from seckill.domain.item import NO_ITEM
 
 
 class Returning:
@@ -32,9 +33,18 @@ def update_returning(
 class InsertOrders:
     """Implements `seckill.backends.sql.database.OrdersStatement` where one statement inserts into one table."""
 
-    def __init__(self, database: Database, source: AnySelect, events_of: Callable[[FromClause], Insert]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        source: AnySelect,
+        events_of: Callable[[FromClause], Insert],
+        entries: NewOrderEntries,
+    ) -> None:
+        self._entries = entries
         self._written = database.rows("written", {name: orders.c[name].type for name in WRITTEN})
-        counted = ("round_id", "epoch", "quantity")
+        # By item, if there are any: what a batch without them needs is not asked for.
+        item = ("item_id",) if "item_id" in source.selected_columns else ()
+        counted = ("round_id", "epoch", "quantity", *item)
         self._insert = database.insert_missing(orders, ["id"], source, returning=(*WRITTEN, *counted))
         self._insert_events = events_of(self._written.table)
 
@@ -43,10 +53,16 @@ class InsertOrders:
         if not new:
             return []
         await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))
-        units: dict[tuple[int, int, str], list[int]] = {}
-        for _, state, _, round_id, epoch, quantity in new:
-            units.setdefault((round_id, epoch, state), []).append(quantity)
-        return [NewOrders(*group, len(each), sum(each)) for group, each in units.items()]
+        units: dict[tuple[int, int, str, int], list[int]] = {}
+        numbers: dict[str, list[int]] = {}
+        for number, state, _, round_id, epoch, quantity, *item in new:
+            units.setdefault((round_id, epoch, state, item[0] or NO_ITEM if item else NO_ITEM), []).append(quantity)
+            numbers.setdefault(state, []).append(number)
+        await self._entries.of_new(connection, numbers)
+        return [
+            NewOrders(round_id, epoch, state, len(each), sum(each), of_item)
+            for (round_id, epoch, state, of_item), each in units.items()
+        ]
 
 
 def first_line(error: Exception) -> str:

@@ -32,11 +32,11 @@ LongText = Text().with_variant(LONGTEXT(), "mysql")
 OF_ALL = "_all"
 
 
-def _partial(name: str, column: str, *, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
+def partial_index(name: str, *columns: str, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
     """An index of only the rows where it holds. MySQL has no such thing: there it is an index of all rows in which
     these stand together. Its name differs, because Alembic can compare a table only if no two of its indexes share
     one."""
-    of_some = Index(name, column, postgresql_where=text(where), sqlite_where=text(where))
+    of_some = Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
     return of_some.ddl_if(callable_=_is_not_mysql), Index(f"{name}{OF_ALL}", *instead).ddl_if(dialect="mysql")
 
 
@@ -47,6 +47,7 @@ def _is_not_mysql(*_: object, dialect: Dialect, **__: object) -> bool:
 # Rows of `meta`.
 ID_KEY = "id_key"
 CATALOGUE = "catalogue"
+FEED = "feed"  # the last cursor that was given out
 
 metadata = MetaData(
     naming_convention={
@@ -84,9 +85,36 @@ sales = Table(
     Column("changed", BigInteger, nullable=False),  # the catalogue's version at the last change
     Column("lanes", Integer, nullable=False, server_default=text("1")),  # of every round of it
     Column("cool_down_s", Integer, nullable=False, server_default=text("0")),
+    Column("published", Integer, nullable=False, server_default=text("1")),
+    # What is sold, see seckill/domain/goods.py; NULL: nothing.
+    Column("external_id", String(128)),
+    Column("list_price_cents", BigInteger),
+    Column("metadata", LongText),  # JSON
+    Column("description", LongText),
+    Column("images", LongText),  # JSON
+    Column("terms_url", LongText),
+    Column("delivery", LongText),
+    Column("return_url", LongText),
+    Column("confirm", String(16), nullable=False, server_default="gate"),
+    Column("vouchers", Integer, nullable=False, server_default=text("0")),  # 1: it gives a code with each unit
+    Column("door", LongText),  # JSON, see seckill/domain/door.py; NULL: open to everybody
+    Column("list_version", BigInteger, nullable=False, server_default=text("0")),
+    Column("list_buyers", Integer, nullable=False, server_default=text("0")),
+    Column("limit_by", String(64)),  # the token's claim that the limit counts by; NULL: sub
     CheckConstraint("price_cents >= 0", name="price"),
     Index(None, "changed"),
+    Index(None, "external_id"),
     sqlite_autoincrement=True,
+)
+
+# Operators repeat an announcement that was not answered, and get the sale that it made.
+sale_keys = Table(
+    "sale_keys",
+    metadata,
+    Column("key_digest", String(64), primary_key=True),
+    Column("body_digest", String(64), nullable=False),
+    Column("sale_id", Key, ForeignKey("sales.id"), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
 )
 
 rounds = Table(
@@ -97,7 +125,7 @@ rounds = Table(
     Column("ordinal", Integer, nullable=False),
     Column("lane", Integer, nullable=False),  # the first of its lanes
     Column("total", BigInteger, nullable=False),
-    Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units of live orders
+    Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units that orders hold
     # Units that workers have ever written. A gate that has admitted fewer has gone back in time.
     Column("written", BigInteger, nullable=False, server_default=text("0")),
     Column("limit_per_buyer", Integer, nullable=False),
@@ -121,6 +149,13 @@ rounds = Table(
     # The epoch in which the audit has paused it; NULL: it has not, or an operator has, or nothing is wrong any more.
     Column("audit_epoch", Integer),
     Column("cool_down_s", Integer, nullable=False, server_default=text("0")),
+    Column("published", Integer, nullable=False, server_default=text("1")),
+    Column("item_count", Integer, nullable=False, server_default=text("0")),
+    # 0: its sale gives codes and had too few for it so far, so the gate keeps it closed. Never 0 again once it is 1.
+    Column("covered", Integer, nullable=False, server_default=text("1")),
+    Column("early_s", Integer, nullable=False, server_default=text("0")),
+    Column("lined", Integer, nullable=False, server_default=text("0")),  # 1: its units go to those in its line
+    Column("limit_group", String(64), index=True),  # rounds that have the same share one limit; NULL: none
     CheckConstraint("sold >= 0 AND sold <= total", name="sold"),
     CheckConstraint("total > 0", name="total"),
     CheckConstraint("limit_per_buyer > 0", name="limit"),
@@ -129,8 +164,8 @@ rounds = Table(
     # Each occurrence of a sale becomes one round, however many keepers there are.
     UniqueConstraint("sale_id", "scheduled_ms"),
     # The queries of every second read only these, so that the past may be long.
-    *_partial("ix_rounds_alive", "ends_ms", where="retired_ms IS NULL", instead=("retired_ms", "ends_ms")),
-    *_partial(
+    *partial_index("ix_rounds_alive", "ends_ms", where="retired_ms IS NULL", instead=("retired_ms", "ends_ms")),
+    *partial_index(
         "ix_rounds_to_forget",
         "retired_ms",
         where="retired_ms IS NOT NULL AND opened_ms IS NOT NULL",
@@ -138,6 +173,47 @@ rounds = Table(
     ),
     # The id of a round is part of the gate's keys, so it must not be used again after a row was deleted.
     sqlite_autoincrement=True,
+)
+
+# What a sale sells that comes in several kinds. None are added or taken away after it was announced.
+items = Table(
+    "items",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("sale_id", Key, ForeignKey("sales.id"), nullable=False),
+    Column("place", Integer, nullable=False),  # in the order in which they were announced
+    Column("title", String(255), nullable=False),
+    Column("units", BigInteger, nullable=False),  # what every round begins with
+    Column("price_cents", BigInteger, nullable=False),
+    Column("external_id", String(128)),
+    Column("image", LongText),
+    CheckConstraint("price_cents >= 0", name="price"),
+    UniqueConstraint("sale_id", "place"),
+    # Part of the gate's fields and of buyers' records, so it must not be used again after a row was deleted.
+    sqlite_autoincrement=True,
+)
+
+# How much of each item a round has. Together they are the round's own `total` and `sold`, and change in the same
+# transactions, always after the round's row: whoever has that locked need not wait for these.
+round_items = Table(
+    "round_items",
+    metadata,
+    Column("round_id", Key, ForeignKey("rounds.id"), primary_key=True, autoincrement=False),
+    Column("item_id", Key, ForeignKey("items.id"), primary_key=True, autoincrement=False),
+    Column("total", BigInteger, nullable=False),
+    Column("sold", BigInteger, nullable=False, server_default=text("0")),
+    CheckConstraint("sold >= 0 AND sold <= total", name="sold"),
+    CheckConstraint("total > 0", name="total"),
+)
+
+# The buyers whom a sale's list names, as digests in ascending order, a few thousand in a row. Every API node reads all
+# of them; whoever asks about one buyer reads the row where the digest would be.
+audience_parts = Table(
+    "audience_parts",
+    metadata,
+    Column("sale_id", Key, ForeignKey("sales.id"), primary_key=True),
+    Column("first", BigInteger, primary_key=True),  # the least digest in it
+    Column("digests", LongText, nullable=False),  # eight bytes each, as base64: not every driver carries bytes
 )
 
 orders = Table(
@@ -149,8 +225,8 @@ orders = Table(
     Column("user_id", String(128), nullable=False),
     Column("quantity", Integer, nullable=False),
     Column("state", String(16), nullable=False),
-    # The slot while the order is live, NULL when it is over. No two NULLs are equal, so a buyer has each slot
-    # of a round once at a time, and may buy again after an order is over.
+    # The slot while the order holds its units, NULL when they are given back. No two NULLs are equal, so a buyer has
+    # each slot of a round once at a time, and may buy again after an order is over. A refund may leave the units sold.
     Column("active_slot", Integer),
     Column("slot", Integer, nullable=False),
     Column("request_id", String(64), nullable=False),
@@ -163,16 +239,22 @@ orders = Table(
     Column("paid_ms", BigInteger),
     Column("closed_ms", BigInteger),
     Column("replaced_by", Key),  # the order that a late payment for this one pays instead
+    Column("metadata", LongText),  # JSON; NULL: the claim had none
+    Column("refunded_cents", BigInteger, nullable=False, server_default=text("0")),  # of its price
+    Column("closed_by", String(16)),  # `operator`; NULL: the buyer, the clock, the engine, or it is not over
+    Column("item_id", Key),  # NULL: its sale has none
+    Column("person", String(128)),  # whom the limit counts by, if not only by user
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
     # Not in MySQL: there every change of an order would lock its round, and a transaction that then counts in the round
     # would wait for the others that do. Rounds are never deleted, and orders are inserted by a join with them.
     ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(callable_=_is_not_mysql),
     Index(None, "user_id", "id"),
-    # Counts by state, and the newest of each state: with the states put together, the newest of a round.
-    Index(None, "round_id", "state", "id"),
-    *_partial("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),
+    *partial_index("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),
 )
+
+# Counts by state, and the newest of each state: with the states put together, the newest of a round.
+ORDERS_BY_STATE = Index(None, orders.c.round_id, orders.c.state, orders.c.id)
 
 order_events = Table(
     "order_events",
@@ -183,6 +265,28 @@ order_events = Table(
     Column("to_state", String(16), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("cause", String(64), nullable=False),
+)
+
+# What every transaction has changed, an entry for each type of event in it, and the order in which readers see it. What
+# happened to an order is in `order_events`; an entry only says to which orders.
+feed = Table(
+    "feed",
+    metadata,
+    Column("id", Key, primary_key=True),
+    # Of its first event, the others follow; NULL until it is lined up. Ids cannot be cursors: they are handed out
+    # before the commit, so a transaction with a smaller one may become visible later.
+    Column("first_cursor", BigInteger, unique=True),
+    Column("events", Integer, nullable=False),
+    Column("type", String(32), nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("numbers", LongText),  # JSON: of the orders that it happened to
+    # Of what is no order's change of state.
+    Column("sale_id", Key),
+    Column("round_id", Key),
+    Column("facts", LongText),  # JSON
+    *partial_index("ix_feed_waiting", "id", where="first_cursor IS NULL", instead=("first_cursor", "id")),
+    # Later entries have greater ids, also when all earlier ones have been pruned.
+    sqlite_autoincrement=True,
 )
 
 outbox = Table(
@@ -197,7 +301,7 @@ outbox = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("done_ms", BigInteger),
     UniqueConstraint("kind", "order_id"),  # a release can be decided once only
-    *_partial("ix_outbox_waiting", "id", where="done_ms IS NULL", instead=("done_ms", "id")),
+    *partial_index("ix_outbox_waiting", "id", where="done_ms IS NULL", instead=("done_ms", "id")),
 )
 
 dead_letters = Table(
@@ -218,16 +322,18 @@ dead_letters = Table(
     Column("next_ms", BigInteger),  # when it is tried again; NULL: not any more
     Column("created_ms", BigInteger, nullable=False),
     Column("user_id", String(128)),
+    Column("item_id", Key),
     UniqueConstraint("lane", "entry_id"),
     # Buyers ask for their orders, also for those that are set aside.
     Index(None, "order_id"),
     Index(None, "user_id", "next_ms"),
-    *_partial("ix_dead_letters_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
+    *partial_index("ix_dead_letters_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
     # Operators name a dead letter by its id.
     sqlite_autoincrement=True,
 )
 
-# Money that was taken. All of it = the price of all paid orders + all refunds + what is late and not decided yet.
+# Money that was taken. All of it = the price of all paid orders, less what is refunded of it, + all refunds + what is
+# late and not decided yet.
 payments = Table(
     "payments",
     metadata,
@@ -237,22 +343,22 @@ payments = Table(
     Column("provider_ref", String(128), nullable=False),
     Column("amount_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
-    # The order that is paid with it. No two NULLs are equal, so an order is paid once, and money that goes back pays
-    # for nothing.
+    # The order that is paid with it. No two NULLs are equal, so an order is paid once, and money that goes back without
+    # an operator's doing pays for nothing.
     Column("settles", Key, unique=True),
     Column("next_ms", BigInteger),  # when the keeper tries again to decide about it; NULL: decided
     Column("created_ms", BigInteger, nullable=False),
     CheckConstraint("amount_cents > 0", name="amount"),
     CheckConstraint("settles IS NULL OR next_ms IS NULL", name="decided"),
     UniqueConstraint("provider", "provider_ref"),
-    *_partial("ix_payments_late", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
+    *partial_index("ix_payments_late", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
 )
 
 refunds = Table(
     "refunds",
     metadata,
     Column("id", Key, primary_key=True),
-    Column("payment_id", Key, ForeignKey("payments.id"), nullable=False, unique=True),
+    Column("payment_id", Key, ForeignKey("payments.id"), nullable=False, index=True),
     Column("amount_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
     Column("reason", String(32), nullable=False),
@@ -260,7 +366,150 @@ refunds = Table(
     Column("next_ms", BigInteger),  # when the provider is asked again; NULL: done
     Column("created_ms", BigInteger, nullable=False),
     Column("done_ms", BigInteger),
-    *_partial("ix_refunds_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
+    Column("action_id", Key),  # what an operator did that it follows from; NULL: the payment was late or one too many
+    Column("refused", String(255)),  # what the provider said when it said no for good; NULL: it did not
+    *partial_index("ix_refunds_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
     # Providers recognise a repeated refund by its id, so no id may be used again.
     sqlite_autoincrement=True,
+)
+
+# Pages of a provider's on which orders can be paid.
+checkouts = Table(
+    "checkouts",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("order_id", Key, nullable=False, index=True),
+    Column("provider", String(32), nullable=False),
+    Column("ref", String(255), nullable=False),  # the provider's name for it, or ours
+    Column("on_phone", Integer, nullable=False),  # 1: made for a phone, which may be another page of the same checkout
+    Column("address", LongText, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),  # how long the address is good for
+    Column("attempts", Integer, nullable=False),
+    # When the keeper looks whether it has to be called off; NULL: it is over. An order that ends makes it due.
+    Column("next_ms", BigInteger),
+    Column("created_ms", BigInteger, nullable=False),
+    UniqueConstraint("provider", "ref", "on_phone"),
+    *partial_index("ix_checkouts_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
+)
+
+# What operators did to orders, and why.
+order_actions = Table(
+    "order_actions",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("order_id", Key, nullable=False, index=True),
+    Column("request_id", String(64), nullable=False),  # a repeat has the same: it changes nothing
+    Column("action", String(16), nullable=False),
+    Column("amount_cents", BigInteger),  # as it was asked for; NULL: all that was left, or no refund
+    Column("return_unit", Integer, nullable=False),  # 1: the units go back on sale
+    Column("reason", String(255), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    UniqueConstraint("request_id"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("url", LongText, nullable=False),
+    Column("types", LongText, nullable=False),  # JSON, as the operator has written them; empty: all
+    Column("sale_id", Key),
+    Column("description", String(255), nullable=False),
+    Column("enabled", Integer, nullable=False),
+    Column("disabled_by", String(16)),
+    Column("secret", String(128), nullable=False),
+    Column("old_secret", String(128)),
+    Column("old_secret_ms", BigInteger),  # until when it signs as well
+    # Everything in the feed up to here is delivered, given up, or has a row of its own below.
+    Column("cursor", BigInteger, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("delivered_ms", BigInteger),
+    Column("failures", Integer, nullable=False),  # since then
+    Column("failing_ms", BigInteger),  # the first of them
+    Column("retry_ms", BigInteger),  # it is left alone until then
+    Column("missed_ms", BigInteger),  # when events were noticed to be gone before they were sent…
+    Column("missed_after", BigInteger),  # …and which: their cursors
+    Column("missed_until", BigInteger),
+    # The keeper that sends to it now has this token, and no other may note anything before the time is over.
+    Column("lease", String(64)),
+    Column("lease_ms", BigInteger),
+    sqlite_autoincrement=True,
+)
+
+# Deliveries that wait or were given up, and the last that were made: what is delivered at once moves the cursor only.
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("webhook_id", Key, ForeignKey("webhooks.id"), nullable=False),
+    Column("event_id", String(64), nullable=False),
+    Column("type", String(32), nullable=False),
+    Column("cursor", BigInteger),  # NULL: a test, which is in no feed
+    Column("subject", String(32), nullable=False),  # those of one, such as an order, are made in their order
+    Column("state", String(16), nullable=False),
+    Column("by_hand", Integer, nullable=False),  # 1: an operator wants it sent, whatever else waits
+    Column("tries", Integer, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("failing_ms", BigInteger),  # since when it has been tried in vain
+    Column("tried_ms", BigInteger),
+    Column("next_ms", BigInteger),
+    Column("status", Integer),
+    Column("trouble", String(32)),
+    Column("took_ms", Integer),
+    UniqueConstraint("webhook_id", "event_id"),
+    Index(None, "webhook_id", "subject"),
+    Index(None, "state", "webhook_id", "id"),
+    # Operators name a delivery by its id.
+    sqlite_autoincrement=True,
+)
+
+# Codes that arrive together. They count when all of them are there.
+voucher_uploads = Table(
+    "voucher_uploads",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("sale_id", Key, ForeignKey("sales.id"), nullable=False, index=True),
+    Column("codes", Integer, nullable=False, server_default=text("0")),  # that have arrived
+    Column("created_ms", BigInteger, nullable=False),
+    Column("touched_ms", BigInteger, nullable=False),  # when the last of them arrived
+    Column("complete_ms", BigInteger),
+    Column("given_up_ms", BigInteger),
+    Column("item_id", Key),  # for which alone they are; NULL: for whatever the sale sells
+    CheckConstraint("complete_ms IS NULL OR given_up_ms IS NULL", name="fate"),
+    *partial_index("ix_voucher_uploads_open", "id", where="complete_ms IS NULL", instead=("complete_ms", "id")),
+    # A code of an upload that was cleared away must not become one of another's.
+    sqlite_autoincrement=True,
+)
+
+# Free: no order has it. Void: `void_ms` is set, and `order_id` says whose it was.
+vouchers = Table(
+    "vouchers",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("sale_id", Key, nullable=False),
+    Column("upload_id", Key, nullable=False),
+    Column("line", Integer, nullable=False),  # of its upload
+    Column("code", String(128), nullable=False),
+    Column("order_id", Key, index=True),
+    Column("given_ms", BigInteger),
+    Column("shown_ms", BigInteger),
+    Column("redeemed_ms", BigInteger),
+    Column("void_ms", BigInteger),
+    CheckConstraint("order_id IS NOT NULL OR (redeemed_ms IS NULL AND void_ms IS NULL)", name="owner"),
+    UniqueConstraint("code"),
+    *partial_index(
+        "ix_vouchers_free", "upload_id", "id", where="order_id IS NULL", instead=("upload_id", "order_id", "id")
+    ),
+)
+
+# What operators have uploaded, as it is shown, by the digest of its content.
+pictures = Table(
+    "pictures",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("content", LongText, nullable=False),  # in base64: not every driver can send bytes
+    Column("width", Integer, nullable=False),
+    Column("height", Integer, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("used_ms", BigInteger, nullable=False, index=True),  # when it was last uploaded or given to a sale
 )

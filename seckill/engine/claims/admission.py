@@ -125,7 +125,7 @@ class AdmissionDesk:
             return None
         self._tallies.add(_LOCAL_REFUSALS[refused])
         self.count(sale.round.id, refused, 0.0)
-        return Answer(refused)
+        return Answer(refused, item=claim.item) if refused is Outcome.SOLD_OUT else Answer(refused)
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         """The same for a task: the answer, and the sale with the round that gave it. A task that is cancelled has given
@@ -139,7 +139,7 @@ class AdmissionDesk:
     def round_before(self, sale: Sale, claim: Claim) -> Sale | None:
         """The same sale with the round before, if that has to be asked first."""
         earlier = self._sale_cache.before(sale)
-        if earlier is not None and (claim.request_id or self._is_at(sale.round.begins_ms)):
+        if earlier is not None and (claim.request_id or self._is_at(sale.round.opens_ms)):
             return earlier
         return None
 
@@ -147,7 +147,7 @@ class AdmissionDesk:
         """The same sale with the next round, if the claim may have come a moment too late for this one. A buyer who is
         at the limit here, or has to wait, is told so even when it is over, and may buy there."""
         later = self._sale_cache.following(sale) if answer.outcome in _MAYBE_OVER else None
-        return later if later and self._sale_cache.now_ms() >= later.round.begins_ms - EDGE_MS else None
+        return later if later and self._sale_cache.now_ms() >= later.round.opens_ms - EDGE_MS else None
 
     def batcher(self, round_: Round, user: str) -> Batcher:
         """Lanes do not wait for each other."""
@@ -177,8 +177,8 @@ class AdmissionDesk:
         if round_.retired_ms is not None:
             return Outcome.ENDED  # the gate may have forgotten it, and that is no loss
         now_ms = self._sale_cache.now_ms()
-        begun = now_ms >= round_.begins_ms - EDGE_MS
-        flag = self._flags.get(round_.id)
+        begun = now_ms >= round_.begins_ms - EDGE_MS or now_ms >= round_.begins_ms - claim.early_ms - EDGE_MS
+        flag = self._flags.get((round_.id, claim.item) if claim.item else round_.id)
         if begun and flag is None:  # checked first, because it is true for most claims
             return None
         if not self._sale_cache.is_fresh() or claim.quantity > round_.limit_per_buyer:
@@ -188,7 +188,8 @@ class AdmissionDesk:
         pulse = self._sale_cache.pulse(round_.id)
         if flag is None or pulse is None or pulse.version != flag.version or claim.user in flag.winners:
             return None
-        return Outcome.SOLD_OUT if now_ms < round_.ends_ms - EDGE_MS else None
+        sold_out = Outcome.JOIN_THE_LINE if round_.lined else Outcome.SOLD_OUT
+        return sold_out if now_ms < round_.ends_ms - EDGE_MS else None
 
     def forget(self, pulses: dict[int, Pulse]) -> None:
         """Drops what is over."""

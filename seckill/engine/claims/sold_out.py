@@ -2,10 +2,16 @@
 
 A flag is raised when the gate has answered that nothing is left, and it knows the round's winners: a winner who repeats
 is sent to the gate and finds their order. It holds for one version of the round, and goes as soon as units come back.
+
+In a round with items, each item that is gone has a flag of its own, and the others go on selling. Units that come back
+to another item end the flag too, but it is raised again at once: the winners of an item that got nothing back are those
+that they were.
 """
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import structlog
 
@@ -14,35 +20,53 @@ from seckill.domain.sale import RoundRef
 from seckill.engine.claims.lasting_states import LastingStates
 from seckill.engine.claims.winner_filter import WinnerFilter
 from seckill.errors import GateError
-from seckill.ports.gate import GateReply, Pulse, WinnersGate
+from seckill.ports.gate import GateReply, GateView, Pulse, WinnersGate
 from seckill.ports.transport import NewsTransport
 
 log = structlog.get_logger()
 
 
+# A round, or a round and one of its items.
+FlagKey: TypeAlias = int | tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class SoldOutFlag:
-    """True for one version of the round: as long as nothing came back, no buyer outside `winners` can have an order."""
+    """True for one version of the round: as long as nothing came back, no buyer outside `winners` can have an order, or
+    one of that item."""
 
     version: int
     winners: WinnerFilter
+    sold_out_ms: int | None  # when the last unit of the round went, by the gate's clock; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class _Winners:
+    """Who had an order when an item was gone, in an epoch in which so many units of it had ever been on sale."""
+
+    epoch: int
+    supplied: int
+    filter: WinnerFilter
 
 
 class SoldOutFlags:
     def __init__(self, gate: WinnersGate) -> None:
         self._gate = gate
-        # By round. For others to read: each claim looks its flag up here, without a call.
-        self.standing: dict[int, SoldOutFlag] = {}
+        # For others to read: each claim looks its flag up here, without a call.
+        self.standing: dict[FlagKey, SoldOutFlag] = {}
+        self._winners: dict[tuple[int, int], _Winners] = {}  # by round and item
         self._raising: dict[int, asyncio.Task[None]] = {}
         self._announced: dict[int, int] = {}  # round → the newest version that was announced
         self._lasting = LastingStates(_tell)
 
     def consider(self, ref: RoundRef, reply: GateReply) -> None:
         """Begins to raise a flag if this answer of the gate says that nothing is left."""
-        if reply.available != 0 or ref.id in self._raising:
+        if (reply.available != 0 and not reply.gone) or ref.id in self._raising:
             return
-        flag = self.standing.get(ref.id)
-        if self._is_over(ref.id, reply.version) or (flag is not None and flag.version == reply.version):
+        wanted: Iterable[FlagKey] = [(ref.id, item) for item in reply.gone] or [ref.id]
+        flags = [self.standing.get(key) for key in wanted]
+        are_standing = all(flag is not None and flag.version == reply.version for flag in flags)
+        if self._is_over(ref.id, reply.version) or are_standing:
             return
         if any(answer.outcome is Outcome.SOLD_OUT for answer in reply.answers):
             self._raising[ref.id] = asyncio.create_task(self._raise(ref, reply.version))
@@ -51,20 +75,43 @@ class SoldOutFlags:
         """While the version stands no new buyer can win, so the winners found now are all there are."""
         try:
             view = await self._gate.inspect(ref)
-            if view is None or not view.whole or view.version != version or view.available != 0:
+            if view is None or not view.whole or view.version != version:
                 return
-            winners = WinnerFilter(view.buyers)
-            async for portion in self._gate.buyers(ref):
-                for user in portion:
-                    winners.add(user)
+            if not view.items:
+                gone: Mapping[FlagKey, WinnerFilter] = {} if view.available else {ref.id: await self._read(ref, view)}
+            else:
+                gone = await self._of_items(ref, view)
             if self._is_over(ref.id, version):  # while the winners were being read
                 return
-            self.standing[ref.id] = SoldOutFlag(version, winners)
-            self._lasting.change(ref.id, on=True)
+            for key, winners in gone.items():
+                self.standing[key] = SoldOutFlag(version, winners, view.sold_out_ms if key == ref.id else None)
+                if key == ref.id:
+                    self._lasting.change(ref.id, on=True)
         except GateError as error:
             log.warning("no sold-out flag, the gate keeps answering", round=ref.id, reason=str(error))
         finally:
             del self._raising[ref.id]
+
+    async def _read(self, ref: RoundRef, view: GateView) -> WinnerFilter:
+        winners = WinnerFilter(view.buyers)
+        async for portion in self._gate.buyers(ref):
+            for user in portion:
+                winners.add(user)
+        return winners
+
+    async def _of_items(self, ref: RoundRef, view: GateView) -> dict[FlagKey, WinnerFilter]:
+        """Of all items that are gone together, so that the buyers are read once."""
+        gone = {(ref.id, item): stock.supplied for item, stock in view.items.items() if stock.available == 0}
+        known = {
+            key: winners
+            for key, supplied in gone.items()
+            if (winners := self._winners.get(key)) and (winners.epoch, winners.supplied) == (view.epoch, supplied)
+        }
+        if len(known) < len(gone):
+            read = await self._read(ref, view)
+            known = {key: _Winners(view.epoch, supplied, read) for key, supplied in gone.items()}
+            self._winners |= known
+        return {key: winners.filter for key, winners in known.items()}
 
     async def listen(self, transport: NewsTransport) -> None:
         """Withdraws flags as soon as it is announced that units came back."""
@@ -74,18 +121,20 @@ class SoldOutFlags:
     def hear(self, round_id: int, version: int) -> None:
         """A late or repeated announcement is about a version that is known to be over, and changes nothing."""
         self._announced[round_id] = max(version, self._announced.get(round_id, 0))
-        flag = self.standing.get(round_id)
-        if flag is not None and self._is_over(round_id, flag.version):
-            self._withdraw(round_id)
+        for key, flag in self._of_round(round_id):
+            if self._is_over(round_id, flag.version):
+                self._withdraw(key)
 
     def keep(self, pulses: dict[int, Pulse]) -> None:
         """Withdraws flags whose version is over, even if that was not announced, and forgets rounds without a pulse.
 
         While a version stands, units only go: if there are some again, the gate has gone back to an earlier time."""
-        for round_id, flag in list(self.standing.items()):
-            pulse = pulses.get(round_id)
-            if pulse is None or pulse.version != flag.version or pulse.available > 0:
-                self._withdraw(round_id)
+        for key, flag in list(self.standing.items()):
+            pulse = pulses.get(_round_of(key))
+            if pulse is None or pulse.version != flag.version or _left(pulse, key) > 0:
+                self._withdraw(key)
+        for of_item in [of_item for of_item in self._winners if of_item[0] not in pulses]:
+            del self._winners[of_item]
         self._lasting.keep(pulses)
         for round_id in self._announced.keys() - pulses.keys() - self._raising.keys():
             del self._announced[round_id]
@@ -96,9 +145,21 @@ class SoldOutFlags:
     def _is_over(self, round_id: int, version: int) -> bool:
         return version < self._announced.get(round_id, 0)
 
-    def _withdraw(self, round_id: int) -> None:
-        del self.standing[round_id]
-        self._lasting.change(round_id, on=False)
+    def _of_round(self, round_id: int) -> list[tuple[FlagKey, SoldOutFlag]]:
+        return [(key, flag) for key, flag in self.standing.items() if _round_of(key) == round_id]
+
+    def _withdraw(self, key: FlagKey) -> None:
+        del self.standing[key]
+        if isinstance(key, int):
+            self._lasting.change(key, on=False)
+
+
+def _round_of(key: FlagKey) -> int:
+    return key if isinstance(key, int) else key[0]
+
+
+def _left(pulse: Pulse, key: FlagKey) -> int:
+    return pulse.available if isinstance(key, int) else pulse.items.get(key[1], 0)
 
 
 def _tell(round_id: int, sold_out: bool) -> None:

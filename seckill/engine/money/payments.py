@@ -3,11 +3,12 @@
 A provider's notice is first noted in the ledger, once for each of its references. If the order is unpaid, the same
 transaction pays it. If the order was paid otherwise, the same transaction owes the money back.
 
-If the order is over, the payment is late, and the buyer takes a place like any buyer who presses "buy" now:
+If an operator has ended the order, the money goes back. If the order is over otherwise, the payment is late, and the
+buyer takes a place like any buyer who presses "buy" now:
 
 1. The gate gives back the old order's units, if that was decided and not done yet.
-2. The gate admits a claim for the same buyer and quantity. Its request id comes from the old order's number, so a
-   repeat finds the same new order and never makes a second one.
+2. The gate admits a claim for the same buyer and quantity, if the sale still is for this buyer. Its request id comes
+   from the old order's number, so a repeat finds the same new order and never makes a second one.
 3. When a worker has written the new order, one transaction pays it with the late payment and notes in the old order
    what has replaced it. If the gate refuses, one transaction makes the old order `refunded` and owes the money back.
 
@@ -20,9 +21,10 @@ from collections.abc import Collection
 import structlog
 
 from seckill.domain.admission import LATE, Claim
-from seckill.domain.order import LAPSED, OVER
+from seckill.domain.order import OPERATOR, OVER
 from seckill.domain.order_number import ORIGIN_S, OrderNumber
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
+from seckill.engine.door.late_guests import LateGuests
 from seckill.errors import GateError, LedgerError, SeckillError
 from seckill.failpoints import reached
 from seckill.ports.gate import LatePaymentGate, Release, Released
@@ -39,6 +41,7 @@ WRITTEN_AFTER_S = 0.2
 READY_AFTER_S = 1.0
 
 REPLACEMENT_OVER = "replacement_over"
+CANCELLED = "cancelled_by_operator"
 
 QUEUED_S_MAX = 24 * 3600
 CLOCKS_DIFFER_S_MAX = 60
@@ -60,9 +63,10 @@ def may_be_queued(number: OrderNumber, now_ms: int, lanes: Collection[int]) -> b
 
 
 class Payments:
-    def __init__(self, ledger: CaptureLedger, gate: LatePaymentGate) -> None:
+    def __init__(self, ledger: CaptureLedger, gate: LatePaymentGate, guests: LateGuests) -> None:
         self._ledger = ledger
         self._gate = gate
+        self._guests = guests
 
     async def capture(self, number: OrderNumber, capture: Capture) -> Captured:
         """Money was taken for this order. Harmless to repeat, also at the same time."""
@@ -98,10 +102,12 @@ class Payments:
         if late.order.state not in OVER or late.order.replaced_by is not None:
             await self._give_back(late, REPLACEMENT_OVER)  # another payment for the same order was quicker
             return
+        if late.order.closed_by == OPERATOR:  # who wants this buyer to have no unit for it
+            await self._give_back(late, CANCELLED)
+            return
         if late.release_epoch is not None:
             order = late.order
-            lapsed = order.state in LAPSED
-            release = Release(order.number, order.user, late.release_epoch, late.request_id, lapsed)
+            release = Release(order.number, order.user, late.release_epoch, late.request_id, order.lapsed)
             (released,) = (await self._gate.release(late.ref, [release])).results
             reached("payments.release.after")
             if released is Released.NOT_YET:
@@ -110,7 +116,12 @@ class Payments:
         await self._admit(late)
 
     async def _admit(self, late: LatePayment) -> None:
-        claim = Claim(late.order.user, late.order.quantity, late_request_id(late.order.number))
+        old = late.order
+        early_ms = await self._guests.early_ms(old)
+        if early_ms is None:
+            await self._give_back(late, Outcome.NOT_INVITED.value)
+            return
+        claim = Claim(old.user, old.quantity, late_request_id(old.number), old.metadata, old.item, early_ms, old.person)
         (answer,) = (await self._gate.admit(late.ref, [claim])).answers
         reached("payments.admit.after")
         if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED):

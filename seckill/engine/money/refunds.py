@@ -1,13 +1,16 @@
 """Money that has to go back. The keeper asks the provider until it is done, and the provider recognises a repeat by the
-refund's id. What no provider can give back, people give back by hand."""
+refund's id. What no provider can give back, people give back by hand. If the provider says no for good, people are told
+once, and it is asked again only now and then: they may have mended what it did not like."""
 
 from collections.abc import Sequence
 
 import structlog
 
+from seckill.domain import money
 from seckill.domain.public_id import PublicIds
-from seckill.errors import ProviderUnavailable
+from seckill.errors import ProviderUnavailable, RefundPending, RefundRefused
 from seckill.failpoints import reached
+from seckill.ports.alarm import Alarm
 from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
 from seckill.telemetry import REFUNDS
 
@@ -19,10 +22,12 @@ LEASE_S = 30.0
 # A refund that did not work is tried again after this, doubled up to the maximum.
 RETRY_S_MIN = 2.0
 RETRY_S_MAX = 600.0
+REFUSED_RETRY_S = 3600.0
 
 
 class RefundDesk:
-    def __init__(self, ledger: RefundLedger, provider: PaymentProvider, order_ids: PublicIds) -> None:
+    def __init__(self, ledger: RefundLedger, provider: PaymentProvider, order_ids: PublicIds, alarm: Alarm) -> None:
+        self._alarm = alarm
         self._ledger = ledger
         self._provider = provider
         self._order_ids = order_ids
@@ -43,6 +48,12 @@ class RefundDesk:
             if refund.capture.provider == self._provider.name:
                 made = await self._provider.refund(refund, self._order_ids.encode(int(refund.number)))
                 result = "done" if made else "by_hand"
+        except RefundRefused as error:
+            REFUNDS.labels("refused").inc()
+            await self._refused(refund, str(error))
+            return
+        except RefundPending:
+            result = "pending"
         except ProviderUnavailable as error:
             result = "failed"
             log.warning("a refund did not work", refund=refund.id, attempts=refund.attempts, reason=str(error))
@@ -56,6 +67,17 @@ class RefundDesk:
         else:
             after_s = min(RETRY_S_MIN * 2 ** min(refund.attempts - 1, 20), RETRY_S_MAX)
             await self._ledger.put_off_refund(refund.id, after_s)
+
+    async def _refused(self, refund: Refund, words: str) -> None:
+        await self._ledger.refund_refused(refund.id, words, REFUSED_RETRY_S)
+        if refund.refused is None:
+            facts = {
+                "refund": str(refund.id),
+                "order": self._order_ids.encode(int(refund.number)),
+                "amount": money.shown(refund.amount_cents, refund.capture.currency),
+                "reason": words,
+            }
+            await self._alarm.raise_("the payment provider will not make a refund", facts)
 
     async def newest(self, count: int) -> Sequence[Refund]:
         """First those that are still to be made."""

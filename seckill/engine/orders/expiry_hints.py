@@ -34,4 +34,5 @@ class ExpiryReminders:
         except LedgerUnavailable:
             return
         if sale is not None:
-            self._pay_within_s[round_id] = sale.pay_within_s if sale.price_cents else None
+            is_free = not any([item.price_cents for item in sale.items] or [sale.price_cents])
+            self._pay_within_s[round_id] = None if is_free else sale.pay_within_s

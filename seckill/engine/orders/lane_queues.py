@@ -1,5 +1,6 @@
 """The queues of the lanes: that they are there, how much waits in them, and which consumers are gone for good."""
 
+from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.ports.ledger import LaneLedger
 from seckill.ports.transport import LaneQueuesTransport
 from seckill.telemetry import BACKLOG
@@ -9,14 +10,16 @@ CONSUMER_IDLE_S = 3600.0
 
 
 class LaneQueues:
-    def __init__(self, transport: LaneQueuesTransport, ledger: LaneLedger) -> None:
+    def __init__(self, transport: LaneQueuesTransport, ledger: LaneLedger, damage: LaneDamage) -> None:
         self._transport = transport
         self._ledger = ledger
+        self._damage = damage
         self._lanes: set[int] = set()
 
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()
         if lanes != self._lanes:
+            await self._damage.discard()  # or what stands in the place of a queue goes, and only the log tells of it
             await self._transport.prepare(sorted(lanes))
             self._lanes = lanes
         backlog = await self._transport.backlog(lanes)

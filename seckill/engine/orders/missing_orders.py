@@ -40,6 +40,8 @@ class MissingOrders:
         now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
         queues = await self._transport.queues({lane for round_ in rounds for lane in round_.every_lane})
         lost = {lane for lane, queue in queues.items() if queue.added < self._added.get(lane, 0)}
+        if lost:
+            await self._alarm.raise_("the queues of these lanes were lost", {"lanes": sorted(lost)})
         counted = await self._ledger.counted([round_.id for round_ in rounds])
         written = 0
         for round_, pulse in zip(rounds, pulses, strict=True):

@@ -96,7 +96,11 @@ class Unwritten:
         there is no room for is void, and fails."""
         known = await self._of_gate(round_)
         accepted = {admission.number: admission for admission in await self._waiting(round_)}
-        return await self._write(round_, known, accepted | known.live, voided=True)
+        for number, live in known.live.items():
+            queued = accepted.get(number)
+            # Who has it is the gate's word, what the shop has said of it only the queue's.
+            accepted[number] = live if queued is None else structs.replace(live, metadata=queued.metadata)
+        return await self._write(round_, known, accepted, voided=True)
 
     async def _of_gate(self, round_: Round) -> _Known:
         known = _Known()

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seckill.domain.dead_letter import Letter
+from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.tracking import BuyerOrders, OrderView, recorded
-from seckill.ports.history import Event, History, Payment
+from seckill.ports.history import Event, History, OrderFilter, Payment
 from seckill.ports.ledger import OrdersLookup
+from seckill.ports.order_action import RecordedAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,7 @@ class OrderRecord:
     events: Sequence[Event]
     letters: Sequence[Letter]
     payments: Sequence[Payment]
+    actions: Sequence[RecordedAction]
 
 
 class OrderSearch:
@@ -29,12 +32,12 @@ class OrderSearch:
 
     async def of_buyer(self, user: str, count: int) -> list[OrderRecord]:
         """The newest, also those that are queued and not in the ledger yet."""
-        views = {view.number: view for view in await self._orders.newest(user, None, count)}
+        views = {view.number: view for view in await self._orders.newest(user, None, count, unconfirmed=True)}
         return await self._with_past(list(views), views, dict.fromkeys(views, user))
 
-    async def in_round(self, round_id: int, count: int) -> list[OrderRecord]:
-        """The newest that are written."""
-        return await self.by_number(await self._history.latest(round_id, count))
+    async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> Sequence[Order]:
+        """As they are written, and nothing of their past."""
+        return await self._history.page(wanted, after, count)
 
     async def by_number(self, numbers: Sequence[OrderNumber]) -> list[OrderRecord]:
         """Those that the ledger has, or that a letter is about."""
@@ -54,6 +57,7 @@ class OrderSearch:
         events = await self._history.events(numbers)
         letters = await self._history.letters(numbers)
         payments = await self._history.payments(numbers)
+        actions = await self._history.actions(numbers)
         ordinals = await self._history.ordinals(sorted({view.round_id for view in views.values()}))
         found = []
         for number in numbers:
@@ -67,6 +71,7 @@ class OrderSearch:
                     events=events.get(number, ()),
                     letters=letters.get(number, ()),
                     payments=[each for each in payments if number in (each.number, each.settles)],
+                    actions=actions.get(number, ()),
                 )
             )
         return found

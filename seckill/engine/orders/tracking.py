@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 
 from seckill.domain.admission import Holding
 from seckill.domain.dead_letter import Letter, LetterState
+from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState, states_after
 from seckill.domain.order_number import OrderNumber
-from seckill.domain.sale import Sale
+from seckill.domain.sale import Confirm, RoundRef, Sale
+from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.engine.sale_cache import SaleCache
+from seckill.errors import GateUnavailable
 from seckill.ports.entry import read_entry, salvage
 from seckill.ports.gate import TrackingGate
 from seckill.ports.ledger import TrackingLedger
@@ -35,12 +38,17 @@ class OrderView:
     paid_ms: int | None = None
     closed_ms: int | None = None
     replaced_by: OrderNumber | None = None
+    refunded_cents: int = 0
+    closed_by: str | None = None
+    metadata: str = ""  # of an order that is written; the gate does not remember it
+    item: int = NO_ITEM
 
 
 def is_later(order: OrderView, known: OrderView) -> bool:
-    """It has moved on, or it is over and a late payment has paid another one in its place."""
+    """It has moved on, or more of it is refunded, or it is over and a late payment has paid another in its place."""
     if order.state is known.state:
-        return order.replaced_by is not None and known.replaced_by is None
+        is_replaced = order.replaced_by is not None and known.replaced_by is None
+        return is_replaced or order.refunded_cents > known.refunded_cents
     return order.state in states_after(known.state)
 
 
@@ -112,25 +120,47 @@ class BuyerOrders:
         as what it ends as. Looking in this order finds it wherever it is, also while it moves."""
         order = await self._ledger.order(number)
         if order is None:
-            view = await self._held(user, number)
-            if view is None and await self._sale_cache.refresh_sales():
-                view = await self._held(user, number)  # in a sale that was announced on another node a moment ago
-            if view is not None:
-                return view
+            held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
+            if number not in held and await self._sale_cache.refresh_sales():
+                # In a sale that was announced on another node a moment ago.
+                held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
+            if number in held:
+                return held[number]
             aside = await self._set_aside(user, number)
             order = await self._ledger.order(number)  # written since, and perhaps over: then it left the record
             if order is None:
+                if aside is None:
+                    await self._must_know(doubtful)
                 return aside
         return recorded(order) if order.user == user else None
 
-    async def _held(self, user: str, number: OrderNumber) -> OrderView | None:
-        refs = self._sale_cache.recent_rounds(number.lane)
+    async def _held(
+        self, user: str, refs: Sequence[RoundRef]
+    ) -> tuple[dict[OrderNumber, OrderView], list[tuple[Sale, RoundRef]]]:
+        """What the gate has of the buyer, and the rounds of which it cannot know."""
+        found: dict[OrderNumber, OrderView] = {}
+        doubtful = []
         for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
             sale = self._sale_cache.sale_of_round(ref.id)
-            for holding in holdings:
-                if holding.number == number and sale is not None:
-                    return queued(sale, holding)
-        return None
+            if sale is None:
+                continue
+            if holdings is None:
+                doubtful.append((sale, ref))
+            else:
+                found |= {holding.number: queued(sale, holding) for holding in holdings if holding.live}
+        return found, doubtful
+
+    async def _must_know(self, doubtful: Sequence[tuple[Sale, RoundRef]]) -> None:
+        """While a round is lost, or a part of it, no one can say that there is no such order in it. But most rounds
+        that the gate does not have are over for long, or have never been opened."""
+        for known, ref in doubtful:
+            sale = await self._ledger.sale(known.id, ref.id)
+            if sale is None or sale.round.retired_ms is not None:
+                continue
+            if sale.round.opened_ms is None and sale.round.epoch == FIRST_EPOCH:
+                continue
+            if self._sale_cache.is_watched(sale.round) or await self._gate.inspect(ref) is not None:
+                raise GateUnavailable(f"The gate does not have all of round {ref.id} now.")
 
     async def _set_aside(self, user: str, number: OrderNumber) -> OrderView | None:
         views = self._views(user, await self._ledger.letters_about(number))
@@ -144,18 +174,23 @@ class BuyerOrders:
             sale = None if admission is None else self._sale_cache.sale_of_round(admission.round_id)
             if admission is not None and sale is not None and admission.user == user:
                 given_up = letter.state in (LetterState.DEAD, LetterState.DISCARDED)
-                view = _view(sale, admission.number, admission.quantity)
+                queued_view = _view(sale, admission.number, admission.quantity, admission.item)
+                view = replace(queued_view, metadata=admission.metadata)
                 found.append(replace(view, state=OrderState.FAILED) if given_up else view)
         return found
 
-    async def newest(self, user: str, before: OrderNumber | None, count: int) -> list[OrderView]:
-        """The gate, what is set aside, then what is written, as orders move, so that none is missed."""
+    async def newest(
+        self, user: str, before: OrderNumber | None, count: int, *, unconfirmed: bool = False
+    ) -> list[OrderView]:
+        """The gate, what is set aside, then what is written, as orders move, so that none is missed. `unconfirmed`:
+        also those that their buyer has not heard of yet."""
         lanes = {lane for ref in self._sale_cache.recent_rounds() for lane in ref.every_lane}
         standing = await self._gate.standing(lanes)
         others = await self._not_written(user)
         orders = [recorded(order) for order in await self._ledger.orders_of(user, before, count)]
         listed = {order.number for order in orders}
         wanted = [o for o in others if o.number not in listed and (before is None or o.number < before)]
+        wanted = [o for o in wanted if unconfirmed or not self._is_unconfirmed(o)]
         written = {order.number: recorded(order) for order in await self._ledger.orders([o.number for o in wanted])}
         # The buyer may see an id here for the first time. A buyer who looks up an order has been told its id before.
         await self._gate.assure({order.number.lane for order in wanted if order.number not in written}, standing)
@@ -163,22 +198,29 @@ class BuyerOrders:
         return sorted(known + orders, key=lambda order: order.number, reverse=True)[:count]
 
     async def _not_written(self, user: str) -> list[OrderView]:
-        refs = self._sale_cache.recent_rounds()
-        found: dict[OrderNumber, OrderView] = {}
-        for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
-            sale = self._sale_cache.sale_of_round(ref.id)
-            if sale is not None:
-                found |= {holding.number: queued(sale, holding) for holding in holdings if holding.live}
+        found, doubtful = await self._held(user, self._sale_cache.recent_rounds())
+        await self._must_know(doubtful)
         aside = self._views(user, await self._ledger.letters_of(user))
         return list(({order.number: order for order in aside} | found).values())
 
+    def _is_unconfirmed(self, order: OrderView) -> bool:
+        """Its sale confirms in the ledger, which does not have it yet."""
+        sale = self._sale_cache.sale_of_round(order.round_id)
+        return order.state is OrderState.QUEUED and sale is not None and sale.confirm is Confirm.LEDGER
+
     async def wait_for_change(
-        self, user: str, number: OrderNumber, seen: str, wait_s: float, gone: Callable[[], Awaitable[None]] = stays
+        self,
+        user: str,
+        number: OrderNumber,
+        seen: str,
+        wait_s: float,
+        gone: Callable[[], Awaitable[None]] = stays,
+        known: OrderView | None = None,
     ) -> OrderView | None:
         """The order as soon as its state differs from `seen`, or as it is when the time is over. Nothing is kept for a
-        buyer who is `gone` before that."""
+        buyer who is `gone` before that. With `known`, what was said of it a moment ago, it is not looked up first."""
         deadline_s = asyncio.get_running_loop().time() + min(wait_s, WAIT_S_MAX)
-        async with self.watch(user, number) as watch:
+        async with self.watch(user, number, known) as watch:
             if watch is None:
                 return None
 
@@ -197,14 +239,34 @@ class BuyerOrders:
                     ending.cancel()
             return watch.order
 
+    async def are_written(
+        self, user: str, sale: Sale, holdings: Sequence[Holding], wait_s: float, gone: Callable[[], Awaitable[None]]
+    ) -> bool:
+        """Whether the ledger has all these orders of a buyer, or gets them in time. They are written in the order of
+        their numbers, so the newest of those that it does not have is waited for, and then it is asked once more."""
+        missing = await self._unwritten(user, holdings)
+        if missing:
+            newest = max(missing, key=lambda holding: holding.number)
+            known = queued(sale, newest)
+            await self.wait_for_change(user, newest.number, OrderState.QUEUED, wait_s, gone, known)
+            missing = await self._unwritten(user, missing)
+        return not missing
+
+    async def _unwritten(self, user: str, holdings: Sequence[Holding]) -> list[Holding]:
+        orders = await self._ledger.orders([holding.number for holding in holdings])
+        written = {order.number for order in orders if order.user == user}
+        return [holding for holding in holdings if holding.number not in written]
+
     @asynccontextmanager
-    async def watch(self, user: str, number: OrderNumber) -> AsyncIterator[OrderWatch | None]:
+    async def watch(
+        self, user: str, number: OrderNumber, known: OrderView | None = None
+    ) -> AsyncIterator[OrderWatch | None]:
         """None for an order that does not exist, and the same for another buyer's."""
         watch = OrderWatch()
         watches = self._watches.setdefault(int(number), {})
         watches[watch] = user  # before looking, or a change in between would be missed
         try:
-            order = await self.find(user, number)
+            order = known or await self.find(user, number)
             if order is None:
                 yield None
                 return
@@ -246,19 +308,20 @@ class BuyerOrders:
 
 
 def queued(sale: Sale, holding: Holding) -> OrderView:
-    return _view(sale, holding.number, holding.quantity)
+    return _view(sale, holding.number, holding.quantity, holding.item)
 
 
-def _view(sale: Sale, number: OrderNumber, quantity: int) -> OrderView:
+def _view(sale: Sale, number: OrderNumber, quantity: int, item: int) -> OrderView:
     return OrderView(
         number=number,
         sale_id=sale.id,
         round_id=sale.round.id,
         quantity=quantity,
         state=OrderState.QUEUED,
-        price_cents=sale.price_cents * quantity,
+        price_cents=sale.price_of(item) * quantity,
         currency=sale.currency,
         created_ms=number.minted_ms,
+        item=item,
     )
 
 
@@ -276,4 +339,8 @@ def recorded(order: Order) -> OrderView:
         paid_ms=order.paid_ms,
         closed_ms=order.closed_ms,
         replaced_by=order.replaced_by,
+        refunded_cents=order.refunded_cents,
+        closed_by=order.closed_by,
+        metadata=order.metadata,
+        item=order.item,
     )

@@ -12,16 +12,24 @@ from seckill.domain.sale import NOTHING_COUNTED, Counted, Round
 from seckill.engine.orders.releases import BATCH_MAX
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.sale_cache import SaleCache
-from seckill.ports.gate import LossGate
+from seckill.ports.alarm import Alarm
+from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
 from seckill.telemetry import ROUNDS_MISSING
 
 log = structlog.get_logger()
 
 
+def _lacks_items(round_: Round, pulse: Pulse) -> bool:
+    return pulse.items.keys() != {item.id for item in round_.items}
+
+
 class LossDetection:
-    def __init__(self, gate: LossGate, ledger: LossLedger, sale_cache: SaleCache, opener: RoundOpener) -> None:
+    def __init__(
+        self, gate: LossGate, ledger: LossLedger, sale_cache: SaleCache, opener: RoundOpener, alarm: Alarm
+    ) -> None:
         self._gate = gate
+        self._alarm = alarm
         self._ledger = ledger
         self._sale_cache = sale_cache
         self._opener = opener
@@ -47,16 +55,26 @@ class LossDetection:
             released = pulse.available - (round_.total - pulse.admitted)
             went_back = pulse.admitted < least.admitted or released < least.released
             went_back = went_back or released > least.decided or pulse.revision > least.revision  # then the ledger has
+            went_back = went_back or _lacks_items(round_, pulse)
             if pulse.epoch != least.epoch or went_back or pulse.revision < least.synced_revision:
                 suspects[round_.id] = round_
         lost = [found for round_ in suspects.values() if (found := await self._confirm(round_, counted))]
         lost += await self._missed_by_releases()
         for round_ in lost:
             if round_.id not in self._lost:
-                log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
+                await self._tell(round_)
         self._lost = {round_.id for round_ in lost}
         ROUNDS_MISSING.set(len(lost))
         return lost
+
+    async def _tell(self, round_: Round) -> None:
+        """Of a store that forgot, in the log. Something that none of our programs writes is for people to explain."""
+        damage = await self._gate.damage(round_.ref)
+        if damage:
+            facts = {"round": round_.id, "damage": damage}
+            await self._alarm.raise_("a round is damaged in the gate: it refuses until it is rebuilt", facts)
+        else:
+            log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
 
     async def find_over(self) -> list[Round]:
         """Rounds that no keeper watches any more and of which the gate has something that does not count: from before a
@@ -82,7 +100,7 @@ class LossDetection:
             return None
         self._sale_cache.put(sale)
         _, (pulse,) = await self._gate.pulses([sale.round.ref])
-        if pulse is None or pulse.epoch != sale.round.epoch:
+        if pulse is None or pulse.epoch != sale.round.epoch or _lacks_items(sale.round, pulse):
             return sale.round
         least = counted.get(sale.round.id, NOTHING_COUNTED)
         if pulse.admitted < least.admitted or pulse.revision < sale.round.synced_revision:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from seckill.domain.sale import Sale, SaleChange, SaleDraft
+from seckill.domain.sale import Announced, AnnounceKey, Sale, SaleChange, SaleDraft
 from seckill.engine.rounds.opening import Sync, bring_to_gate
 from seckill.errors import GateError, LedgerError, SeckillError
 from seckill.ports.gate import OpeningGate
@@ -23,7 +23,20 @@ class OperatorDesk:
         self._gate = gate
 
     async def announce(self, draft: SaleDraft, lane: int) -> Sale:
+        """Raises ExternalIdTaken."""
         return await self._put_in_force(await self._ledger.create_sale(draft, lane))
+
+    async def announce_once(self, draft: SaleDraft, lane: int, key: AnnounceKey) -> Announced:
+        """The same for a key that may have come before, or come at the same time."""
+        return await self._in_force(await self._ledger.announce(draft, lane, key))
+
+    async def announced(self, key: AnnounceKey) -> Announced | None:
+        """What was announced with that key before. None: nothing."""
+        known = await self._ledger.announced(key)
+        return None if known is None else await self._in_force(known)
+
+    async def _in_force(self, made: Announced) -> Announced:
+        return made if made.sale is None else replace(made, sale=await self._put_in_force(made.sale))
 
     async def change(self, known: Sale, change: SaleChange) -> Sale | None:
         """Changes the round that the operator has seen. None if there is no such sale. Raises NotPossible if its state
@@ -33,7 +46,7 @@ class OperatorDesk:
 
     async def _put_in_force(self, sale: Sale) -> Sale:
         if sale.round.retired_ms is not None:
-            return sale  # only its title can have changed
+            return sale  # only what it shows can have changed
         try:
             # Later rounds too: an operator who closes a sale must not see the next one open a moment later.
             later = [each for each in await self._ledger.rounds_to_sync() if each.sale_id == sale.id]

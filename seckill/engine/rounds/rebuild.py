@@ -15,16 +15,18 @@ so that a slow process writes nothing (4) to a round that another has filled and
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
 
+from seckill.domain.admission import Holding
+from seckill.domain.item import NO_ITEM
 from seckill.domain.sale import Round
 from seckill.engine.orders.order_recovery import Unwritten, Written, note
 from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.failpoints import reached
-from seckill.ports.gate import RebuildGate, Update
+from seckill.ports.gate import NO_ITEMS, RebuildGate, Sold, Update
 from seckill.ports.ledger import RebuildLedger
 from seckill.ports.transport import BacklogTransport
 
@@ -81,17 +83,20 @@ class Rebuilder:
         token = secrets.token_hex(8)
         if not await self._gate.begin_rebuild(round_, token):
             return False
-        admitted = released = 0
+        sold = dict.fromkeys([item.id for item in round_.items] or [NO_ITEM], Sold())
         after = ""
         while portion := await self._ledger.holdings(round_.id, after, PORTION):
-            reached("keeper.fill.before")
-            if not await self._gate.fill(round_.ref, token, portion):
-                return False
-            held = [holding for mine in portion.values() for holding in mine]
-            admitted += sum(holding.quantity for holding in held)
-            released += sum(holding.quantity for holding in held if not holding.live)
             *_, after = portion  # in the database's order of names, which need not be Python's
-        opened_ms = await self._gate.finish_rebuild(round_.ref, token, admitted, released)
+            reached("keeper.fill.before")
+            if round_.items:
+                portion = _that_name_items(round_, portion)
+            if portion and not await self._gate.fill(round_.ref, token, portion):
+                return False
+            for holding in (holding for mine in portion.values() for holding in mine):
+                sold[holding.item] = sold[holding.item].and_of(holding)
+        admitted, released = sum(each.admitted for each in sold.values()), sum(each.released for each in sold.values())
+        of_items = sold if round_.items else NO_ITEMS
+        opened_ms = await self._gate.finish_rebuild(round_.ref, token, admitted, released, of_items)
         if opened_ms is None or await self._ledger.mark_opened(round_.id, round_.epoch, opened_ms) != opened_ms:
             return False
         update = await self._gate.update_round(replace(round_, opened_ms=opened_ms))
@@ -101,3 +106,13 @@ class Rebuilder:
         self._noticed_s.pop(round_.id, None)
         log.warning("round rebuilt from the ledger", round=round_.id, epoch=round_.epoch, sold=admitted - released)
         return True
+
+
+def _that_name_items(round_: Round, portion: Mapping[str, Sequence[Holding]]) -> dict[str, list[Holding]]:
+    """Rows that somebody has changed by hand must not hold up the rest: the audit names them."""
+    known = {item.id for item in round_.items}
+    found = {user: [holding for holding in held if holding.item in known] for user, held in portion.items()}
+    astray = sum(map(len, portion.values())) - sum(map(len, found.values()))
+    if astray:
+        log.error("orders name none of the round's items, and are left out", round=round_.id, orders=astray)
+    return {user: held for user, held in found.items() if held}

@@ -46,7 +46,7 @@ class RoundRepeater:
 
     async def _extend(self, sale: Sale, recurrence: Recurrence, now_ms: int) -> int:
         made = 0
-        while sale.round.begins_ms <= now_ms + LEAD_MS:
+        while sale.round.opens_ms <= now_ms + LEAD_MS:
             after_ms = max(sale.round.scheduled_ms, sale.round.ends_ms - 1)
             begins_ms = recurrence.next_not_over(after_ms, now_ms)
             if begins_ms is None:

@@ -15,23 +15,27 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from seckill.domain.admission import Answer, Claim, Holding
-from seckill.domain.lane_shares import deal, even_out, on_the_way, units_left, went_back
+from seckill.domain.item import NO_ITEM
+from seckill.domain.lane_shares import Move, Share, deal, even_out, on_the_way, units_left, went_back
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
 from seckill.errors import GateError, GateUnavailable
 from seckill.failpoints import reached
 from seckill.ports.gate import (
+    NO_ITEMS,
     Found,
     GateReply,
     GateStatus,
     GateView,
+    ItemView,
     MovedLane,
     Opening,
     Pulse,
     Release,
     Released,
     ReleaseReply,
+    Sold,
     Update,
 )
 from seckill.ports.share_gate import Carried, ShareGate
@@ -49,8 +53,8 @@ class SharedGate:
 
     def __init__(self, gate: ShareGate) -> None:
         self._gate = gate
-        # Round → the token of the rebuild that is under way, and what has been filled in, by lane.
-        self._filled: dict[int, tuple[str, dict[int, Counter[str]]]] = {}
+        # Round → the token of the rebuild that is under way, and what has been filled in, by lane and item.
+        self._filled: dict[int, tuple[str, dict[int, dict[int, Sold]]]] = {}
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
         if ref.lanes == 1:
@@ -72,12 +76,19 @@ class SharedGate:
             try:
                 standing = await self._gate.standing(ref.every_lane)
                 shares = await self._open_shares(ref)
-                left = units_left(shares)
-                wanted = sum(claims[i].quantity for i in refused if claims[i].quantity <= left)
+                stocks = {item: _stocks(shares, item) for item in {claims[i].item for i in refused}}
+                left = {item: units_left(stock) for item, stock in stocks.items()}
+                wanted: Counter[int] = Counter()
+                for claim in (claims[i] for i in refused):
+                    if claim.quantity <= left[claim.item]:
+                        wanted[claim.item] += claim.quantity
                 if not wanted:
                     version = sum(share.version for share in shares.values())
-                    return replace(reply, version=version, available=left, answers=answers)
-                await self._fetch(ref, lane, shares, min(wanted, left), standing)
+                    gone = frozenset(item for item, units in left.items() if item and not units)
+                    return replace(reply, version=version, available=units_left(shares), answers=answers, gone=gone)
+                for item, units in sorted(wanted.items()):
+                    epoch = shares[lane].epoch
+                    await self._fetch(ref, lane, epoch, stocks[item], item, min(units, left[item]), standing)
             except GateError:  # of another lane, perhaps: it is unknown whether anything is left
                 outcome = Outcome.NOT_READY
                 break
@@ -90,18 +101,27 @@ class SharedGate:
                 answers[i] = answer
             refused = [i for i in refused if answers[i].outcome is Outcome.SOLD_OUT]
             if not refused:
-                return replace(again, answers=answers)
+                return replace(again, answers=answers, gone=frozenset())
         for i in refused:
             answers[i] = Answer(outcome)
-        return replace(reply, answers=answers)
+        return replace(reply, answers=answers, gone=frozenset())
 
-    async def _fetch(self, ref: RoundRef, lane: int, shares: Shares, wanted: int, standing: Mapping[int, str]) -> None:
-        """Brings the wanted units to a lane, as far as they are still where they were."""
-        epoch = shares[lane].epoch
+    async def _fetch(
+        self,
+        ref: RoundRef,
+        lane: int,
+        epoch: int,
+        shares: Mapping[int, Share],
+        item: int,
+        wanted: int,
+        standing: Mapping[int, str],
+    ) -> None:
+        """Brings the wanted units of an item, or of a round without any, to a lane, as far as they are still where they
+        were."""
         missing = wanted - shares[lane].available
         for origin, to, sent in on_the_way(shares):
             await self._gate.assure([origin], standing)  # or a server that takes over there has them again
-            came = await self._take(ref, to, epoch, origin, sent)
+            came = await self._take(ref, to, epoch, origin, sent, item)
             missing -= came if to == lane else 0
         others = sorted((other for other in shares if other != lane), key=lambda other: -shares[other].available)
         for other in others:
@@ -110,14 +130,14 @@ class SharedGate:
                 return
             # Half of what it has, so that the next claims need no other call.
             units = min(donor.available, max(missing, donor.available // 2))
-            sent_now = await self._gate.give(_share(ref, other), epoch, lane, donor.sent.get(lane, 0), units)
+            sent_now = await self._gate.give(_share(ref, other), epoch, lane, donor.sent.get(lane, 0), units, item)
             reached("lanes.give.after")
             if sent_now:
-                missing -= await self._take(ref, lane, epoch, other, sent_now)
+                missing -= await self._take(ref, lane, epoch, other, sent_now, item)
                 reached("lanes.take.after")
 
-    async def _take(self, ref: RoundRef, lane: int, epoch: int, origin: int, sent: int) -> int:
-        came = await self._gate.take(_share(ref, lane), epoch, origin, sent) or 0
+    async def _take(self, ref: RoundRef, lane: int, epoch: int, origin: int, sent: int, item: int) -> int:
+        came = await self._gate.take(_share(ref, lane), epoch, origin, sent, item) or 0
         UNITS_MOVED.inc(came)
         return came
 
@@ -178,7 +198,8 @@ class SharedGate:
 
     async def begin_rebuild(self, round_: Round, token: str) -> bool:
         if round_.lanes > 1:
-            self._filled[round_.id] = token, {lane: Counter() for lane in round_.every_lane}
+            items = [item.id for item in round_.items] or [NO_ITEM]
+            self._filled[round_.id] = token, {lane: dict.fromkeys(items, Sold()) for lane in round_.every_lane}
         return all([await self._gate.begin_rebuild(share, token) for share in _shares(round_)])
 
     async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
@@ -191,28 +212,28 @@ class SharedGate:
             if current != token:
                 return False
             for holding in (holding for held in part.values() for holding in held):
-                units[lane]["admitted"] += holding.quantity
-                units[lane]["released"] += 0 if holding.live else holding.quantity
+                units[lane][holding.item] = units[lane][holding.item].and_of(holding)
         return True
 
-    async def finish_rebuild(self, ref: RoundRef, token: str, admitted: int, released: int) -> int | None:
+    async def finish_rebuild(
+        self, ref: RoundRef, token: str, admitted: int, released: int, items: Mapping[int, Sold] = NO_ITEMS
+    ) -> int | None:
         if ref.lanes == 1:
-            return await self._gate.finish_rebuild(ref, token, admitted, released)
+            return await self._gate.finish_rebuild(ref, token, admitted, released, items)
         current, filled = self._filled.get(ref.id, ("", {}))
         shares = await self._read(ref)
         if current != token or shares is None:
             return None
-        units = sum(share.dealt for share in shares.values())
-        live = [filled[lane]["admitted"] - filled[lane]["released"] for lane in ref.every_lane]
-        moves = even_out(units, live)
+        moves = {item: _moves(ref, item, shares, filled) for item in items or [NO_ITEM]}
         opened_ms = 0
         for place, lane in enumerate(ref.every_lane):
-            carried = Carried(
-                sent={ref.lane + move.to: move.units for move in moves if move.origin == place},
-                got={ref.lane + move.origin: move.units for move in moves if move.to == place},
+            by_item = {item: _carried(ref, place, of_item) for item, of_item in moves.items()}
+            carried = Carried(items=by_item) if items else by_item[NO_ITEM]
+            admitted = sum(sold.admitted for sold in filled[lane].values())
+            released = sum(sold.released for sold in filled[lane].values())
+            finished_ms = await self._gate.finish_rebuild(
+                _share(ref, lane), token, admitted, released, filled[lane] if items else NO_ITEMS, opened_ms, carried
             )
-            counts = filled[lane]["admitted"], filled[lane]["released"]
-            finished_ms = await self._gate.finish_rebuild(_share(ref, lane), token, *counts, opened_ms, carried)
             if finished_ms is None:
                 return None
             opened_ms = finished_ms
@@ -243,13 +264,20 @@ class SharedGate:
         view = _whole(shares)
         if not _sells(view):
             return None
-        if went_back(shares, shares):  # as far as one reading can tell
+        if _went_back(shares, shares):  # as far as one reading can tell
             later = await self._read(ref)
-            if later is None or went_back(shares, later):
+            if later is None or _went_back(shares, later):
                 return None
-        return Pulse(view.version, view.available, view.admitted, view.epoch, view.revision)
+        items = {item: stock.available for item, stock in view.items.items()}
+        return Pulse(view.version, view.available, view.admitted, view.epoch, view.revision, items)
 
-    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...]]:
+    async def damage(self, ref: RoundRef) -> Sequence[str]:
+        return [each for lane in ref.every_lane for each in await self._gate.damage(_share(ref, lane))]
+
+    async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
+        return await self._gate.discard_damage(lanes)
+
+    async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
         return await self._gate.holdings([_share(ref, ref.lane_of(user)) for ref in refs], user)
 
     async def remembered(
@@ -310,8 +338,39 @@ def _by_lane(ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]) -> dict[i
 
 
 def _shares(round_: Round) -> list[Round]:
-    dealt = zip(round_.every_lane, deal(round_.total, round_.lanes), strict=True)
-    return [replace(round_, lane=lane, lanes=1, total=units) for lane, units in dealt]
+    if not round_.items:
+        dealt = zip(round_.every_lane, deal(round_.total, round_.lanes), strict=True)
+        return [replace(round_, lane=lane, lanes=1, total=units) for lane, units in dealt]
+    of_items = [deal(item.total, round_.lanes) for item in round_.items]
+    shares = []
+    for place, lane in enumerate(round_.every_lane):
+        items = tuple(item._replace(total=dealt[place]) for item, dealt in zip(round_.items, of_items, strict=True))
+        total = sum(item.total for item in items)
+        shares.append(replace(round_, lane=lane, lanes=1, total=total, items=items))
+    return shares
+
+
+def _stocks(shares: Shares, item: int) -> Mapping[int, Share]:
+    """What each lane has of an item, or of a round without any."""
+    return {lane: share.items[item] for lane, share in shares.items()} if item else shares
+
+
+def _went_back(shares: Shares, later: Shares) -> bool:
+    items = {item for share in shares.values() for item in share.items}
+    return any(went_back(_items_of(shares, item), _items_of(later, item)) for item in items) or went_back(shares, later)
+
+
+def _moves(ref: RoundRef, item: int, shares: Shares, filled: Mapping[int, Mapping[int, Sold]]) -> list[Move]:
+    units = sum(share.items[item].dealt if item else share.dealt for share in shares.values())
+    live = [filled[lane][item].admitted - filled[lane][item].released for lane in ref.every_lane]
+    return even_out(units, live)
+
+
+def _carried(ref: RoundRef, place: int, moves: Sequence[Move]) -> Carried:
+    return Carried(
+        sent={ref.lane + move.to: move.units for move in moves if move.origin == place},
+        got={ref.lane + move.origin: move.units for move in moves if move.to == place},
+    )
 
 
 def _sells(view: GateView) -> bool:
@@ -334,7 +393,25 @@ def _whole(shares: Shares) -> GateView:
         buyers=sum(view.buyers for view in views),
         backlog=sum(view.backlog for view in views),
         status=GateStatus.PREPARING if closed else last.status,
-        whole=all(view.whole for view in views),
+        sold_out_ms=max((view.sold_out_ms for view in views if view.sold_out_ms is not None), default=None),
+        whole=all(view.whole for view in views) and len({frozenset(view.items) for view in views}) == 1,
         sent={},
         got={},
+        items={item: _whole_item(_items_of(shares, item)) for item in views[0].items},
+    )
+
+
+def _items_of(shares: Shares, item: int) -> dict[int, ItemView]:
+    """Those of lanes that have forgotten it are not whole."""
+    return {lane: share.items[item] for lane, share in shares.items() if item in share.items}
+
+
+def _whole_item(shares: Mapping[int, ItemView]) -> ItemView:
+    dealt = sum(share.dealt for share in shares.values())
+    return ItemView(
+        total=dealt,
+        dealt=dealt,
+        available=units_left(shares),
+        admitted=sum(share.admitted for share in shares.values()),
+        released=sum(share.released for share in shares.values()),
     )

@@ -5,11 +5,13 @@ other under load, one of the two can be ahead. So the ledger is read, then the g
 between them in the wrong direction.
 """
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from seckill.domain.sale import Round
 from seckill.errors import GateUnavailable
-from seckill.ports.gate import CustodyGate, GateView
+from seckill.ports.gate import CustodyGate, GateView, ItemView
 from seckill.ports.ledger import CustodyLedger, Tally
 
 READINGS_MAX = 20
@@ -17,18 +19,20 @@ READINGS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitCustody:
-    """total = available + queued + unpaid + paid + returning + dead."""
+    """total = available + queued + unpaid + paid + kept + returning + dead."""
 
     total: int
     available: int
     queued: int  # admitted, not in the ledger yet
     unpaid: int
     paid: int
+    kept: int  # of refunded orders, and not back on sale
     returning: int  # over, not back on sale yet
     dead: int  # admitted, and given up without a row
     next_expiry_ms: int | None
     orders: int  # written so far; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
+    items: Mapping[int, "UnitCustody"] = field(default_factory=dict)  # together they are all of the above
 
 
 async def take_custody(round_: Round, gate: CustodyGate, ledger: CustodyLedger) -> UnitCustody | None:
@@ -45,7 +49,7 @@ async def take_custody(round_: Round, gate: CustodyGate, ledger: CustodyLedger) 
             break
         comparable = await as_the_gate_counts(tally, round_, gate, ledger)
         custody = None if comparable is None else _combine(comparable, view)
-        if custody is not None and custody.queued >= 0 and custody.returning >= 0:
+        if custody is not None and all(each.queued >= 0 and each.returning >= 0 for each in _parts(custody)):
             return custody
     raise GateUnavailable("The gate and the ledger do not agree about this round now; try again.")
 
@@ -60,26 +64,40 @@ async def as_the_gate_counts(tally: Tally, round_: Round, gate: CustodyGate, led
         return None
     known = await gate.remembered(round_.ref, voided)
     unheard = [order for user, orders in voided.items() for order in orders if order.number not in known[user]]
-    units = sum(order.quantity for order in unheard)
+    units: Counter[int] = Counter()
+    for order in unheard:
+        units[order.item] += order.quantity
+    items = {item: _without(of_item, units[item]) for item, of_item in tally.items.items()}
+    return replace(_without(tally, units.total()), items=items)
+
+
+def _without(tally: Tally, units: int) -> Tally:
     return replace(tally, recorded=tally.recorded - units, ended=tally.ended - units)
+
+
+def _parts(custody: UnitCustody) -> list[UnitCustody]:
+    return [custody, *custody.items.values()]
 
 
 def _at_rest(tally: Tally) -> UnitCustody:
     return UnitCustody(
         total=tally.total,
-        available=tally.total - tally.unpaid - tally.paid - tally.dead,
+        available=tally.total - tally.unpaid - tally.paid - tally.kept - tally.dead,
         queued=0,
         dead=tally.dead,
         unpaid=tally.unpaid,
         paid=tally.paid,
+        kept=tally.kept,
         returning=0,
         next_expiry_ms=tally.next_expiry_ms,
         orders=tally.orders,
         lapsed=tally.lapsed,
+        items={item: _at_rest(of_item) for item, of_item in tally.items.items()},
     )
 
 
-def _combine(tally: Tally, view: GateView) -> UnitCustody:
+def _combine(tally: Tally, view: GateView | ItemView) -> UnitCustody:
+    of_items = {} if isinstance(view, ItemView) else view.items
     return UnitCustody(
         total=view.total,
         available=view.available,
@@ -87,8 +105,10 @@ def _combine(tally: Tally, view: GateView) -> UnitCustody:
         dead=tally.dead,
         unpaid=tally.unpaid,
         paid=tally.paid,
+        kept=tally.kept,
         returning=tally.ended - view.released,
         next_expiry_ms=tally.next_expiry_ms,
         orders=tally.orders,
         lapsed=tally.lapsed,
+        items={item: _combine(tally.items[item], stock) for item, stock in of_items.items() if item in tally.items},
     )

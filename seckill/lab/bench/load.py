@@ -34,6 +34,10 @@ class Load:
     def per_s(self) -> float:
         return self.answers / self.took_s
 
+    @property
+    def accepted_per_s(self) -> float:
+        return (self.answers - self.refusals) / self.took_s
+
 
 def generator() -> str:
     return "wrk" if shutil.which("wrk") else "our own generator (wrk was not found)"

@@ -16,7 +16,7 @@ from seckill.backends.sql.opening import open_database
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Claim, Holding
 from seckill.domain.order_number import OrderNumber
-from seckill.domain.sale import Sale
+from seckill.domain.sale import Confirm, Sale
 from seckill.engine.rounds.rebuild import PORTION
 from seckill.lab.bench.load import Load, load
 from seckill.lab.bench.place import BenchPlace, Running, engine_on, place, service
@@ -156,6 +156,21 @@ async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[li
         return found, per_buyer
 
 
+async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm, list[Load]]:
+    """The same load on a sale that says yes at the gate and on one that says it in the ledger, in turns."""
+    async with place(ledger_url) as here, engine_on(here) as running:
+        await _warm_up(running)
+        found: dict[Confirm, list[Load]] = {each: [] for each in Confirm}
+        lines = make_tokens(here, seconds)
+        for number in range(rounds):
+            for each in list(Confirm)[:: 1 if number % 2 == 0 else -1]:  # neither is always the first
+                sale = await running.new_sale(UNITS, each)
+                file = write_lines(here.folder / "confirm", running.path(sale), lines)
+                found[each].append(await load(running.address, file, seconds=seconds))
+                await _until_drained(running, sale)
+        return found
+
+
 async def _warm_up(running: Running) -> None:
     """A second of claims connects everything to everything, as with the plain service before it is measured."""
     await _accept(running, await running.new_sale(UNITS), make_tokens(running.place, 1), 1)
@@ -173,10 +188,7 @@ async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: 
     assert view is not None
     assert already is not None
     assert written is not None
-    ended_s = time.monotonic()
-    while await running.engine.transport.backlog([sale.round.lane]) and time.monotonic() - ended_s < DRAIN_S_MAX:  # noqa: ASYNC110
-        await asyncio.sleep(POLL_S)
-    drained_s = time.monotonic() - ended_s
+    drained_s = await _until_drained(running, sale)
     after = await _figures(running)
     calls, claims = (after[name] - before[name] for name in _BATCH)
     return Accepted(
@@ -189,6 +201,14 @@ async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: 
         api_bytes_before=api_bytes,
         api_bytes=_resident(running.pids["api"]),
     )
+
+
+async def _until_drained(running: Running, sale: Sale) -> float:
+    """How long that took."""
+    ended_s = time.monotonic()
+    while await running.engine.transport.backlog([sale.round.lane]) and time.monotonic() - ended_s < DRAIN_S_MAX:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+    return time.monotonic() - ended_s
 
 
 _BATCH = ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")

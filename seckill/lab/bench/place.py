@@ -18,7 +18,7 @@ from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.client import NoAnswer
 from seckill.client.connections import HttpTransport, Message, Reply
-from seckill.domain.sale import Sale, SaleDraft
+from seckill.domain.sale import Confirm, Sale, SaleDraft
 from seckill.errors import StartError
 from seckill.lab.bench.services import SECRET, SERVERS
 from seckill.lab.compare.scratch_database import scratch_database
@@ -78,7 +78,7 @@ class Running:
         tick_s = 1 / os.sysconf("SC_CLK_TCK")
         return {name: sum(map(int, text.split()[11:13])) * tick_s for name, text in ticks.items()}
 
-    async def new_sale(self, units: int) -> Sale:
+    async def new_sale(self, units: int, confirm: Confirm = Confirm.GATE) -> Sale:
         now_ms = int(time.time() * 1000)
         draft = SaleDraft(
             title="Bench",
@@ -89,6 +89,7 @@ class Running:
             begins_ms=now_ms - HOUR_MS,
             ends_ms=now_ms + 24 * HOUR_MS,
             pay_within_s=6 * 3600,
+            confirm=confirm,
         )
         return await UseCases(self.engine, self.place.settings).operator_desk.announce(draft, 0)
 

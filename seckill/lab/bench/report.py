@@ -57,6 +57,15 @@ def report(found: Mapping[str, Any]) -> str:
             chart("A second", rates),
             "<h2>Goals</h2>",
             table(["goal", "measured", "asked for", ""], compared),
+            "<h2>Confirmed by the gate, and by the ledger</h2>",
+            table(
+                ["confirm", "accepted a second", "half within", "99 % within"],
+                [
+                    [cell(where), cell(f"{each['accept']:,.0f}")]
+                    + [cell(f"{each[share]:g} ms") for share in ("p50_ms", "p99_ms")]
+                    for where, each in found["confirm"].items()
+                ],
+            ),
             "<h2>Rounds</h2>",
             table(["round", *names], rounds),
         ],
@@ -81,5 +90,7 @@ def method(run: Mapping[str, Any]) -> list[str]:
         "takes one entry a time and writes one transaction an order. The same Valkey and database.",
         f"persist and drain_s: from a load of {run['sustained']['seconds']} s (accepted meanwhile: "
         f"{run['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
+        "confirm: the same load, in turns, on a sale that says yes when the gate has the order and on one that says it "
+        "when the ledger has it.",
         "accept_at_1m: a round that has a million buyers already, in turns with new ones.",
     ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seckill.lab.bench import measures
+from seckill.lab.bench.load import Load
 from seckill.lab.bench.measures import Accepted
 
 Say = Callable[[str], None]
@@ -28,6 +29,8 @@ async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: floa
     found = [await _round(ledger_url, seconds, _numbered(say, number)) for number in range(1, rounds + 1)]
     say("sustained load")
     long = await measures.sustained(sustained_s, ledger_url)
+    say("confirmed by the gate and by the ledger")
+    confirmed = await measures.confirm(seconds, rounds, ledger_url)
     say("a million buyers")
     in_turns, memory_per_buyer = await measures.accept_at_1m(seconds, rounds, ledger_url)
     medians = {key: statistics.median(round_[key] for round_ in found) for key in found[0]}
@@ -41,6 +44,7 @@ async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: floa
     compared["memory_per_buyer_bytes"] = memory_per_buyer
     return {
         **{key: round(value, 2) for key, value in figures.items()},
+        "confirm": {str(where): _medians(loads) for where, loads in confirmed.items()},
         "ratios": {name: round(value, 2) for name, value in compared.items()},
         "run": {
             "sustained": {
@@ -51,6 +55,14 @@ async def run(ledger_url: str, *, rounds: int, seconds: float, sustained_s: floa
             "accept_and_at_1m": [[round(figure, 2) for figure in pair] for pair in in_turns],
             "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
         },
+    }
+
+
+def _medians(loads: Sequence[Load]) -> dict[str, float]:
+    return {
+        "accept": round(statistics.median(load.accepted_per_s for load in loads), 2),
+        "p50_ms": round(statistics.median(load.p50_ms for load in loads), 2),
+        "p99_ms": round(statistics.median(load.p99_ms for load in loads), 2),
     }
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seckill.domain.lane_shares import deal
 from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Confirm
 from seckill.lab.chaos.evidence import Ack, Told
 from seckill.lab.chaos.http import Caller, Unanswered
 
@@ -41,6 +43,15 @@ class Offer:
     repeat: str | None = None
     wanted: bool = False  # is sold out at the end
     lanes: int = 1
+    confirm: Confirm = Confirm.GATE
+    vouchers: bool = False  # gives a code with each unit
+    items: int = 0  # how many sizes its units come in, each with as many as the others
+
+    @property
+    def sizes(self) -> list[dict[str, object]]:
+        """As they are announced."""
+        parts = enumerate(deal(self.units, self.items) if self.items else [])
+        return [{"title": f"size {n}", "units": units, "price_cents": self.price_cents} for n, units in parts]
 
 
 # Sizes are for a minute, and grow with the run. What is left unpaid in the first one must not expire while the books
@@ -54,6 +65,11 @@ OFFERS = (
     Offer("few", 40, limit=2, price_cents=500, pay_within_s=5, weight=2, pays=0.3, cancels=0.3, wanted=True, lanes=2),
     Offer("free", units=100, limit=1, price_cents=0, pay_within_s=60, weight=1, wanted=True),
     Offer("minutely", 50, 1, price_cents=700, pay_within_s=3, weight=2, pays=0.3, cancels=0.2, repeat="* * * * *"),
+    Offer("sizes", 60, 2, price_cents=600, pay_within_s=3, weight=2, pays=0.2, wanted=True, lanes=2, items=3),
+    Offer("confirmed", 1_000_000, 3, price_cents=800, pay_within_s=86_400, weight=3, pays=0.5, confirm=Confirm.LEDGER),
+    Offer("codes", 20_000, 2, price_cents=300, pay_within_s=5, weight=2, pays=0.5, vouchers=True),
+    # To the last code.
+    Offer("free codes", 60, 2, price_cents=0, pay_within_s=60, weight=1, wanted=True, vouchers=True),
 )
 
 
@@ -61,6 +77,7 @@ OFFERS = (
 class OnSale:
     id: str
     offer: Offer
+    items: tuple[str, ...] = ()  # their ids
 
 
 class ChaosBuyers:
@@ -106,13 +123,14 @@ class ChaosBuyers:
     async def _visit(self, dice: random.Random, caller: Caller, sale: OnSale, user: str, enough: asyncio.Event) -> None:
         key = "" if dice.random() < WITHOUT_KEY else f"k{dice.getrandbits(64):x}"
         quantity = dice.randint(1, min(2, sale.offer.limit))
+        item_id = dice.choice(sale.items) if sale.items else None
         hangs_up = dice.random() < HANGS_UP
         repeats, fate = dice.random() < REPEATS, dice.random()
-        order_id = await self.buy(caller, sale, user, key, quantity, enough, hangs_up=hangs_up)
+        order_id = await self.buy(caller, sale, user, key, quantity, enough, item_id, hangs_up=hangs_up)
         if order_id is None:
             return
         if repeats and key:
-            await self.buy(caller, sale, user, key, quantity, enough)
+            await self.buy(caller, sale, user, key, quantity, enough, item_id)
         if fate < sale.offer.pays:
             await self.wish(caller, user, order_id, "pay", enough)
         elif fate < sale.offer.pays + sale.offer.cancels:
@@ -126,6 +144,7 @@ class ChaosBuyers:
         key: str,
         quantity: int,
         enough: asyncio.Event,
+        item_id: str | None = None,
         *,
         hangs_up: bool = False,
     ) -> str | None:
@@ -138,7 +157,7 @@ class ChaosBuyers:
                     "POST",
                     f"/v1/sales/{sale.id}/orders",
                     self._token(user),
-                    {"quantity": quantity},
+                    {"quantity": quantity} | ({} if item_id is None else {"item_id": item_id}),
                     key=key,
                     listen=not (hangs_up and attempt == 0),
                 )
@@ -146,9 +165,9 @@ class ChaosBuyers:
                 self._told.codes["no answer"] += 1
                 await asyncio.sleep(RETRY_S)
                 continue
-            if status == 202:
-                self._told.codes["accepted"] += 1
-                self._acknowledge(sale, user, key, content)
+            if status in (201, 202):
+                self._told.codes["accepted" if status == 202 else "confirmed"] += 1
+                self._acknowledge(sale, user, key, status, content, item_id)
                 return str(content["order_id"])
             code = str(content.get("code", status))
             self._told.codes[code] += 1
@@ -157,7 +176,9 @@ class ChaosBuyers:
             await asyncio.sleep(RETRY_S)
         return None
 
-    def _acknowledge(self, sale: OnSale, user: str, key: str, content: dict[str, Any]) -> None:
+    def _acknowledge(
+        self, sale: OnSale, user: str, key: str, status: int, content: dict[str, Any], item_id: str | None
+    ) -> None:
         self._told.acknowledge(
             Ack(
                 order_id=content["order_id"],
@@ -167,6 +188,9 @@ class ChaosBuyers:
                 key=key,
                 quantity=content["quantity"],
                 at_s=self._clock(),
+                promised=sale.offer.confirm is Confirm.LEDGER,
+                confirmed=status == 201,
+                item_id=item_id,
             )
         )
 

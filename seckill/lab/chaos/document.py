@@ -9,6 +9,7 @@ from typing import Any
 
 from seckill import __version__
 from seckill.audit.report import Verdict
+from seckill.lab.chaos.event_judgement import repeated
 from seckill.lab.chaos.evidence import Evidence
 from seckill.lab.chaos.judgement import Judgement
 from seckill.lab.chaos.schedule import Fault
@@ -35,8 +36,15 @@ def document(
         "servers": dict(servers),
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
         "accepted": len(told.acks),
+        "confirmed": sum(ack.confirmed for ack in told.acks.values()),
         "orders": len(books.rows),
         "states": dict(sorted(Counter(row.state for row in books.rows.values()).items())),
+        "feed": {"events": len(evidence.feed.followed), "resumed": evidence.feed.resumed},
+        "webhook": {
+            "arrivals": len(evidence.arrivals),
+            "refused": sum(not arrival.taken for arrival in evidence.arrivals),
+            "repeated": repeated(evidence),
+        },
         "answers": dict(told.codes.most_common()),
         "audits": dict(Counter(str(sight.verdict) for sight in evidence.sights)),
         "starts": dict(starts),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """An order that was answered with 202."""
+    """An order that was answered with 202, or with 201 (`confirmed`): the ledger has it. `promised`: its sale says yes
+    in no other way."""
 
     order_id: str
     sale: str
@@ -15,6 +16,9 @@ class Ack:
     key: str  # empty: without
     quantity: int
     at_s: float
+    promised: bool = False
+    confirmed: bool = False
+    item_id: str | None = None  # the one that was asked for; None: its sale has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +103,17 @@ class OrderRow:
     quantity: int
     state: str
     request_id: str
+    item_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemEnd:
+    """An item of a round when everything had settled."""
+
+    title: str
+    total: int
+    sold: int  # as the ledger counts it
+    live: int  # units of the live orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +129,8 @@ class RoundEnd:
     available: int | None
     limit: int
     wanted: bool
+    gives_codes: bool = False
+    items: tuple[ItemEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +141,50 @@ class Money:
     undecided: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSeen:
+    """An event of the feed. `about`: the order, payment or refund whose events must be those that the ledger demands;
+    empty for all others. `subject`: the order, else the sale, whose webhooks come in their order. `digest`: of
+    everything that it says."""
+
+    cursor: int
+    id: str
+    type: str
+    about: str
+    subject: str
+    order_id: str
+    digest: str
+
+
+@dataclass(slots=True)
+class FeedSeen:
+    """`followed` while faults happened, `again` from the beginning in the end; None: that could not be read."""
+
+    followed: list[EventSeen] = field(default_factory=list)
+    again: list[EventSeen] | None = None
+    resumed: int = 0  # how often there was no answer, and another process was asked for what follows
+    refused: list[str] = field(default_factory=list)  # answers that say that something which was given out is not there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A webhook that our receiver has read. `taken`: it was answered with yes."""
+
+    event_id: str
+    digest: str
+    genuine: bool
+    taken: bool
+
+
 @dataclass(slots=True)
 class Books:
     """The ledger and the gate at the end."""
 
     rows: dict[int, OrderRow] = field(default_factory=dict)
     rounds: list[RoundEnd] = field(default_factory=list)
+    codes: Counter[int] = field(default_factory=Counter)  # order number → codes that it has and that are not void
+    # Order, payment or refund → the types of its events, in their order.
+    demanded: dict[str, tuple[str, ...]] = field(default_factory=dict)
     money: Money = field(default_factory=lambda: Money(taken=0, earned=0, refunds=0, undecided=0))
 
 
@@ -142,8 +197,11 @@ class Evidence:
     sights: list[Sight] = field(default_factory=list)
     final: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # invariant → verdict, what was found or why
     books: Books = field(default_factory=Books)
+    feed: FeedSeen = field(default_factory=FeedSeen)
+    arrivals: list[Arrival] = field(default_factory=list)  # of webhooks, in the order in which they came
     numbers: dict[str, int] = field(default_factory=dict)  # order id → number, of every acknowledged order
     healing: tuple[float, float] | None = None  # the faults were taken back and every process killed, from when to when
+    unclear: dict[str, str] = field(default_factory=dict)  # wanted sale that is not sold out → why that says nothing
     rested_s: float | None = None  # from the end of the faults until everything had settled; None: it never did
     fired: Counter[str] = field(default_factory=Counter)  # failpoints
     required: list[str] = field(default_factory=list)

@@ -42,6 +42,7 @@ WINDOWS = (
     FaultWindow("api", "api.gate.admit.after", "kill", 0.005),
     FaultWindow("api", "ledger.end.inside", "kill", 0.03),
     FaultWindow("api", "api.ledger.pay.after", "kill", 0.03),
+    FaultWindow("api", "ledger.give.inside", "kill", 0.1),
     FaultWindow("api", "api.gate.admit.before", "stall@0.5", 0.01),
     FaultWindow("api", "api.gate.admit.after", "drop", 0.02),
     FaultWindow("api", "api.ledger.pay.after", "drop", 0.05),

@@ -1,29 +1,37 @@
-"""When the faults are over: everything sold that is wanted, everything come to rest, and the books read."""
+"""When the faults are over: everything come to rest, and the books read."""
 
 import asyncio
-import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 
 from seckill.audit import Auditor, Report, Verdict
-from seckill.audit.database import ReadOnlyDatabase
+from seckill.audit.database import AnyRow, ReadOnlyDatabase
 from seckill.audit.ledger import LedgerReader
-from seckill.backends.sql.tables import dead_letters, orders, outbox, payments, refunds, rounds, sales
+from seckill.backends.sql.tables import (
+    dead_letters,
+    items,
+    orders,
+    outbox,
+    payments,
+    refunds,
+    round_items,
+    rounds,
+    sales,
+    vouchers,
+)
 from seckill.domain.public_id import PublicIds
 from seckill.errors import SeckillError
 from seckill.lab.chaos.audit_watch import findings
-from seckill.lab.chaos.buyers import ChaosBuyers, OnSale
-from seckill.lab.chaos.evidence import Books, Evidence, Money, OrderRow, RoundEnd
-from seckill.lab.chaos.http import Caller
+from seckill.lab.chaos.buyers import OnSale
+from seckill.lab.chaos.evidence import Books, Evidence, ItemEnd, Money, OrderRow, RoundEnd
 from seckill.settings import Settings
 
 POLL_S = 0.2
-# However slow the machine is: with buyers there, some unit is paid for within this time.
-SELL_WITHIN_S = 60.0
+# However slow the machine is: what still has to be done changes within this time.
 REST_WITHIN_S = 180.0
-PAYERS = 6
-LIVE = ("unpaid", "paid")
+REST_MAX_S = 900.0
 
 
 class Closing:
@@ -37,39 +45,8 @@ class Closing:
     async def close(self) -> None:
         await self._database.close()
 
-    async def sell_out(self, buyers: ChaosBuyers, wanted: Sequence[OnSale], ports: Sequence[int]) -> None:
-        """Buyers who pay at once, until every unit is paid for. What is not sold by then is for the books to tell."""
-        numbers = itertools.count()
-        never = asyncio.Event()
-        done = {sale.id: asyncio.Event() for sale in wanted}
-
-        async def buy(sale: OnSale, first: int) -> None:
-            caller = Caller(ports, first)
-            while not done[sale.id].is_set():
-                user = f"payer{next(numbers)}"
-                order_id = await buyers.buy(caller, sale, user, f"of {user}", 1, never)
-                if order_id is None:
-                    await asyncio.sleep(POLL_S)
-                elif sale.offer.price_cents:
-                    await buyers.wish(caller, user, order_id, "pay", never)
-            await caller.close()
-
-        async def look(sale: OnSale) -> None:
-            paid, since_s = -1, self._clock()
-            while paid < sale.offer.units and self._clock() - since_s < SELL_WITHIN_S:
-                now = await self._paid(sale)
-                if now > paid:
-                    paid, since_s = now, self._clock()
-                await asyncio.sleep(POLL_S)
-            done[sale.id].set()
-
-        async with asyncio.TaskGroup() as people:
-            for sale in wanted:
-                people.create_task(look(sale))
-                for first in range(PAYERS):
-                    people.create_task(buy(sale, first))
-
-    async def _paid(self, sale: OnSale) -> int:
+    async def paid(self, sale: OnSale) -> int:
+        """Units of it; none if the database does not answer."""
         paid = select(func.coalesce(func.sum(orders.c.quantity), 0)).join(sales, sales.c.id == orders.c.sale_id)
         try:
             rows = await self._database.rows(paid.where(sales.c.title == sale.offer.title, orders.c.state == "paid"))
@@ -79,9 +56,9 @@ class Closing:
 
     async def rest(self) -> None:
         """Until nothing is on the move and every invariant holds; or until it is clear that it will not."""
-        began_s = self._clock()
+        began_s = changed_s = self._clock()
         report, told = None, ""
-        while self._clock() - began_s < REST_WITHIN_S:
+        while self._clock() - changed_s < REST_WITHIN_S and self._clock() - began_s < REST_MAX_S:
             try:
                 report = await self._auditor.read(full=True)
                 why = await self._moving(report)
@@ -92,7 +69,7 @@ class Closing:
                 break
             if why != told:
                 self._evidence.notes.append(f"{self._clock() - began_s:.1f} s after the faults: {why}")
-                told = why
+                told, changed_s = why, self._clock()
             await asyncio.sleep(POLL_S)
         if report is not None:
             self._note(report)
@@ -108,7 +85,7 @@ class Closing:
         """What still has to be done; empty if nothing."""
         if report.verdict is not Verdict.HOLDS:
             return "; ".join(report.broken() + report.reasons())
-        if any(units.queued or units.returning for units in report.units):
+        if _moves(report):
             return "units are queued or on their way back"
         waiting = {
             "to relay": select(func.count()).select_from(outbox).where(outbox.c.done_ms.is_(None)),
@@ -129,7 +106,7 @@ class Closing:
         finally:
             await reader.close()
         assert key is not None, "it was made when the ledger was opened"
-        ids = PublicIds(key, "order")
+        ids, item_ids = PublicIds(key, "order"), PublicIds(key, "item")
         told = self._evidence.told
         self._evidence.numbers = {
             order_id: number for order_id in told.acks if (number := ids.decode(order_id)) is not None
@@ -142,6 +119,7 @@ class Closing:
                 orders.c.quantity,
                 orders.c.state,
                 orders.c.request_id,
+                orders.c.item_id,
             )
         )
         self._evidence.books = Books(
@@ -154,27 +132,33 @@ class Closing:
                     quantity=row.quantity,
                     state=row.state,
                     request_id=row.request_id,
+                    item_id=None if row.item_id is None else item_ids.encode(row.item_id),
                 )
                 for row in rows
             },
             rounds=await self._rounds({sale.offer.title for sale in wanted}),
             money=await self._money(),
+            codes=await self._codes(),
         )
 
+    async def _codes(self) -> Counter[int]:
+        given = select(vouchers.c.order_id).where(vouchers.c.order_id.is_not(None), vouchers.c.void_ms.is_(None))
+        return Counter(row.order_id for row in await self._database.rows(given))
+
     async def _rounds(self, wanted: set[str]) -> list[RoundEnd]:
-        report = await self._auditor.read(full=True)
+        """Gate and ledger of one moment: an order that nobody pays for ends when its time is over, also while the books
+        are read, and then its unit would be in neither."""
+        began_s = self._clock()
+        found, of_rounds = await self._counted(), await self._items()
+        while True:
+            before, report = (found, of_rounds), await self._auditor.read(full=True)
+            found, of_rounds = await self._counted(), await self._items()
+            if ((found, of_rounds) == before and not _moves(report)) or self._clock() - began_s > REST_WITHIN_S:
+                break
         available = {units.round_id: units.available for units in report.units}
-        live = func.coalesce(
-            select(func.sum(orders.c.quantity))
-            .where(orders.c.round_id == rounds.c.id, orders.c.state.in_(LIVE))
-            .scalar_subquery(),
-            0,
-        ).label("live")
-        found = await self._database.rows(
-            select(rounds, sales.c.title, live).join(sales, sales.c.id == rounds.c.sale_id).order_by(rounds.c.id)
-        )
         return [
             RoundEnd(
+                items=tuple(of_rounds.get(row.id, ())),
                 round_id=row.id,
                 title=row.title,
                 total=row.total,
@@ -183,10 +167,44 @@ class Closing:
                 available=available.get(row.id),
                 limit=row.limit_per_buyer,
                 wanted=row.title in wanted,
+                gives_codes=bool(row.vouchers),
             )
             for row in found
             if row.opened_ms is not None
         ]
+
+    async def _counted(self) -> Sequence[AnyRow]:
+        live = func.coalesce(
+            select(func.sum(orders.c.quantity))
+            .where(orders.c.round_id == rounds.c.id, orders.c.active_slot.is_not(None))
+            .scalar_subquery(),
+            0,
+        ).label("live")
+        return await self._database.rows(
+            select(rounds, sales.c.title, sales.c.vouchers, live)
+            .join(sales, sales.c.id == rounds.c.sale_id)
+            .order_by(rounds.c.id)
+        )
+
+    async def _items(self) -> dict[int, list[ItemEnd]]:
+        """By round, of those that have any."""
+        of_item = and_(
+            orders.c.round_id == round_items.c.round_id,
+            orders.c.item_id == round_items.c.item_id,
+            orders.c.active_slot.is_not(None),
+        )
+        of_round = round_items.c
+        counted = (of_round.round_id, of_round.item_id, of_round.total, of_round.sold, items.c.title)
+        found: dict[int, list[ItemEnd]] = {}
+        for row in await self._database.rows(
+            select(*counted, func.coalesce(func.sum(orders.c.quantity), 0).label("live"))
+            .select_from(round_items.join(items, items.c.id == round_items.c.item_id).outerjoin(orders, of_item))
+            .group_by(*counted)
+            .order_by(round_items.c.round_id, round_items.c.item_id)
+        ):
+            end = ItemEnd(title=row.title, total=row.total, sold=row.sold, live=int(row.live))
+            found.setdefault(row.round_id, []).append(end)
+        return found
 
     async def _money(self) -> Money:
         async def total(column: object, *where: object) -> int:
@@ -195,7 +213,11 @@ class Closing:
 
         return Money(
             taken=await total(payments.c.amount_cents),
-            earned=await total(orders.c.price_cents, orders.c.state == "paid"),
+            earned=await total(orders.c.price_cents - orders.c.refunded_cents, orders.c.state == "paid"),
             refunds=await total(refunds.c.amount_cents),
             undecided=await total(payments.c.amount_cents, payments.c.next_ms.is_not(None)),
         )
+
+
+def _moves(report: Report) -> bool:
+    return any(units.queued or units.returning for units in report.units)

@@ -2,19 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from seckill.audit import open_auditor
+from seckill.client import AsyncClient
 from seckill.errors import StartError
 from seckill.lab.chaos.audit_watch import AuditWatch
 from seckill.lab.chaos.buyers import OFFERS, ChaosBuyers, OnSale
 from seckill.lab.chaos.document import document
+from seckill.lab.chaos.event_books import EventBooks
 from seckill.lab.chaos.evidence import Evidence
 from seckill.lab.chaos.failpoint_plan import required
 from seckill.lab.chaos.faults import Injector
+from seckill.lab.chaos.feed_watch import FeedWatch, open_nodes
 from seckill.lab.chaos.final_books import Closing
 from seckill.lab.chaos.http import Caller, Unanswered
 from seckill.lab.chaos.judgement import judge
@@ -22,12 +26,22 @@ from seckill.lab.chaos.missed_windows import insist
 from seckill.lab.chaos.place import ChaosPlace, Wanted, place
 from seckill.lab.chaos.recovery_times import Recoveries
 from seckill.lab.chaos.schedule import DRILLS, KINDS, Fault, Option, plan, storm_begins_s
+from seckill.lab.chaos.sell_out import SellOut
+from seckill.lab.chaos.webhook_receiver import WebhookReceiver
 
 READY_WITHIN_S = 60.0
 POLL_S = 0.1
 MINUTE_S = 60
 
 Say = Callable[[str], None]
+
+
+class Shop(NamedTuple):
+    """Who is told of everything."""
+
+    feed: FeedWatch
+    receiver: WebhookReceiver
+    books: EventBooks
 
 
 class Run:
@@ -59,11 +73,11 @@ class Run:
             schedule = plan(self._wanted.seed, self._seconds, self._options(here))
             storm_s = self._seconds - storm_begins_s(schedule)
             self._evidence.required = required(here.windows, self._wanted.seed, storm_s) if storm_s > 0 else []
-            sales = await self._announce(here)
-            async with open_auditor(here.settings, every_round=True) as auditor:
+            async with open_auditor(here.settings, every_round=True) as auditor, self._shop(here) as shop:
+                sales = await self._announce(here)
                 closing = Closing(here.settings, auditor, self._evidence, self._clock)
                 try:
-                    await self._live(here, schedule, sales, auditor, closing)
+                    await self._live(here, schedule, sales, auditor, closing, shop)
                 finally:
                     await closing.close()
             self._evidence.fired = here.crew.fired()
@@ -73,6 +87,23 @@ class Run:
 
     def _options(self, here: ChaosPlace) -> list[Option]:
         return [(kind, target) for kind, target in here.options() if kind in self._kinds]
+
+    @asynccontextmanager
+    async def _shop(self, here: ChaosPlace) -> AsyncIterator[Shop]:
+        """Its webhook is there before the first sale, and so gets everything that the feed has."""
+        key = here.settings.admin_key
+        assert key is not None
+        evidence, clock = self._evidence, self._clock
+        receiver = WebhookReceiver(evidence.arrivals, clock, self._wanted.seed)
+        books = EventBooks(here.settings.database_url, evidence, clock)
+        async with open_nodes(here.ports, key.reveal()) as nodes:
+            try:
+                webhook = await self._operate(here, "/v1/admin/webhooks", {"url": await receiver.start()})
+                receiver.secret = webhook["secret"]
+                yield Shop(FeedWatch(nodes, evidence.feed, clock), receiver, books)
+            finally:
+                receiver.close()
+                await books.close()
 
     async def _announce(self, here: ChaosPlace) -> list[OnSale]:
         self._say("announcing the sales")
@@ -86,7 +117,7 @@ class Run:
                 "title": offer.title,
                 "units": units,
                 "limit_per_buyer": offer.limit,
-                "price_cents": offer.price_cents,
+                **({"items": offer.sizes} if offer.items else {"price_cents": offer.price_cents}),
                 "pay_within_s": offer.pay_within_s,
                 "begins_at": (
                     now.replace(second=0, microsecond=0) if offer.repeat else now - timedelta(hours=1)
@@ -98,10 +129,22 @@ class Run:
                 ).isoformat(),
                 "repeat": offer.repeat,
                 "lanes": offer.lanes,
+                "confirm": offer.confirm,
+                "vouchers": offer.vouchers,
             }
             content = await self._operate(here, "/v1/sales", body)
-            sales.append(OnSale(str(content["id"]), offer))
+            item_ids = tuple(item["item_id"] for item in content.get("items", ()))
+            sales.append(OnSale(str(content["id"]), offer, item_ids))
+            if offer.vouchers:
+                await self._upload_codes(here, sales[-1])
         return sales
+
+    async def _upload_codes(self, here: ChaosPlace, sale: OnSale) -> None:
+        """As many as there are units. Nothing is broken yet."""
+        key = here.settings.admin_key
+        assert key is not None
+        async with AsyncClient(f"http://127.0.0.1:{here.ports[0]}", key.reveal()) as operator:
+            await operator.upload_vouchers(sale.id, [f"{sale.id}-{place}" for place in range(sale.offer.units)])
 
     async def _operate(self, here: ChaosPlace, path: str, body: object) -> Any:
         """As an operator would, trying until it is done."""
@@ -126,7 +169,13 @@ class Run:
             await caller.close()
 
     async def _live(
-        self, here: ChaosPlace, schedule: Sequence[Fault], sales: Sequence[OnSale], auditor: Any, closing: Closing
+        self,
+        here: ChaosPlace,
+        schedule: Sequence[Fault],
+        sales: Sequence[OnSale],
+        auditor: Any,
+        closing: Closing,
+        shop: Shop,
     ) -> None:
         self._began_s = time.monotonic()
         evidence, clock = self._evidence, self._clock
@@ -136,14 +185,17 @@ class Run:
         )
         injector = Injector(here, evidence, recoveries, clock, self._tell)
         watch = AuditWatch(auditor, evidence, here.settings.redis_url, here.settings.lanes, clock)
-        enough, over = asyncio.Event(), asyncio.Event()
+        enough, sold, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
         wanted = [sale for sale in sales if sale.offer.wanted]
+        selling = SellOut(buyers, wanted, here.ports, closing.paid, evidence, clock)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(watch.run(over))
+            watching = tasks.create_task(watch.run(sold))
+            tasks.create_task(shop.feed.follow(over))
             crowd = tasks.create_task(buyers.crowd(enough))
             await self._storm(here, schedule, injector)
             self._tell("healing")
             began_s = clock()
+            shop.receiver.calm()
             await injector.heal()
             evidence.healing = (began_s, clock())
             enough.set()
@@ -152,12 +204,17 @@ class Run:
                 if sale.offer.repeat:  # rounds to come that the gate has lost are rebuilt only when their time is near
                     await self._operate(here, f"/v1/sales/{sale.id}/close", {})
             self._tell("selling what is left")
-            await closing.sell_out(buyers, wanted, here.ports)
+            await selling.sell()
+            sold.set()
+            await watching
+            self._tell("waiting until all is at rest")
+            await closing.rest()
+            await selling.sell_what_came_back(closing.rest)
             over.set()
-        self._tell("waiting until all is at rest")
-        await closing.rest()
         self._tell("reading the books")
         await closing.read_books(wanted)
+        self._tell("comparing what the shop was told")
+        await shop.books.read(shop.feed, shop.receiver)
         recoveries.finish(evidence.done)
 
     async def _storm(self, here: ChaosPlace, schedule: Sequence[Fault], injector: Injector) -> None:

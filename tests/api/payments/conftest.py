@@ -56,15 +56,19 @@ class Shop:
         await self.node.work()
         return str(made.json()["order_id"])
 
-    async def over(self, sale: dict[str, Any], user: str = "ann", *, relayed: bool = True) -> str:
+    async def over(self, sale: dict[str, Any], user: str = "ann", *, relayed: bool = True, **body: Any) -> str:
         """An order that has expired."""
-        order_id = await self.order(sale, user)
+        order_id = await self.order(sale, user, **body)
+        await self.expire(relayed=relayed)
+        return order_id
+
+    async def expire(self, *, relayed: bool = True) -> None:
+        """The one order that is unpaid."""
         await write(self.ledger, "UPDATE orders SET expires_ms = 1 WHERE state = 'unpaid'")
         assert await self.release_desk.expire() == 1
         if relayed:
             await self.release_desk.relay()
         await self.node.refresh()
-        return order_id
 
     async def send(self, body: bytes, header: str | None) -> httpx2.Response:
         headers = {} if header is None else {HEADER: header}
@@ -104,7 +108,7 @@ class Shop:
             assert tally is not None
             assert view is not None
             assert (view.admitted, view.released) == (tally.recorded, tally.ended)
-            assert view.available == view.total - tally.unpaid - tally.paid
+            assert view.available == view.total - tally.unpaid - tally.paid - tally.kept
 
 
 @pytest.fixture

@@ -167,6 +167,16 @@ async def test_an_order_that_is_still_queued_can_wait(shop: Shop) -> None:
     assert (await shop.notify(shop.engine.order_ids.encode(int(old)))).status_code == 404, "it would be written by now"
 
 
+async def test_a_node_that_has_not_heard_of_the_sale_sends_no_money_away(shop: Shop, settings: Settings) -> None:
+    """A provider takes 404 for an answer and tells nobody again."""
+    async with open_engine(settings) as other_engine:
+        other = replace(shop, node=await make_node(settings, other_engine))
+        made = (await shop.node.buy(await shop.node.create(), "ann")).json()
+        assert (await other.notify(made["order_id"])).json()["code"] == "still_queued"
+        await shop.node.work()
+        assert (await other.notify(made["order_id"])).status_code == 200
+
+
 async def test_a_second_capture_goes_back(shop: Shop) -> None:
     order_id = await shop.order(await shop.node.create())
     await shop.notify(order_id, "pay-1")

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from seckill.domain.admission import Claim
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.keeper import Keeper
 from seckill.engine.money import payments as payments_module
-from seckill.engine.money.payments import Payments, late_request_id
+from seckill.engine.money.payments import late_request_id
 from seckill.ports.payment import LatePayment
 from seckill.settings import Settings
-from tests.api.conftest import OPERATOR, buyer, make_node
-from tests.api.payments.conftest import Shop
+from tests.api.conftest import OPERATOR, buyer, make_node, token_with
+from tests.api.payments.conftest import PRICE, Shop
 from tests.api.test_rebuild import rebuild
 from tests.backends.sql.looking import write
 from tests.making import use_cases
@@ -34,6 +35,7 @@ async def check_replaced(shop: Shop, order_id: str, user: str = "ann") -> str:
     assert old["state"] == "expired"
     new = await shop.show(old["replaced_by"], user)
     assert (new["state"], new["price_cents"], new["quantity"]) == ("paid", old["price_cents"], old["quantity"])
+    assert new.get("metadata") == old.get("metadata"), "the goods go where the buyer wanted them"
     assert await shop.ledger.payments.refunds(10) == []
     await shop.check()
     return str(new["order_id"])
@@ -53,6 +55,7 @@ async def check_refunded(shop: Shop, order_id: str, reason: str, user: str = "an
 async def test_with_a_unit_free_the_late_payer_takes_it(shop: Shop) -> None:
     sale = await shop.node.create(units=1)
     order_id = await shop.over(sale)
+    await write(shop.ledger, """UPDATE orders SET metadata = '{"size":"L"}'""")
     noted = await shop.notify(order_id)
     assert (noted.status_code, noted.json()["state"]) == (202, "expired"), "no worker has written the new one yet"
     assert (await shop.node.buy(sale, "bob")).json()["code"] == "sold_out", "the unit is taken already"
@@ -155,7 +158,7 @@ async def test_two_nodes_and_three_keepers_decide_once(shop: Shop, settings: Set
         other = replace(shop, node=await make_node(settings, other_engine))
         nodes = (shop, other)
         await asyncio.gather(*(nodes[i % 2].notify(order_id, f"late-{i // 2}") for i, order_id in _twice(orders)))
-        keepers = [Payments(each.ledger.payments, each.gate) for each in (engine, other_engine, engine)]
+        keepers = [use_cases(each).payments for each in (engine, other_engine, engine)]
         for _ in range(20):
             await shop.node.work()
             await write(shop.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")
@@ -332,3 +335,53 @@ async def _flush(redis_url: str) -> None:
     client = connect(redis_url)
     await client.flushall()
     await client.aclose()
+
+
+async def test_who_is_no_longer_invited_gets_the_money_back(shop: Shop) -> None:
+    """The same rule as for a press: the list decides, whichever way somebody comes in."""
+    sale = await shop.node.create(units=2, audience={"list": True})
+    path = f"/v1/admin/sales/{sale['id']}/audience"
+
+    async def invite(*buyers: str) -> None:
+        headers = OPERATOR | {"Content-Type": "text/csv"}
+        assert (await shop.node.http.put(path, content="\n".join(buyers), headers=headers)).status_code == 200
+
+    await invite("ann", "bob")
+    anns, bobs = await shop.over(sale, "ann"), await shop.over(sale, "bob")
+    await invite("bob")
+    await shop.notify(bobs, "pay-2")
+    await shop.decide()
+    await check_replaced(shop, bobs, "bob")
+    await shop.notify(anns, "pay-1")
+    await shop.decide()
+    await check_refunded(shop, anns, "not_invited", "ann")
+
+
+async def test_who_bought_early_may_pay_late_before_the_others_begin(shop: Shop) -> None:
+    begins_at = datetime.now(UTC) + timedelta(minutes=30)
+    window = {"begins_at": begins_at.isoformat(), "ends_at": (begins_at + timedelta(hours=1)).isoformat()}
+    sale = await shop.node.create(units=1, audience={"early": [{"groups": ["vip"], "minutes": 60}]}, **window)
+    headers = {"Authorization": f"Bearer {token_with('ann', groups=['vip'])}"}
+    made = await shop.node.http.post(f"/v1/sales/{sale['id']}/orders", headers=headers)
+    await shop.node.work()
+    await shop.expire()
+    await shop.notify(made.json()["order_id"])
+    await shop.decide()
+    await check_replaced(shop, made.json()["order_id"])
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+async def test_a_late_payment_is_for_the_same_item(shop: Shop, is_free: bool) -> None:
+    """Another one, of which there is plenty, does not stand in for it."""
+    items = [{"title": "S", "units": 1, "price_cents": PRICE}, {"title": "L", "units": 9, "price_cents": PRICE}]
+    sale = await shop.node.create(units=10, items=items, price_cents=None)
+    small = sale["items"][0]["item_id"]
+    order_id = await shop.over(sale, item_id=small)
+    if not is_free:
+        await shop.order(sale, "bob", item_id=small)
+    await shop.notify(order_id)
+    await shop.decide()
+    if is_free:
+        assert (await shop.show(await check_replaced(shop, order_id)))["item_id"] == small
+    else:
+        await check_refunded(shop, order_id, "sold_out")

@@ -104,6 +104,38 @@ async def test_the_page_knows_where_to_pay(
     assert f'<meta name="seckill-pay" content="{shown}">' in shell
 
 
+@pytest.mark.parametrize("status", [400, 409, 410, 422])
+async def test_a_payment_side_that_refuses_for_good_is_asked_now_and_then(
+    shop: Shop, settings: Settings, side: PaymentSide, status: int
+) -> None:
+    side.statuses = [status]
+    async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:
+        await owe(real)
+        assert await real.refunds.make_due() == 1
+        [refund] = await real.ledger.payments.refunds(10)
+        assert refund.refused is not None
+        assert str(status) in refund.refused
+        await due_now(real)
+        assert await real.refunds.make_due() == 1
+        [refund] = await real.ledger.payments.refunds(10)
+        assert (refund.refused, refund.done_ms is not None) == (None, True)
+
+
+async def test_the_payment_side_is_asked_for_the_part_that_goes_back(
+    shop: Shop, settings: Settings, side: PaymentSide
+) -> None:
+    async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:
+        order_id = await real.order(await real.node.create())
+        await real.notify(order_id, "pay-1")
+        wish = {"reason": "damaged", "return_unit": False, "amount_cents": 100}
+        answer = await real.node.http.post(f"/v1/admin/orders/{order_id}/refund", json=wish, headers=OPERATOR)
+        assert answer.status_code == 200
+        assert await real.refunds.make_due() == 1
+    [(_, body)] = side.got
+    asked = json.loads(body)
+    assert (asked["amount_cents"], asked["payment_id"], asked["reason"]) == (100, "pay-1", "operator")
+
+
 async def test_refunds_are_asked_for_until_they_are_done(shop: Shop, settings: Settings, side: PaymentSide) -> None:
     side.statuses = [500, 302, 404]
     async with opened(shop, settings, payment_provider="callback", refund_url=side.url) as real:

@@ -8,7 +8,7 @@ from seckill.backends.redis.gate import RedisGate
 from seckill.domain.admission import Claim, Holding
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
-from seckill.ports.gate import Gate, Release, Released, Update
+from seckill.ports.gate import Gate, Release, Released, Sold, Update
 from tests.fixtures.backends import Backend, RedisBackend
 
 OpenedRound = Callable[[Round], Awaitable[Round]]
@@ -50,6 +50,12 @@ async def outcomes(gate: Gate, ref: RoundRef, claims: Sequence[Claim]) -> list[O
     return [answer.outcome for answer in (await gate.admit(ref, claims)).answers]
 
 
+async def held_by(gate: Gate, ref: RoundRef, user: str) -> tuple[Holding, ...]:
+    (held,) = await gate.holdings([ref], user)
+    assert held is not None, "the gate knows"
+    return held
+
+
 async def give_back(gate: Gate, ref: RoundRef, releases: Sequence[Release]) -> list[Released]:
     return list((await gate.release(ref, releases)).results)
 
@@ -61,7 +67,10 @@ async def rebuild(gate: Gate, round_: Round, holdings: Mapping[str, Sequence[Hol
     assert await gate.fill(round_.ref, "token", holdings)
     admitted = sum(holding.quantity for holding in held)
     released = sum(holding.quantity for holding in held if not holding.live)
-    opened_ms = await gate.finish_rebuild(round_.ref, "token", admitted, released)
+    items = {item.id: Sold() for item in round_.items}
+    for holding in held if items else ():
+        items[holding.item] = items[holding.item].and_of(holding)
+    opened_ms = await gate.finish_rebuild(round_.ref, "token", admitted, released, items)
     round_ = replace(round_, opened_ms=opened_ms)
     assert await gate.update_round(round_) is Update.APPLIED
     return round_

@@ -9,10 +9,11 @@ from seckill.domain.admission import Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundStatus
-from seckill.ports.gate import Gate
+from seckill.ports.gate import Gate, Release, Released
 from tests.backends.gate.conftest import OpenedRound, open_round, outcomes, rebuild
 from tests.fixtures.backends import Backend
 from tests.making import HOUR_MS, make_round
+from tests.patience import PATIENCE_S
 
 
 async def test_a_round_that_is_not_there_is_not_ready_and_nothing_is_written(gate: Gate, backend: Backend) -> None:
@@ -43,6 +44,30 @@ async def test_winners_get_numbers_and_an_entry_each(gate: Gate, opened: OpenedR
     view = await gate.inspect(round_.ref)
     assert view is not None
     assert (view.available, view.admitted, view.released, view.buyers, view.backlog) == (1, 2, 0, 2, 2)
+
+
+@pytest.mark.parametrize("user", ["张三", "+8613812345678", "Ann Lee", "{x}", 'a"b\\c:1', "~0:0:0", "1:1:1:1::1"])
+async def test_any_text_is_one_buyer(gate: Gate, backend: Backend, opened: OpenedRound, user: str) -> None:
+    """Whatever the gate writes its records with."""
+    round_ = await opened(make_round(total=3))
+    won = (await gate.admit(round_.ref, [Claim(user, 1, "k1")])).answers[0]
+    assert await outcomes(gate, round_.ref, [Claim(user, 1)]) == [Outcome.LIMIT_REACHED]
+    transport = backend.transport()
+    await transport.prepare([round_.lane])
+    [delivery] = await transport.read(10, PATIENCE_S)
+    assert delivery.admission is not None
+    assert delivery.admission.user == user
+    assert [users async for users in gate.buyers(round_.ref)] == [[user]]
+    order = won.holdings[0]
+    for expected in (Released.RELEASED, Released.ALREADY):
+        released = await gate.release(round_.ref, [Release(order.number, user, round_.epoch, "k1")])
+        assert released.results == [expected]
+    found = [orders async for orders in gate.orders(round_.ref)]
+    assert any(user in orders for orders in found)
+    assert await outcomes(gate, round_.ref, [Claim(user, 1, "k1"), Claim(user, 1)]) == [
+        Outcome.REPEATED,
+        Outcome.ADMITTED,
+    ]
 
 
 @pytest.mark.parametrize("total", [1, 2, 5])

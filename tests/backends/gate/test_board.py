@@ -54,6 +54,18 @@ async def test_a_report_that_cannot_be_read_hides_no_other(board: RedisBoard, cl
     assert [seen.report.node for seen in (await board.reports())[1]] == [me.node]
 
 
+@pytest.mark.parametrize("key", [keys.NODES_SEEN, keys.NODES])
+async def test_something_else_in_its_place_goes_with_the_next_report(board: RedisBoard, client: Any, key: str) -> None:
+    me = identify("api")
+    await board.post(me)
+    await client.delete(key)
+    await client.set(key, "x")
+    with pytest.raises(GateUnavailable, match="WRONGTYPE"):
+        await board.reports()
+    await board.post(me)
+    assert [seen.report.node for seen in (await board.reports())[1]] == [me.node]
+
+
 async def test_how_long_the_oldest_entry_has_waited(board: RedisBoard, client: Any) -> None:
     await client.xadd(keys.orders(2), {"order": "a"}, id="1000-0")
     await client.xadd(keys.orders(2), {"order": "b"}, id="2000-0")

@@ -10,7 +10,7 @@ from seckill.domain.outcome import Outcome
 from seckill.errors import GateUnavailable, GateUnclear
 from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, Gate, Release, Released, Update
-from tests.backends.gate.conftest import OpenedRound, give_back, open_round, outcomes
+from tests.backends.gate.conftest import OpenedRound, give_back, held_by, open_round, outcomes
 from tests.fixtures.backends import Backend, MortalBackend
 from tests.making import make_round
 
@@ -24,7 +24,7 @@ async def test_a_claim_whose_answer_is_lost_is_repeated_and_counts_once(
         await node.gate.admit(round_.ref, [Claim("first", 1)])  # now it is connected, with the script loaded
         with node.in_trouble(Trouble.REPLY_LOST), pytest.raises(GateUnclear):
             await node.gate.admit(round_.ref, [Claim("ann", 1, "k")])
-        (held,) = (await gate.holdings([round_.ref], "ann"))[0]  # so the fault has hit its window
+        (held,) = await held_by(gate, round_.ref, "ann")  # so the fault has hit its window
         (again,) = (await node.gate.admit(round_.ref, [Claim("ann", 1, "k")])).answers
     assert (again.outcome, again.holdings) == (Outcome.REPEATED, (held,))
     view = await gate.inspect(round_.ref)
@@ -95,7 +95,7 @@ async def test_the_answer_to_a_call_that_was_given_up_reaches_nobody_else(gate: 
         given_up += call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         (answer,) = (await gate.admit(round_.ref, [Claim(f"stays{i}", 1, "k")])).answers
-        ((held,),) = await gate.holdings([round_.ref], f"stays{i}")
+        (held,) = await held_by(gate, round_.ref, f"stays{i}")
         assert (answer.outcome, answer.holdings) == (Outcome.ADMITTED, (held,))
     assert given_up > 0
     view = await gate.inspect(round_.ref)

@@ -125,7 +125,19 @@ async def test_also_of_an_earlier_version_all_records_gone_are_noticed(redis_gat
 
 @pytest.mark.parametrize(
     "field",
-    ["status", "limit", "begins_ms", "ends_ms", "available", "admitted", "version", "epoch", "id", "lane"],
+    [
+        "status",
+        "limit",
+        "begins_ms",
+        "ends_ms",
+        "available",
+        "admitted",
+        "version",
+        "epoch",
+        "id",
+        "lane",
+        "cool_down_s",
+    ],
 )
 async def test_without_a_field_of_the_round_nothing_is_decided(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any, field: str
@@ -138,7 +150,7 @@ async def test_without_a_field_of_the_round_nothing_is_decided(
     assert await redis_backend.contents() == before
 
 
-@pytest.mark.parametrize("field", ["total", "released", "revision", "opened_ms"])
+@pytest.mark.parametrize("field", ["total", "dealt", "released", "revision", "opened_ms"])
 async def test_a_field_that_no_claim_needs_is_missed_by_the_pulse(
     redis_gate: RedisGate, client: Any, field: str
 ) -> None:

@@ -10,7 +10,7 @@ from seckill.domain.admission import Claim
 from seckill.domain.outcome import Outcome
 from seckill.errors import GateUnavailable
 from seckill.ports.gate import Release, Released
-from tests.backends.gate.conftest import give_back, open_round, outcomes
+from tests.backends.gate.conftest import give_back, held_by, open_round, outcomes
 from tests.backends.gate.test_release import buy
 from tests.fixtures.backends import RedisBackend
 from tests.making import make_round
@@ -68,7 +68,7 @@ async def test_records_that_an_earlier_version_wrote(redis_gate: RedisGate, clie
     buyers, past = keys.buyers(round_.ref), keys.past(round_.ref)
     await client.hset(buyers, "ann", "5:1:1:1:k1:0 5:2:2:2::0 5:3:1:1:k3:1")
     await client.hset(keys.round_(round_.ref), mapping={"available": 8, "admitted": 4, "released": 3})
-    (live,) = (await redis_gate.holdings([round_.ref], "ann"))[0]
+    (live,) = await held_by(redis_gate, round_.ref, "ann")
     over, last = Release(live.number, "ann", 1), Release(live.number, "ann", 1, "k3", lapsed=True)
     first, second = (_with_counter(over, counter, key) for counter, key in ((1, "k1"), (2, "")))
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from seckill.domain.admission import Answer, Claim, Holding, RoundState, admit
+from seckill.domain.item import ItemUnits
 from seckill.domain.sale import Round, RoundStatus
-from seckill.ports.gate import Gate, Release, Released
+from seckill.ports.gate import Gate, GateView, Release, Released
 from tests.backends.gate.conftest import give_back, open_round
 from tests.fixtures.backends import Backend, new_backend
 from tests.making import HOUR_MS, make_round
@@ -28,8 +29,10 @@ class Change:
     status: RoundStatus
     limit: int
     add_units: int
+    more_of: int  # which item they are added to, if there are any
     window: tuple[int, int]  # in hours from now
     cool_down_s: int
+    lined: bool  # units go to those in the line
 
 
 @dataclass(frozen=True)
@@ -40,19 +43,29 @@ class Over:
     lapsed: bool
 
 
+# Also one that is the end of another: fields of the gate's hash end in them.
+ITEMS = (7, 17, 8)
+# Units of each item; none: a round without items.
+of_items: st.SearchStrategy[list[int]] = st.just([]) | st.lists(st.integers(1, 5), min_size=1, max_size=len(ITEMS))
+
 claims = st.builds(
     Claim,
     user=st.sampled_from(["ann", "bob", "cid", "dan", 'o"hara\\', "用户"]),
     quantity=st.integers(0, 4) | st.sampled_from([-1, 1000, 1001]),
-    request_id=st.sampled_from(["", "", "k1", "k2", "k3", "late-1"]),
+    request_id=st.sampled_from(["", "", "k1", "k2", "k3", "late-1", "line-1"]),
+    metadata=st.sampled_from(["", "", "", "{}"]),
+    early_ms=st.sampled_from([0, 0, 0, 1, HOUR_MS // 2, 2 * HOUR_MS]),
+    item=st.sampled_from([*ITEMS, *ITEMS, ITEMS[0], 0, 99]),
 )
 changes = st.builds(
     Change,
     status=st.sampled_from(RoundStatus),
     limit=st.integers(1, 6),
     add_units=st.integers(0, 3),
+    more_of=st.integers(0, 2),
     window=st.sampled_from([(-1, 1), (-1, 1), (-1, 1), (1, 2), (-2, -1)]),
     cool_down_s=st.sampled_from([0, 0, 600, 3600]),
+    lined=st.sampled_from([False, False, True]),
 )
 steps = st.one_of(
     st.builds(Batch, st.lists(claims, min_size=1, max_size=12)),
@@ -64,6 +77,7 @@ steps = st.one_of(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     total=st.integers(1, 12),
+    items=of_items,
     limit=st.integers(1, 4),
     backlog_max=st.integers(0, 15) | st.just(1000),
     history=st.lists(steps, min_size=1, max_size=10),
@@ -72,6 +86,7 @@ steps = st.one_of(
 def test_every_gate_decides_by_the_one_rule(
     backend_url: str | None,
     total: int,
+    items: list[int],
     limit: int,
     backlog_max: int,
     history: list[Batch | Change | Over],
@@ -84,25 +99,38 @@ def test_every_gate_decides_by_the_one_rule(
         backend = new_backend(backend_url)
         try:
             await backend.lose_everything()
-            await _replay(backend, total, limit, backlog_max, history, absent)
+            round_ = round_of(total, items, limit_per_buyer=limit)
+            await _replay(backend, round_, backlog_max, history, absent)
         finally:
             await backend.close()
 
     asyncio.run(replay())
 
 
+def round_of(total: int, items: list[int], **rules: int) -> Round:
+    """`items`: the units of each; none: it has `total` units without any."""
+    units = tuple(ItemUnits(item, units) for item, units in zip(ITEMS, items, strict=False))
+    return make_round(total=sum(items) or total, items=units, **rules)
+
+
+def meant(round_: Round, claims: list[Claim]) -> list[Claim]:
+    """Of a round without items most claims name none."""
+    if round_.items:
+        return claims
+    return [claim if claim.item == 99 else structs.replace(claim, item=0) for claim in claims]
+
+
 async def _replay(
-    backend: Backend, total: int, limit: int, backlog_max: int, history: list[Batch | Change | Over], absent: bool
+    backend: Backend, round_: Round, backlog_max: int, history: list[Batch | Change | Over], absent: bool
 ) -> None:
     gate = backend.gate(backlog_max=backlog_max)
-    round_ = make_round(total=total, limit_per_buyer=limit)
     state: RoundState | None = None
     if not absent:
         round_ = await open_round(gate, round_)
         state = _state(round_)
     for step in history:
         if isinstance(step, Batch):
-            state = await _compare(gate, round_, step.claims, state, backlog_max)
+            state = await _compare(gate, round_, meant(round_, step.claims), state, backlog_max)
         elif state is not None:
             if isinstance(step, Change):
                 round_, state = await _change(gate, round_, state, step)
@@ -122,6 +150,7 @@ def _state(round_: Round) -> RoundState:
         begins_ms=round_.begins_ms,
         ends_ms=round_.ends_ms,
         status=round_.status,
+        items=dict(round_.items),
     )
 
 
@@ -148,12 +177,18 @@ def check_again(answer: Answer, wanted: Answer) -> None:
 
 async def _change(gate: Gate, round_: Round, state: RoundState, step: Change) -> tuple[Round, RoundState]:
     now_ms, _ = await gate.pulses([])
+    items = list(round_.items)
+    if items:
+        place = step.more_of % len(items)
+        items[place] = items[place]._replace(total=items[place].total + step.add_units)
     round_ = replace(
         round_,
+        items=tuple(items),
         revision=round_.revision + 1,
         status=step.status,
         limit_per_buyer=step.limit,
         cool_down_s=step.cool_down_s,
+        lined=step.lined,
         total=round_.total + step.add_units,
         begins_ms=now_ms + step.window[0] * HOUR_MS,
         ends_ms=now_ms + step.window[1] * HOUR_MS,
@@ -164,8 +199,13 @@ async def _change(gate: Gate, round_: Round, state: RoundState, step: Change) ->
         status=round_.status,
         limit_per_buyer=round_.limit_per_buyer,
         cool_down_s=round_.cool_down_s,
+        lined=round_.lined,
         total=round_.total,
         available=state.available + step.add_units,
+        items={
+            item: left + step.add_units * (place == step.more_of % len(items))
+            for place, (item, left) in enumerate(state.items.items())
+        },
         begins_ms=round_.begins_ms,
         ends_ms=round_.ends_ms,
     )
@@ -189,9 +229,19 @@ def end(state: RoundState, user: str, ended: Holding, now_ms: int, *, lapsed: bo
         state,
         available=state.available + ended.quantity,
         released=state.released + ended.quantity,
+        items={item: left + ended.quantity * (item == ended.item) for item, left in state.items.items()},
         buyers={**state.buyers, user: state.buyers[user].without(ended, now_ms, lapsed=lapsed)},
         past={**state.past, place: over},
     )
+
+
+def check_items(view: GateView, state: RoundState) -> None:
+    assert {item: stock.available for item, stock in view.items.items()} == state.items
+    for stock in view.items.values():
+        assert stock.available == stock.total - stock.admitted + stock.released
+        assert 0 <= stock.available <= stock.total
+    for count in ("total", "available", "admitted", "released") if view.items else ():
+        assert sum(getattr(stock, count) for stock in view.items.values()) == getattr(view, count)
 
 
 async def _compare_state(gate: Gate, round_: Round, state: RoundState | None) -> None:
@@ -201,6 +251,10 @@ async def _compare_state(gate: Gate, round_: Round, state: RoundState | None) ->
         return
     assert view is not None
     assert (view.available, view.admitted, view.released) == (state.available, state.admitted, state.released)
+    check_items(view, state)
+    _, (pulse,) = await gate.pulses([round_.ref])
+    assert pulse is not None
+    assert (pulse.available, pulse.items) == (state.available, state.items)
     assert view.available == view.total - view.admitted + view.released
     assert 0 <= view.available <= view.total
     assert view.backlog == state.backlog

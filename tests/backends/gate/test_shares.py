@@ -5,10 +5,12 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import structs
 
+from seckill.backends.redis import keys
 from seckill.domain.admission import Claim
 from seckill.domain.lane_shares import deal
 from seckill.domain.outcome import Outcome
@@ -19,7 +21,7 @@ from seckill.lab.servers.proxy import Trouble
 from seckill.ports.gate import Found, GateView, Opening, Release, Released, Update
 from seckill.ports.share_gate import ShareGate
 from tests.backends.gate.conftest import open_round, outcomes, rebuild
-from tests.fixtures.backends import Backend
+from tests.fixtures.backends import Backend, RedisBackend
 from tests.making import make_round
 
 LANES = 4
@@ -53,6 +55,33 @@ async def views(gate: ShareGate, round_: Round) -> list[GateView]:
     found = [await gate.inspect(lane_ref(round_, place)) for place in range(round_.lanes)]
     assert all(view is not None for view in found)
     return [view for view in found if view is not None]
+
+
+@pytest.mark.parametrize("lost", ["sent", "got"])
+async def test_a_share_that_has_lost_count_of_what_it_sent_or_got_moves_nothing(
+    redis_backend: RedisBackend, lost: str
+) -> None:
+    """What it has sent it would send again, what it has got would come again."""
+    shares: ShareGate = redis_backend.gate()
+    client: Any = redis_backend.client
+    gate = SharedGate(shares)
+    round_ = await open_round(gate, make_round(total=8, lanes=2))
+    donor, taker = lane_ref(round_, 0), lane_ref(round_, 1)
+    assert await shares.give(donor, 1, taker.lane, 0, 2) == 2
+    assert await shares.take(taker, 1, donor.lane, 2) == 2
+    _, (pulse,) = await gate.pulses([round_.ref])
+    assert pulse is not None
+    share, field = (donor, f"sent:{taker.lane}") if lost == "sent" else (taker, f"got:{donor.lane}")
+    await client.hdel(keys.round_(share), field)
+    if lost == "sent":
+        assert await shares.give(donor, 1, taker.lane, 0, 2) is None
+    else:
+        assert await shares.take(taker, 1, donor.lane, 2) is None
+    view = await shares.inspect(share)
+    assert view is not None
+    assert not view.whole
+    _, (pulse,) = await gate.pulses([round_.ref])
+    assert pulse is None, "so it is rebuilt"
 
 
 async def check_units(gate: ShareGate, round_: Round) -> None:

@@ -9,19 +9,36 @@ from hypothesis import strategies as st
 from seckill.domain.admission import Answer, Claim, RoundState, admit
 from seckill.domain.sale import Round, RoundStatus
 from seckill.engine.rounds.shared_gate import SharedGate
-from seckill.ports.gate import Release, Released
+from seckill.ports.gate import GateStatus, Release, Released
 from seckill.ports.share_gate import ShareGate
-from tests.backends.gate.conftest import open_round
-from tests.backends.gate.test_same_rule import Batch, Change, Over, _change, _state, check_again, end, steps
+from tests.backends.gate.conftest import held_by, open_round
+from tests.backends.gate.test_same_rule import (
+    Batch,
+    Change,
+    Over,
+    _change,
+    _state,
+    check_again,
+    check_items,
+    end,
+    meant,
+    of_items,
+    round_of,
+    steps,
+)
 from tests.backends.gate.test_shares import check_units
 from tests.fixtures.backends import new_backend
-from tests.making import make_round
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(total=st.integers(1, 12), limit=st.integers(1, 4), history=st.lists(steps, min_size=1, max_size=10))
+@given(
+    total=st.integers(1, 12),
+    items=of_items,
+    limit=st.integers(1, 4),
+    history=st.lists(steps, min_size=1, max_size=10),
+)
 def test_a_round_of_several_lanes_decides_as_one_of_one_lane(
-    backend_url: str | None, total: int, limit: int, history: list[Batch | Change | Over]
+    backend_url: str | None, total: int, items: list[int], limit: int, history: list[Batch | Change | Over]
 ) -> None:
     """One claim after the other: the same outcome, units and slot as by the pure rule for the whole round."""
 
@@ -29,20 +46,20 @@ def test_a_round_of_several_lanes_decides_as_one_of_one_lane(
         backend = new_backend(backend_url)
         try:
             await backend.lose_everything()
-            await _replay(backend.gate(), total, limit, history)
+            await _replay(backend.gate(), round_of(total, items, limit_per_buyer=limit, lanes=3), history)
         finally:
             await backend.close()
 
     asyncio.run(replay())
 
 
-async def _replay(shares: ShareGate, total: int, limit: int, history: list[Batch | Change | Over]) -> None:
+async def _replay(shares: ShareGate, round_: Round, history: list[Batch | Change | Over]) -> None:
     gate = SharedGate(shares)
-    round_ = await open_round(gate, make_round(total=total, limit_per_buyer=limit, lanes=3))
+    round_ = await open_round(gate, round_)
     state = _state(round_)
     for step in history:
         if isinstance(step, Batch):
-            for claim in step.claims:
+            for claim in meant(round_, step.claims):
                 state = await _claim(gate, round_, claim, state)
         elif isinstance(step, Change):
             round_, state = await _change(gate, round_, state, step)
@@ -53,7 +70,9 @@ async def _replay(shares: ShareGate, total: int, limit: int, history: list[Batch
     assert view is not None
     assert (view.total, view.available, view.admitted) == (state.total, state.available, state.admitted)
     assert (view.released, view.buyers, view.backlog) == (state.released, len(state.buyers), state.backlog)
-    assert RoundStatus(view.status) is state.status
+    to_line = state.lined and state.status is RoundStatus.OPEN
+    assert view.status == (GateStatus.LINE if to_line else state.status)
+    check_items(view, state)
 
 
 async def _claim(gate: SharedGate, round_: Round, claim: Claim, state: RoundState) -> RoundState:
@@ -67,7 +86,9 @@ async def _claim(gate: SharedGate, round_: Round, claim: Claim, state: RoundStat
 
 def _told(answer: Answer) -> Any:
     """Without the numbers: every lane counts its own."""
-    return answer.outcome, [(held.quantity, held.slot, held.request_id, held.live) for held in answer.holdings]
+    return answer.outcome, [
+        (held.quantity, held.slot, held.request_id, held.live, held.item) for held in answer.holdings
+    ]
 
 
 async def _end_an_order(gate: SharedGate, round_: Round, state: RoundState, step: Over) -> RoundState:
@@ -75,7 +96,7 @@ async def _end_an_order(gate: SharedGate, round_: Round, state: RoundState, step
     if not live:
         return state
     user, place = live[step.pick % len(live)]
-    (real,) = await gate.holdings([round_.ref], user)
+    real = await held_by(gate, round_.ref, user)
     release = Release(real[place].number, user, round_.epoch, real[place].request_id, step.lapsed)
     assert list((await gate.release(round_.ref, [release])).results) == [Released.RELEASED]
     now_ms, _ = await gate.pulses([])

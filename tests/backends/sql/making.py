@@ -3,6 +3,8 @@
 import time
 
 from seckill.domain.admission import Admission
+from seckill.domain.door import OPEN_DOOR, Door
+from seckill.domain.item import NO_ITEM, ItemDraft
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import Round, SaleDraft
@@ -21,12 +23,15 @@ def draft(
     pay_within_s: int = 900,
     recurrence: Recurrence | None = None,
     cool_down_s: int = 0,
+    door: Door = OPEN_DOOR,
+    vouchers: bool = False,
+    items: tuple[ItemDraft, ...] = (),
 ) -> SaleDraft:
     """A sale that began an hour ago."""
     begins_ms = int(time.time() * 1000) - HOUR_MS if begins_ms is None else begins_ms
     return SaleDraft(
         title=title,
-        units=units,
+        units=sum(item.units for item in items) or units,
         limit_per_buyer=limit_per_buyer,
         price_cents=price_cents,
         currency="CNY",
@@ -35,6 +40,9 @@ def draft(
         pay_within_s=pay_within_s,
         recurrence=recurrence,
         cool_down_s=cool_down_s,
+        door=door,
+        vouchers=vouchers,
+        items=items,
     )
 
 
@@ -48,6 +56,7 @@ def admission(
     request_id: str = "",
     epoch: int | None = None,
     round_id: int | None = None,
+    item: int = NO_ITEM,
 ) -> Admission:
     """The order with that counter; the same counter gives the same order number."""
     return Admission(
@@ -59,6 +68,7 @@ def admission(
         slot=slot,
         request_id=request_id,
         admitted_ms=round_.begins_ms + counter,
+        item=item,
     )
 
 

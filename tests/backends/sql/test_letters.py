@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from msgspec import structs
 
 from seckill.backends.sql import SqlLedger
 from seckill.domain.admission import Admission
@@ -14,6 +15,7 @@ from seckill.domain.sale import Round
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.errors import NotPossible
 from seckill.ports.alarm import Alarm
+from seckill.ports.entry import read_entry, write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.making import admission, draft
 
@@ -75,6 +77,19 @@ async def test_after_the_last_try_it_is_failed_released_and_dead(ledger: SqlLedg
     assert tally is not None
     assert (tally.sold, tally.recorded, tally.ended) == (1, 2, 1)
     assert await failures.retry_due() == 0
+
+
+async def test_what_is_given_up_keeps_what_the_shop_said(ledger: SqlLedger) -> None:
+    _, refused = await clash(ledger)
+    refused = structs.replace(refused, metadata='{"size":"L"}')
+    await ledger.set_aside(Delivery(0, "1-1", write_entry(refused), refused), "refused", 0.0)
+    [letter] = await ledger.letters_due(10)
+    read = read_entry(0, letter.entry_id, letter.payload.encode()).admission
+    assert read == refused
+    assert await ledger.bury(letter, read, "given up") is OrderState.FAILED
+    order = await ledger.order(refused.number)
+    assert order is not None
+    assert order.metadata == refused.metadata
 
 
 async def test_the_tombstone_wins_against_a_late_commit(ledger: SqlLedger) -> None:

@@ -242,3 +242,19 @@ async def test_the_application_clock_decides_nothing(ledger: SqlLedger, monkeypa
     [row] = await order_rows(ledger)
     assert abs(row.recorded_ms - sale.created_ms) < 60_000
     assert row.expires_ms == row.recorded_ms + 1000 * sale.pay_within_s
+
+
+async def test_metadata_is_written_with_its_order_and_the_first_stays(ledger: SqlLedger) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    plain, *others = [admission(sale.round, counter) for counter in (1, 2, 3)]
+    said = [structs.replace(each, metadata=f'{{"大":"{each.number.counter}"}}') for each in others]
+    await ledger.record([plain, said[0]])
+    repeated = await ledger.record([plain, *said, structs.replace(said[1])])
+    assert (repeated.new, repeated.repeated) == (1, 3)
+    await ledger.record([structs.replace(each, metadata="{}") for each in (said[0], said[1])])
+    found = await ledger.orders([plain.number, *(each.number for each in said)])
+    assert {order.number: order.metadata for order in found} == {
+        plain.number: "",
+        said[0].number: said[0].metadata,
+        said[1].number: said[1].metadata,
+    }

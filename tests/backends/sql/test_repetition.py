@@ -15,6 +15,7 @@ from sqlalchemy import event, select
 
 from seckill.backends.sql import SqlLedger, open_ledger, sales
 from seckill.backends.sql.tables import rounds
+from seckill.domain.door import Door
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import RoundStatus, Sale, SaleChange
 from seckill.engine.rounds.repeating import LEAD_MS
@@ -124,7 +125,7 @@ async def add_without_guard(ledger: SqlLedger, url: str, sale: Sale) -> int:
     async def add(one: SqlLedger) -> int:
         with suppress(LedgerRefused):
             async with one._writing() as connection:
-                await sales.insert_round(connection, sale.id, 2, begins_ms, begins_ms + HOUR_MS, 0)
+                await sales.insert_round(connection, sale.id, 2, begins_ms, begins_ms + HOUR_MS, 0, Door())
             return 0
         return 1
 

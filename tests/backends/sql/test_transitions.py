@@ -16,7 +16,7 @@ from seckill.ports.payment import LatePayment
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import event_rows, write
 from tests.backends.sql.making import admission
-from tests.backends.sql.paying import PRICE, capture, make_late, make_order, make_round
+from tests.backends.sql.paying import PRICE, cancelling, capture, make_late, make_order, make_round, refunding
 
 Act = Callable[[SqlLedger, Admission], Awaitable[None]]
 
@@ -58,7 +58,9 @@ async def notice(ledger: SqlLedger, made: Admission) -> None:
 async def settle(ledger: SqlLedger, made: Admission) -> None:
     """It is to take the place of another one, whose money came late."""
     round_ = await make_round(ledger)
-    late = await make_late(ledger, await make_order(ledger, round_, int(made.number) % 1000), f"of-{int(made.number)}")
+    late = await make_late(
+        ledger, await make_order(ledger, round_, 1000 + made.number.counter), f"of-{int(made.number)}"
+    )
     await ledger.payments.settle(late, made.number)
 
 
@@ -88,14 +90,22 @@ async def give_back(ledger: SqlLedger, made: Admission) -> None:
         await ledger.payments.give_back(await late_for(ledger, made), "sold_out")
 
 
+async def cancel_by_operator(ledger: SqlLedger, made: Admission) -> None:
+    await ledger.actions.act(cancelling(made))
+
+
+async def refund_by_operator(ledger: SqlLedger, made: Admission) -> None:
+    await ledger.actions.act(refunding(made))
+
+
 WAYS: Mapping[OrderState, tuple[Act, ...]] = {
     OrderState.QUEUED: (),  # an order is queued when the gate has admitted it, and never again
     OrderState.UNPAID: (record,),
     OrderState.PAID: (pay, notice, settle),
-    OrderState.CANCELLED: (cancel, end_forgotten),
+    OrderState.CANCELLED: (cancel, end_forgotten, cancel_by_operator),
     OrderState.EXPIRED: (expire,),
     OrderState.FAILED: (bury, bury_forgotten),
-    OrderState.REFUNDED: (give_back,),
+    OrderState.REFUNDED: (give_back, refund_by_operator),
 }
 # How an order gets into the state that it begins with.
 FIRST: Mapping[OrderState, tuple[Act, ...]] = {
@@ -130,6 +140,8 @@ async def test_no_way_leads_where_the_domain_has_none(ledger: SqlLedger, way: Ac
         await way(ledger, made)
         # A priced order is never paid before it has been written as unpaid.
         legal = to in TRANSITIONS[before] and (before, to) != (OrderState.QUEUED, OrderState.PAID)
+        if to is OrderState.REFUNDED:  # by an operator if it was paid, because the money came late if it was over
+            legal &= (before is OrderState.PAID) == (way is refund_by_operator)
         assert await state_of(ledger, made) is (to if legal else before), (before, to)
         events = [row for row in (await event_rows(ledger))[told:] if row.order_id == int(made.number)]
         assert [(row.from_state, row.to_state) for row in events] == ([(before, to)] if legal else [])
@@ -142,6 +154,6 @@ async def test_a_free_order_is_paid_at_once(ledger: SqlLedger) -> None:
     made = admission(round_, 1, user="ann")
     await ledger.record([made])
     assert await state_of(ledger, made) is OrderState.PAID
-    for way in (record, cancel, end_forgotten, expire, bury, bury_forgotten):
+    for way in (record, cancel, cancel_by_operator, end_forgotten, expire, bury, bury_forgotten):
         await way(ledger, made)
         assert await state_of(ledger, made) is OrderState.PAID

@@ -38,6 +38,72 @@ async def test_a_lost_group_is_made_again_and_nothing_is_missed(
     assert len(await transport.read(10, 0)) == expected
 
 
+@pytest.mark.parametrize("in_hand", [0, 2])
+@pytest.mark.parametrize("how", ["set", "made again"])
+async def test_a_group_that_stands_behind_entries_misses_none(
+    redis_backend: RedisBackend, client: Any, how: str, in_hand: int
+) -> None:
+    """XGROUP SETID $, or XGROUP CREATE $: no reading gives out what was there before, and no consumer has it."""
+    gate, transport, other = redis_backend.gate(), redis_backend.transport(), redis_backend.transport()
+    await open_rounds(gate)
+    await transport.prepare(LANES)
+    await other.prepare(LANES)
+    admitted = await admit(gate, in_hand, "first") if in_hand else []
+    held = await other.read(10, 0) if in_hand else []
+    admitted += await admit(gate, 3)
+    key = keys.orders(3)
+    if how == "made again":
+        await client.xgroup_destroy(key, keys.WORKERS_GROUP)
+        await client.xgroup_create(key, keys.WORKERS_GROUP, "$")
+    else:
+        await client.xgroup_setid(key, keys.WORKERS_GROUP, "$")
+        await other.settle(held)
+    assert await transport.read(10, 0) == []
+    late = await admit(gate, 1, "late")
+    taken = await transport.take_over(PATIENCE_S, 10)
+    found = {delivery.admission.number for delivery in taken if delivery.admission is not None}
+    assert found == set(admitted[0 if how == "made again" else in_hand :])
+    assert await transport.take_over(PATIENCE_S, 10) == [], "once: they are in hand"
+    (newest,) = await transport.read(10, 0)
+    assert newest.admission is not None
+    assert [newest.admission.number] == late
+    settled = await transport.settle([*taken, newest])
+    assert settled.acknowledged == settled.deleted == len(taken) + 1
+    assert await client.xlen(key) == 0
+
+
+async def test_entries_in_hand_are_not_taken_from_their_worker(redis_backend: RedisBackend) -> None:
+    gate, transport, other = redis_backend.gate(), redis_backend.transport(), redis_backend.transport()
+    await open_rounds(gate)
+    await transport.prepare(LANES)
+    await other.prepare(LANES)
+    await admit(gate, 3)
+    assert len(await other.read(2, 0)) == 2
+    assert await transport.take_over(PATIENCE_S, 10) == []
+
+
+@pytest.mark.parametrize("lane", LANES)
+async def test_something_else_in_the_place_of_a_queue_holds_up_no_lane(
+    redis_backend: RedisBackend, client: Any, lane: int
+) -> None:
+    gate, transport = redis_backend.gate(), redis_backend.transport()
+    await open_rounds(gate)
+    await transport.prepare(LANES)
+    await client.set(keys.orders(lane), "?")
+    for other in LANES:
+        if other != lane:
+            await admit(gate, 2, lane=other)
+    found: list[int] = []
+    async with asyncio.timeout(PATIENCE_S):
+        while len(found) < 2:
+            found += [delivery.lane for delivery in await transport.read(10, 0)]
+        await admit(gate, 1, lane=lane)
+        while len(found) < 3:
+            found += [delivery.lane for delivery in await transport.read(10, 0)]
+    assert found[2:] == [lane], "it is a queue again"
+    assert await transport.backlog(LANES) == 3
+
+
 async def test_consumers_have_names_of_their_own_and_do_not_pile_up(redis_backend: RedisBackend, client: Any) -> None:
     holder, other = (redis_backend.transport() for _ in range(2))
     assert isinstance(holder, StreamTransport)

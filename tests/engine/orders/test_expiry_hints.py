@@ -30,7 +30,7 @@ class Ledger:
         return SimpleNamespace(sale_id=number.counter // 10)
 
     async def sale(self, sale_id: int) -> Any:
-        return SimpleNamespace(pay_within_s=60 * sale_id, price_cents=0 if sale_id == 2 else 100)
+        return SimpleNamespace(pay_within_s=60 * sale_id, price_cents=0 if sale_id == 2 else 100, items=())
 
 
 class Delays:

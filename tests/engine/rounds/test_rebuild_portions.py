@@ -62,7 +62,7 @@ class Gate:
         self.filled += holdings
         return True
 
-    async def finish_rebuild(self, ref: object, token: str, admitted: int, released: int) -> int:
+    async def finish_rebuild(self, ref: object, token: str, admitted: int, released: int, items: object) -> int:
         self.admitted = admitted
         return 7
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from seckill.cli.bench import bench
+from seckill.domain.sale import Confirm
 from seckill.errors import StartError
 from seckill.lab.bench import load as loading
 from seckill.lab.bench import measures
@@ -113,6 +114,8 @@ async def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch, postgres_
     assert plain_port > 0
     assert plain_persist > 0
     assert await measures.gate_ceiling(1, "") > 0
+    for loads in (await measures.confirm(3, 1, "")).values():
+        assert loads[0].answers > loads[0].refusals
     ((before, after),), _ = await measures.accept_at_1m(3, 1, postgres_url)
     assert before > 0
     assert after > 0
@@ -130,7 +133,7 @@ ROUND = {
     "p99_ms": 2.0,
     "mean_batch": 9.0,
 }
-FIELDS = [*ROUND, "persist", "drain_s", "accept_at_1m"]
+FIELDS = [*ROUND, "persist", "drain_s", "accept_at_1m", "confirm"]
 
 
 async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -147,6 +150,8 @@ async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(measures, "plain", gives((50.0, 25.0)))
     monkeypatch.setattr(measures, "accept_and_refuse", gives((LONG, 900.0)))
     monkeypatch.setattr(measures, "sustained", gives(LONG))
+    loads = [Load(answers=10 * n, refusals=2 * n, took_s=2, p50_ms=n, p99_ms=2 * n) for n in (1, 9, 4)]
+    monkeypatch.setattr(measures, "confirm", gives({Confirm.GATE: loads, Confirm.LEDGER: loads[:1]}))
     monkeypatch.setattr(measures, "accept_at_1m", gives(([(500.0, 400.0), (500.0, 50.0), (5.0, 5.0)], 100.0)))
     found = await run("", rounds=3, seconds=8, sustained_s=30, say=lambda _: None)
     found["run"] |= {
@@ -164,6 +169,10 @@ async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 async def test_the_document_has_these_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     found = await measured(monkeypatch)
     assert set(found) == {*FIELDS, "ratios", "run"}
+    assert found["confirm"] == {
+        "gate": {"accept": 16, "p50_ms": 4, "p99_ms": 8},
+        "ledger": {"accept": 4, "p50_ms": 1, "p99_ms": 2},
+    }
     assert found["ratios"] == {
         "accept_to_plain_port": 10,
         "persist_to_plain_persist": 20,

@@ -3,12 +3,25 @@
 from collections import Counter
 
 from seckill.audit.report import INVARIANTS
-from seckill.lab.chaos.evidence import Ack, Books, Done, Evidence, Money, OrderRow, Recovery, RoundEnd, Told
+from seckill.lab.chaos.evidence import (
+    Ack,
+    Arrival,
+    Books,
+    Done,
+    EventSeen,
+    Evidence,
+    FeedSeen,
+    Money,
+    OrderRow,
+    Recovery,
+    RoundEnd,
+    Told,
+)
 
 NUMBER = 1000
 
 
-def ack(number: int, *, user: str = "", key: str = "", at_s: float = 1.0) -> Ack:
+def ack(number: int, *, user: str = "", key: str = "", at_s: float = 1.0, confirmed: bool = False) -> Ack:
     name = user or f"u{number}"
     return Ack(
         order_id=f"o{number}",
@@ -18,6 +31,8 @@ def ack(number: int, *, user: str = "", key: str = "", at_s: float = 1.0) -> Ack
         key=key or f"k{number}",
         quantity=1,
         at_s=at_s,
+        promised=confirmed,
+        confirmed=confirmed,
     )
 
 
@@ -33,8 +48,27 @@ def row(number: int, *, user: str = "", state: str = "paid", request_id: str = "
     )
 
 
+def event(cursor: int, type_: str, order_id: str) -> EventSeen:
+    return EventSeen(
+        cursor=cursor,
+        id=f"evt_{cursor}",
+        type=type_,
+        about=order_id,
+        subject=order_id or "the sale",
+        order_id=order_id,
+        digest=f"{type_} {order_id}",
+    )
+
+
+def arrival(event: EventSeen, *, genuine: bool = True, taken: bool = True) -> Arrival:
+    return Arrival(event_id=event.id, digest=event.digest, genuine=genuine, taken=taken)
+
+
 def good() -> Evidence:
     """Three orders of one round with three units, each 100 cents, all paid."""
+    order_ids = [f"o{number}" for number in (NUMBER, NUMBER + 1, NUMBER + 2)]
+    told_of = [("sale.created", ""), *((f"order.{what}", each) for each in order_ids for what in ("created", "paid"))]
+    events = [event(cursor, *which) for cursor, which in enumerate(told_of, start=1)]
     told = Told()
     for number in (NUMBER, NUMBER + 1, NUMBER + 2):
         told.acknowledge(ack(number))
@@ -56,7 +90,10 @@ def good() -> Evidence:
                 RoundEnd(round_id=1, title="few", total=3, sold=3, live=3, available=0, limit=1, wanted=True),
             ],
             money=Money(taken=300, earned=300, refunds=0, undecided=0),
+            demanded=dict.fromkeys(order_ids, ("order.created", "order.paid")),
         ),
+        feed=FeedSeen(followed=events, again=list(events), resumed=2),
+        arrivals=[arrival(each) for each in events],
         numbers={f"o{number}": number for number in (NUMBER, NUMBER + 1, NUMBER + 2)},
         healing=(8.0, 9.5),
         rested_s=1.0,

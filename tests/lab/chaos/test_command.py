@@ -87,6 +87,9 @@ def test_a_short_run_holds(folder: Path, database: str, seed: int) -> None:
     assert {fault["kind"] for fault in found["faults"]} >= {"takeover", "comeback"}
     assert {recovery["what"] for recovery in found["recoveries"] if recovery["calm"]} == {"takeover", "comeback"}
     assert found["audits"]["holds"] > 0
+    assert found["feed"]["resumed"] > 0, "the feed was read on after faults"
+    assert found["feed"]["events"] > found["orders"]
+    assert found["webhook"]["refused"] > 0, "deliveries were repeated"
     assert len(found["schedule"]) == len(found["faults"])
     assert list(scratch.iterdir()) == [], "nothing is left behind"
     assert (out / "chaos.html").read_text().startswith("<!doctype html>")

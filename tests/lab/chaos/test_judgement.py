@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from seckill.audit.report import Verdict
-from seckill.lab.chaos.evidence import Amnesia, Done, Evidence, Money, Recovery, Sight
+from seckill.lab.chaos.evidence import Amnesia, Done, Evidence, ItemEnd, Money, Recovery, Sight
 from seckill.lab.chaos.judgement import judge
-from tests.lab.chaos.evidence import NUMBER, ack, good, row
+from tests.lab.chaos.evidence import NUMBER, ack, arrival, event, good, row
 
 Spoil = Callable[[Evidence], None]
+PAID = 2  # where the payment of the first order is in the feed, and among the webhooks
 
 
 def wrong(evidence: Evidence) -> dict[str, Verdict]:
@@ -33,6 +34,10 @@ def oversell(evidence: Evidence) -> None:
 def lose(evidence: Evidence) -> None:
     evidence.told.acknowledge(ack(7))
     evidence.numbers["o7"] = 7
+
+
+def tell_too_early(evidence: Evidence) -> None:
+    evidence.told.acks[f"o{NUMBER}"] = replace(ack(NUMBER), promised=True)
 
 
 def give_to_another(evidence: Evidence) -> None:
@@ -61,6 +66,24 @@ def leave_unsold(evidence: Evidence) -> None:
     evidence.books.rounds = [replace(round_, total=4, available=1)]
 
 
+def oversell_an_item(evidence: Evidence) -> None:
+    """The round as a whole is in order."""
+    (round_,) = evidence.books.rounds
+    parts = (ItemEnd(title="S", total=1, sold=1, live=2), ItemEnd(title="L", total=1, sold=1, live=1))
+    evidence.books.rounds = [replace(round_, items=parts)]
+
+
+def leave_an_item_unsold(evidence: Evidence) -> None:
+    (round_,) = evidence.books.rounds
+    parts = (ItemEnd(title="S", total=2, sold=1, live=1), ItemEnd(title="L", total=2, sold=2, live=2))
+    evidence.books.rounds = [replace(round_, items=parts)]
+
+
+def write_another_item(evidence: Evidence) -> None:
+    evidence.told.acks[f"o{NUMBER}"] = replace(ack(NUMBER), item_id="S")
+    evidence.books.rows[NUMBER] = replace(row(NUMBER), item_id="L")
+
+
 def fail(evidence: Evidence) -> None:
     evidence.told.paid.discard(f"o{NUMBER}")
     evidence.books.rows[NUMBER] = row(NUMBER, state="failed")
@@ -72,6 +95,120 @@ def break_a_word(evidence: Evidence) -> None:
 
 def lose_money(evidence: Evidence) -> None:
     evidence.books.money = Money(taken=300, earned=200, refunds=50, undecided=0)
+
+
+def lose_a_code(evidence: Evidence) -> None:
+    (round_,) = evidence.books.rounds
+    evidence.books.rounds = [replace(round_, gives_codes=True)]
+    evidence.books.codes = Counter({number: 1 for number, row in evidence.books.rows.items() if row.state == "paid"})
+    assert "codes" not in wrong(evidence)
+    evidence.books.codes[NUMBER] -= 1
+
+
+def give_a_code_twice(evidence: Evidence) -> None:
+    lose_a_code(evidence)
+    evidence.books.codes[NUMBER] += 2
+
+
+def give_a_code_for_nothing(evidence: Evidence) -> None:
+    evidence.books.codes[NUMBER] = 1
+
+
+def lose_an_event(evidence: Evidence) -> None:
+    """For good: neither reading has it."""
+    del evidence.feed.followed[PAID]
+    evidence.feed.again = list(evidence.feed.followed)
+
+
+def pass_over_an_event(evidence: Evidence) -> None:
+    """Its transaction became visible when the reader was past it."""
+    del evidence.feed.followed[PAID]
+
+
+def write_an_event_twice(evidence: Evidence) -> None:
+    """As an entry of its own."""
+    feed = evidence.feed
+    feed.followed.append(event(len(feed.followed) + 1, "order.paid", f"o{NUMBER}"))
+    feed.again = list(feed.followed)
+    evidence.arrivals.append(arrival(feed.followed[-1]))
+
+
+def tell_an_event_twice(evidence: Evidence) -> None:
+    """With the same id, when a reader goes on."""
+    evidence.feed.followed.insert(PAID, evidence.feed.followed[PAID])
+
+
+def swap_events(evidence: Evidence) -> None:
+    """The order is paid before it is created, and is sent like that."""
+    feed = evidence.feed
+    feed.followed[1:3] = [event(2, "order.paid", f"o{NUMBER}"), event(3, "order.created", f"o{NUMBER}")]
+    feed.again = list(feed.followed)
+    evidence.arrivals = [arrival(each) for each in feed.followed]
+
+
+def go_back(evidence: Evidence) -> None:
+    feed = evidence.feed
+    feed.followed[2], feed.followed[3] = feed.followed[3], feed.followed[2]
+    feed.again = list(feed.followed)
+
+
+def tell_of_nothing(evidence: Evidence) -> None:
+    feed = evidence.feed
+    feed.followed.append(event(len(feed.followed) + 1, "order.created", "o7"))
+    feed.again = list(feed.followed)
+    evidence.arrivals.append(arrival(feed.followed[-1]))
+
+
+def give_a_code_to_nobody(evidence: Evidence) -> None:
+    feed = evidence.feed
+    feed.followed.append(replace(event(len(feed.followed) + 1, "voucher.given", "o7"), about=""))
+    feed.again = list(feed.followed)
+    evidence.arrivals.append(arrival(feed.followed[-1]))
+
+
+def rewrite_the_feed(evidence: Evidence) -> None:
+    again = evidence.feed.again
+    assert again is not None
+    again[PAID] = replace(again[PAID], digest="o1 was paid by somebody else")
+
+
+def shorten_the_feed(evidence: Evidence) -> None:
+    assert evidence.feed.again
+    evidence.feed.again.pop()
+
+
+def forget_a_cursor(evidence: Evidence) -> None:
+    evidence.feed.refused.append("after 4: The feed has the events after 5, up to 9")
+
+
+def never_deliver(evidence: Evidence) -> None:
+    del evidence.arrivals[PAID]
+
+
+def never_get_a_yes(evidence: Evidence) -> None:
+    """The receiver has refused it, and it did not come again."""
+    evidence.arrivals[PAID] = replace(evidence.arrivals[PAID], taken=False)
+
+
+def forge(evidence: Evidence) -> None:
+    """What arrives instead of an event is not an event."""
+    evidence.arrivals[PAID] = replace(evidence.arrivals[PAID], genuine=False)
+
+
+def forge_one_more(evidence: Evidence) -> None:
+    evidence.arrivals.append(replace(evidence.arrivals[PAID], genuine=False))
+
+
+def send_what_is_not_there(evidence: Evidence) -> None:
+    evidence.arrivals.append(arrival(event(99, "order.paid", f"o{NUMBER}")))
+
+
+def send_something_else(evidence: Evidence) -> None:
+    evidence.arrivals[PAID] = replace(evidence.arrivals[PAID], digest="another amount")
+
+
+def deliver_out_of_order(evidence: Evidence) -> None:
+    evidence.arrivals[1], evidence.arrivals[2] = evidence.arrivals[2], evidence.arrivals[1]
 
 
 def break_for_a_moment(evidence: Evidence) -> None:
@@ -94,7 +231,11 @@ def take_over_slowly(evidence: Evidence) -> None:
     ("spoil", "check"),
     [
         (oversell, "oversold"),
+        (oversell_an_item, "oversold"),
+        (leave_an_item_unsold, "leaked"),
+        (write_another_item, "lost"),
         (lose, "lost"),
+        (tell_too_early, "confirmed"),
         (give_to_another, "lost"),
         (sell_twice_for_a_key, "duplicates"),
         (answer_two_orders, "duplicates"),
@@ -104,6 +245,25 @@ def take_over_slowly(evidence: Evidence) -> None:
         (fail, "failed"),
         (break_a_word, "kept word"),
         (lose_money, "money"),
+        (lose_a_code, "codes"),
+        (give_a_code_twice, "codes"),
+        (give_a_code_for_nothing, "codes"),
+        (write_an_event_twice, "feed"),
+        (tell_an_event_twice, "feed"),
+        (swap_events, "feed"),
+        (go_back, "feed"),
+        (tell_of_nothing, "feed"),
+        (give_a_code_to_nobody, "feed"),
+        (rewrite_the_feed, "feed"),
+        (shorten_the_feed, "feed"),
+        (forget_a_cursor, "feed"),
+        (never_deliver, "webhook"),
+        (never_get_a_yes, "webhook"),
+        (forge, "webhook"),
+        (forge_one_more, "webhook"),
+        (send_what_is_not_there, "webhook"),
+        (send_something_else, "webhook"),
+        (deliver_out_of_order, "webhook"),
         (break_for_a_moment, "audit: stock"),
         (break_in_the_end, "audit: progress"),
         (never_rest, "rest"),
@@ -119,6 +279,33 @@ def test_a_planted_flaw_is_called_by_its_name(spoil: Spoil, check: str) -> None:
     assert judge(evidence).verdict is Verdict.BROKEN
 
 
+@pytest.mark.parametrize("spoil", [lose_an_event, pass_over_an_event])
+def test_an_event_that_the_shop_never_saw_is_named(spoil: Spoil) -> None:
+    evidence = good()
+    spoil(evidence)
+    (feed,) = [check for check in judge(evidence).checks if check.name == "feed"]
+    assert feed.verdict is Verdict.BROKEN
+    assert f"o{NUMBER} has order.created, and the ledger order.created, order.paid" in feed.named
+
+
+def test_a_webhook_may_come_again_and_is_counted() -> None:
+    evidence = good()
+    evidence.arrivals += evidence.arrivals[:3]
+    evidence.arrivals.insert(0, replace(evidence.arrivals[0], taken=False))
+    (webhook,) = [check for check in judge(evidence).checks if check.name == "webhook"]
+    assert webhook.verdict is Verdict.HOLDS
+    assert "11 arrivals, 1 of them refused or not answered, 3 more than once though taken" in webhook.says
+
+
+def test_what_comes_while_the_end_is_read_is_no_flaw() -> None:
+    evidence = good()
+    later = event(8, "round.retired", "")
+    assert evidence.feed.again is not None
+    evidence.feed.again.append(later)
+    evidence.arrivals.append(arrival(later))
+    assert wrong(evidence) == {}
+
+
 def test_waiting_is_no_flaw_while_faults_go_on() -> None:
     evidence = good()
     evidence.sights.append(Sight(at_s=9.0, verdict="broken", broken={"progress": ["order o1 waits"]}))
@@ -131,6 +318,18 @@ def test_what_went_with_the_gates_memory_is_counted_apart() -> None:
     evidence.amnesias.append(Amnesia(at_s=2.0, queued=frozenset({7})))
     judgement = judge(evidence)
     assert (judgement.verdict, judgement.declared) == (Verdict.HOLDS, 1)
+
+
+@pytest.mark.parametrize("state", [None, "failed"])
+def test_an_amnesia_excuses_nothing_that_the_ledger_had_confirmed(state: str | None) -> None:
+    evidence = good()
+    evidence.told.acknowledge(ack(7, confirmed=True))
+    evidence.numbers["o7"] = 7
+    if state is not None:
+        evidence.books.rows[7] = row(7, state=state)
+    evidence.amnesias.append(Amnesia(at_s=2.0, queued=frozenset({7})))
+    assert wrong(evidence) == {"lost" if state is None else "failed": Verdict.BROKEN}
+    assert judge(evidence).declared == 0
 
 
 def test_an_amnesia_excuses_no_order_that_was_not_in_the_streams() -> None:
@@ -153,6 +352,21 @@ def test_a_key_may_buy_anew_only_when_its_order_is_gone() -> None:
     gone.books.rows[8] = row(8, user="u7", state="expired")
     gone.amnesias.append(Amnesia(at_s=2.0, queued=frozenset({7})))
     assert wrong(gone) == {}
+
+
+@pytest.mark.parametrize("amnesia", [True, False])
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_key_may_buy_anew_when_its_order_came_too_late_from_the_broker(state: str, amnesia: bool) -> None:
+    evidence = good()
+    evidence.books.rows |= {7: row(7, user="u7", state=state, request_id="r"), 8: row(8, user="u7", request_id="r")}
+    if amnesia:
+        evidence.amnesias.append(Amnesia(at_s=2.0, queued=frozenset()))
+    broken = {} if amnesia and state == "failed" else {"duplicates": Verdict.BROKEN}
+    assert wrong(evidence) == broken
+    evidence.told.acknowledge(ack(7, user="u7", key="k7"))
+    evidence.told.acknowledge(ack(8, user="u7", key="k7"))
+    evidence.numbers |= {"o7": 7, "o8": 8}
+    assert wrong(evidence).get("duplicates") == broken.get("duplicates")
 
 
 @pytest.mark.parametrize(("at_s", "excused"), [(1.0, True), (9.0, False)])
@@ -182,7 +396,11 @@ def judge_nothing(evidence: Evidence) -> None:
     evidence.final = {}
 
 
-@pytest.mark.parametrize("spoil", [miss_a_failpoint, miss_a_fault, measure_nothing, judge_nothing])
+def read_only_once(evidence: Evidence) -> None:
+    evidence.feed.again = None
+
+
+@pytest.mark.parametrize("spoil", [miss_a_failpoint, miss_a_fault, measure_nothing, judge_nothing, read_only_once])
 def test_what_was_not_seen_is_not_held(spoil: Spoil) -> None:
     evidence = good()
     spoil(evidence)

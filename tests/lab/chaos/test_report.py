@@ -72,4 +72,6 @@ def test_the_document_is_json_and_tells_everything() -> None:
     assert (found["oversold"], found["duplicates"], found["lost"], found["leaked"]) == (0, 0, 0, 0)
     assert found["schedule"][0] == {"at_s": 3.0, "kind": "takeover", "target": "worker-1", "lasts_s": 0.0}
     assert found["series"]["accepted"] == [0, 3]
+    assert found["feed"] == {"events": 7, "resumed": 2}
+    assert found["webhook"] == {"arrivals": 7, "refused": 0, "repeated": 0}
     assert [check["name"] for check in found["checks"] if check["verdict"] == "broken"] == ["failed"]

@@ -3,21 +3,37 @@
 -- KEYS  1 round (hash)   2 buyers (hash)   3 orders of the lane (stream)   4 days of the lane (hash)   5 past (hash)
 -- ARGV  1 backlog_max, then of all claims, each packed as one list: 2 users   3 quantities   4 request ids ('' of a buyer
 --       who sent none). A separate argument for each would cost the server more than unpacking them. 5 the latest
---       epoch that the caller has seen of the round: in an earlier one, the server has gone back in time
+--       epoch that the caller has seen of the round: in an earlier one, the server has gone back in time. 6 the claims'
+--       metadata, packed like these ('' of a claim without); left out where no claim of the batch has any   7 their
+--       items, numbers packed like these (0 of a claim without); left out as well, and never there without 6   8 how
+--       many ms before the others the claims' buyers may buy, packed like these; left out where none may, and never
+--       there without 7   9 the persons that the limit counts by, packed like these ('' of a claim without); left out
+--       where none has one, and never there without 8
 -- Reply {now_ms, version, available, outcome 1, holdings 1, outcome 2, holdings 2, …}
 --   available  '' if the round is not here, or not whole
---   outcome    invalid | not_ready | repeated | key_reused | cooling_down | limit_reached | not_started | ended |
---              paused | overloaded | sold_out | admitted: the first that applies, in this order
+--   outcome    invalid | not_ready | repeated | key_reused | cooling_down | limit_reached | join_the_line |
+--              not_started | ended | paused | overloaded | sold_out | admitted: the first that applies, in this order
 --   holdings   the order of a claim that was admitted, repeated or has its key reused, or the live orders of a buyer
 --              at the limit, as they stand in the buyers hash or in past; or the ms when a buyer who is cooling down
---              may buy again
+--              may buy again; or how much is left of the item that a claim was refused as sold out
 --
 -- Lua does not roll back. So everything that can refuse or fail comes before the first write: the reads below raise
 -- on a key of the wrong type, and the first write is the XADD, the only one that a full memory, a failing disk or
 -- missing replicas can still refuse. Once it went through, the server lets the script finish.
 --
 -- Of a round that is not whole, nothing can be decided: without the records of its buyers, each could buy once more.
--- So whatever a lost key or field makes doubtful is `not_ready`, until the keeper has rebuilt the round.
+-- So whatever a lost key or field makes doubtful is `not_ready`, until the keeper has rebuilt the round. Whether a
+-- buyer's record is sound is seen only when it is read, so a round with one that is not is fenced here.
+--
+-- A round may have items, each with stock of its own in fields that end in its number. `available` and `admitted` are
+-- all of them together. A claim for it must name one of them. One that names an item of a round without any is right,
+-- and the round has lost them: its caller knows the sale.
+--
+-- A limit may be shared, by users who are one person and by rounds. Then nothing is counted twice: the records of all of
+-- these users in all of these rounds are read, and what is live in them counts. Rounds that share a limit are in one
+-- lane, so their keys are in the slot of KEYS[1], and are found from there. A round sells only while each sibling that
+-- it knows of is whole, and only after that sibling knows of it; so of any two, the one that came later has told the
+-- other before it sold anything.
 
 local COUNTER_MAX = 16777215 -- 24 bits of the order number
 local QUANTITY_MAX = 1000
@@ -25,26 +41,40 @@ local ORIGIN_S = 1577836800 -- 2020-01-01, the order number's zero
 local DAYS_KEPT = 40
 local COOL_DOWN_S_MAX = 3600
 local DOUBLINGS_MAX = 12
+local NUMBER_END, EPOCH_END = 1e15, 1e6 -- as in round_hash.py
+local OPENED = {open = true, line = true, paused = true, closed = true}
 local NOTE = 126 -- '~', which a record begins with if orders of the buyer are over
 
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
 local now_ms = now_s * 1000 + math.floor(tonumber(time[2]) / 1000)
 local users, quantities, request_ids = cmsgpack.unpack(ARGV[2]), cmsgpack.unpack(ARGV[3]), cmsgpack.unpack(ARGV[4])
+local metadata = ARGV[6] and cmsgpack.unpack(ARGV[6])
+local early = ARGV[8] and cmsgpack.unpack(ARGV[8])
+local persons = ARGV[9] and cmsgpack.unpack(ARGV[9])
 local claims = #users
 
 local round = redis.call('HMGET', KEYS[1], 'status', 'limit', 'begins_ms', 'ends_ms', 'available', 'admitted',
-                         'version', 'epoch', 'id', 'lane', 'buyers', 'past', 'cool_down_s')
+                         'version', 'epoch', 'id', 'lane', 'buyers', 'past', 'cool_down_s', 'items', 'siblings')
 local status, known_buyers = round[1], redis.call('HLEN', KEYS[2])
 
+local limit, begins_ms, ends_ms = tonumber(round[2]), tonumber(round[3]), tonumber(round[4])
+local available, admitted, version, epoch = tonumber(round[5]), tonumber(round[6]), tonumber(round[7]), tonumber(round[8])
+local id, lane, cool_down_s = tonumber(round[9]), tonumber(round[10]), tonumber(round[13])
+
 local function is_whole()
-  for i = 1, 10 do
-    if not round[i] then return false end
-  end
-  if tonumber(round[8]) < tonumber(ARGV[5]) then return false end
+  if not (limit and begins_ms and ends_ms and available and admitted and version and epoch and id and lane and
+          cool_down_s) then return false end
   -- An earlier version did not count the buyers, but everyone who was ever admitted has a record.
-  return known_buyers >= tonumber(round[11] or round[6] ~= '0' and 1 or 0) and
-         redis.call('HLEN', KEYS[5]) >= tonumber(round[12] or '0')
+  local buyers, past = round[11] or round[6] ~= '0' and '1' or '0', round[12] or '0'
+  -- To Lua, ` 5`, `0x5`, `5e9`, `inf` and `nan` are numbers as well, but no gate writes them.
+  local all = round[2] .. ',' .. round[3] .. ',' .. round[4] .. ',' .. round[5] .. ',' .. round[6] .. ',' .. round[7] ..
+              ',' .. round[8] .. ',' .. round[9] .. ',' .. round[10] .. ',' .. round[13] .. ',' .. buyers .. ',' .. past
+  if string.find(all, '[^%d,%-]') then return false end
+  if math.max(limit, begins_ms, ends_ms, available, admitted, version, id, lane, cool_down_s) >= NUMBER_END or
+     epoch >= EPOCH_END then return false end
+  if epoch < tonumber(ARGV[5]) then return false end
+  return known_buyers >= (tonumber(buyers) or math.huge) and redis.call('HLEN', KEYS[5]) >= (tonumber(past) or math.huge)
 end
 
 -- Civil date from days since 1970, so that the day is the server's and not a client's.
@@ -79,7 +109,7 @@ local function valid(quantity)
          type(quantity) == 'number' and quantity >= 1 and quantity <= QUANTITY_MAX and quantity % 1 == 0
 end
 
-if not status or status == 'preparing' or not is_whole() or not numbers_are_new() then
+local function not_ready()
   local reply = {now_ms, 0, ''}
   for i = 1, claims do
     reply[#reply + 1] = valid(quantities[i]) and 'not_ready' or 'invalid'
@@ -88,59 +118,147 @@ if not status or status == 'preparing' or not is_whole() or not numbers_are_new(
   return reply
 end
 
-local limit, begins_ms, ends_ms = tonumber(round[2]), tonumber(round[3]), tonumber(round[4])
-local available, admitted = tonumber(round[5]), tonumber(round[6])
-local cool_down_s = tonumber(round[13] or '0') -- a round of an earlier version has none
+if not OPENED[status or ''] or not is_whole() or not numbers_are_new() then
+  return not_ready()
+end
+
+-- Of a round with items, by their numbers: what is left of each, and how much of it was ever admitted.
+local items = ARGV[7] and cmsgpack.unpack(ARGV[7])
+local stock = round[14] and {}
+local function read_stock()
+  local numbers, fields, left, sold = {}, {}, 0, 0
+  for number in string.gmatch(round[14], '%d+') do
+    numbers[#numbers + 1] = number
+    fields[#fields + 1] = 'available:' .. number
+    fields[#fields + 1] = 'admitted:' .. number
+  end
+  local counts = #fields > 0 and redis.call('HMGET', KEYS[1], unpack(fields))
+  for i, number in ipairs(numbers) do
+    local item = {number = number, available = tonumber(counts[2 * i - 1]), admitted = tonumber(counts[2 * i])}
+    if not (item.available and item.admitted) then return false end
+    left, sold = left + item.available, sold + item.admitted
+    stock[tonumber(number)] = item
+  end
+  return left == available and sold == admitted -- which `nan` is not, either
+end
+if stock and not read_stock() then return not_ready() end
+
 local backlog_max = tonumber(ARGV[1])
 local backlog = redis.call('XLEN', KEYS[3])
 local counter = tonumber(counted or '0')
-if not counter then return redis.error_reply('WRONGTYPE the counter of today is not a number') end
+if counted and not string.find(counted, '^%d+$') then return redis.error_reply('WRONGTYPE the counter of today is not a number') end
 local first_of_the_day = counter == 0
 
 local records = redis.call('HMGET', KEYS[2], unpack(users))
-local record_of = {} -- user → record, as it will be after this batch
-for i = 1, claims do record_of[users[i]] = records[i] or '' end
+local record_of = {} -- user → record, as it will be after this batch; false: none
+for i = 1, claims do record_of[users[i]] = records[i] end
 
--- Answers the questions about one buyer: a known request id? units and slots in use? which orders are live?
+-- What stands between the slot of an order and its request id: a colon, or its item between two.
+local ORDER = stock and '(%d+:%d+:(%d+):(%d+)(:%d+:)([^: ]*):([01]))' or '(%d+:%d+:(%d+):(%d+)(:)([^: ]*):([01]))'
+
+-- Answers the questions about one buyer: a known request id? units and slots in use? which orders are live? And how
+-- long they are together, with a blank for each.
 local function look_up(record, request_id)
-  local units, taken, live, known = 0, {}, {}, nil
-  for order, quantity, slot, id, alive in string.gmatch(record, '(%d+:%d+:(%d+):(%d+):([^: ]*):([01]))') do
-    if request_id ~= '' and id == request_id then known = {order, tonumber(quantity)} end
+  local units, taken, live, known, length = 0, {}, {}, nil, 0
+  for order, quantity, slot, mark, id, alive in string.gmatch(record, ORDER) do
+    length = length + #order + 1
+    if request_id ~= '' and id == request_id then known = {order, tonumber(quantity), mark} end
     if alive == '1' then
       units = units + tonumber(quantity)
       taken[tonumber(slot)] = true
       live[#live + 1] = order
     end
   end
-  return units, taken, live, known
+  return units, taken, live, known, length
 end
+
+-- A record that is not one: whoever it belongs to may have bought, and so nothing can be decided.
+local damaged = false
 
 -- An order that is over: its request id is known as long as the round is. Looked up only for buyers with such orders.
 local function look_back(user, request_id)
   local orders = redis.call('HGET', KEYS[5], request_id .. ' ' .. user)
-  local order, quantity = string.match(orders or '', '^(%d+:%d+:(%d+):%d+:[^: ]*:[01])')
-  return order and {order, tonumber(quantity)}
+  local order, quantity, _, mark = string.match(orders or '', '^' .. ORDER)
+  damaged = damaged or orders and not order
+  return order and {order, tonumber(quantity), mark}
 end
 
 -- When a buyer who has let orders lapse may buy again: each of them doubled the wait. What begins with late- is for
--- money that came late; no buyer's request id does.
+-- money that came late, and with line- for somebody who has waited in line; no buyer's request id does.
 local function cools_until(record, request_id)
   local lapses, lapsed_ms = string.match(record, '^~%d+:(%d+):(%d+)')
-  if cool_down_s == 0 or lapses == '0' or string.sub(request_id, 1, 5) == 'late-' then return 0 end
+  local by = string.sub(request_id, 1, 5)
+  if cool_down_s == 0 or lapses == '0' or by == 'late-' or by == 'line-' then return 0 end
   return lapsed_ms + 1000 * math.min(cool_down_s * 2 ^ math.min(lapses - 1, DOUBLINGS_MAX), COOL_DOWN_S_MAX)
 end
 
-local function refusal(units, quantity)
+local PERSON = '\n' -- what the field of a person begins with, and what stands between its users
+local siblings = round[15] and {}
+local function read_siblings()
+  local prefix = string.match(KEYS[1], '^(.*):round:%d+$')
+  for id in string.gmatch(round[15], '%d+') do
+    local sibling = {key = prefix .. ':round:' .. id, buyers = prefix .. ':buyers:' .. id}
+    local found = redis.call('HMGET', sibling.key, 'status', 'buyers', 'siblings')
+    local known = tonumber(found[2])
+    if not OPENED[found[1] or ''] or not known or redis.call('HLEN', sibling.buyers) < known then return false end
+    sibling.siblings = found[3] or ''
+    siblings[#siblings + 1] = sibling
+  end
+  return true
+end
+local is_over = now_ms >= ends_ms or status == 'closed'
+-- Those of a round that is over may have left the gate; it sells nothing, so it asks nobody.
+if siblings and not is_over and not read_siblings() then return not_ready() end
+
+local function units_in(record)
+  local units = 0
+  for order in string.gmatch(record or '', '%S+') do
+    local quantity, alive = string.match(order, '^%d+:%d+:(%d+):%d+:.*:([01])$')
+    damaged = damaged or not quantity and string.byte(order) ~= NOTE
+    if alive == '1' then units = units + quantity end
+  end
+  return units
+end
+
+local users_of = {} -- person → field of the users, as it will be after this batch; false: none
+local function users_in(person)
+  if users_of[person] == nil then users_of[person] = redis.call('HGET', KEYS[2], PERSON .. person) end
+  return users_of[person] or ''
+end
+
+-- Live units that count besides those of the user in this round.
+local function units_beside(user, person)
+  local units = 0
+  for other in string.gmatch(person and users_in(person) or '', '[^\n]+') do
+    if other ~= user then
+      if record_of[other] == nil then record_of[other] = redis.call('HGET', KEYS[2], other) end
+      damaged = damaged or not record_of[other]
+      units = units + units_in(record_of[other])
+    end
+  end
+  for _, sibling in ipairs(siblings or {}) do
+    units = units + units_in(redis.call('HGET', sibling.buyers, user))
+    local others = person and redis.call('HGET', sibling.buyers, PERSON .. person)
+    for other in string.gmatch(others or '', '[^\n]+') do
+      if other ~= user then units = units + units_in(redis.call('HGET', sibling.buyers, other)) end
+    end
+  end
+  return units
+end
+
+local opens_ms = begins_ms -- for the claim that is being decided
+local function refusal(units, quantity, item, request_id)
   if units + quantity > limit then return 'limit_reached' end
-  if now_ms < begins_ms then return 'not_started' end
-  if now_ms >= ends_ms or status == 'closed' then return 'ended' end
+  if status == 'line' and now_ms < ends_ms and string.sub(request_id, 1, 5) ~= 'line-' then return 'join_the_line' end
+  if now_ms < opens_ms then return 'not_started' end
+  if is_over then return 'ended' end
   if status == 'paused' then return 'paused' end
   if backlog >= backlog_max or counter >= COUNTER_MAX then return 'overloaded' end
-  if available < quantity then return 'sold_out' end
+  if (item and item.available or available) < quantity then return 'sold_out' end
   return nil
 end
 
-local reply = {now_ms, tonumber(round[7]), available}
+local reply = {now_ms, version, available}
 local function answer(i, outcome, holdings)
   reply[2 * i + 2] = outcome
   reply[2 * i + 3] = holdings
@@ -156,52 +274,105 @@ local entries = {}
 local changed = {} -- user, record, …; if a buyer is there twice, the last one counts
 for i = 1, claims do
   local user, quantity, request_id = users[i], quantities[i], request_ids[i]
-  if not valid(quantity) then
+  local item = stock and items and stock[items[i]]
+  if not valid(quantity) or stock and not item then
     answer(i, 'invalid', '')
+  elseif items and items[i] ~= 0 and not item then
+    answer(i, 'not_ready', '')
   else
     local record, units, slot, again_ms, live, known = record_of[user], 0, 1, 0, nil, nil
-    if record ~= '' then
-      local taken
-      units, taken, live, known = look_up(record, request_id)
+    if early then opens_ms = begins_ms - early[i] end
+    local mark = item and ':' .. item.number .. ':' or ':'
+    if record then
+      local taken, length
+      units, taken, live, known, length = look_up(record, request_id)
       while taken[slot] do slot = slot + 1 end
-      if not known and string.byte(record) == NOTE then
-        known = request_id ~= '' and look_back(user, request_id)
-        again_ms = cools_until(record, request_id)
+      if string.byte(record) == NOTE then
+        length = length + #(string.match(record, '^~%d+:%d+:%d+') or '')
+        damaged = damaged or length ~= #record
+        if not known and not damaged then
+          known = request_id ~= '' and look_back(user, request_id)
+          again_ms = cools_until(record, request_id)
+        end
+      else
+        damaged = damaged or length ~= #record + 1
       end
     end
-    local refused = not known and (now_ms < again_ms and 'cooling_down' or refusal(units, quantity))
+    local person = persons and persons[i] ~= '' and persons[i] or nil
+    if (person or siblings) and not known and not is_over then units = units + units_beside(user, person) end
+    local refused = not known and (now_ms < again_ms and 'cooling_down' or refusal(units, quantity, item, request_id))
     if known then
-      answer(i, known[2] == quantity and 'repeated' or 'key_reused', known[1])
+      answer(i, known[2] == quantity and known[3] == mark and 'repeated' or 'key_reused', known[1])
     elseif refused == 'cooling_down' then
       answer(i, refused, string.format('%.0f', again_ms))
+    elseif item and refused == 'sold_out' then
+      answer(i, refused, string.format('%d', item.available))
     elseif refused then
       answer(i, refused, live and refused == 'limit_reached' and table.concat(live, ' ') or '')
     else
       counter, backlog = counter + 1, backlog + 1
       available, admitted = available - quantity, admitted + quantity
+      if item then item.available, item.admitted = item.available - quantity, item.admitted + quantity end
       local number = string.format('%d', counter)
       local units_text, slot_text = quantity == 1 and '1' or quantity, slot == 1 and '1' or slot
-      local order = seconds .. ':' .. number .. ':' .. units_text .. ':' .. slot_text .. ':' .. request_id .. ':1'
-      if record == '' then known_buyers = known_buyers + 1 end
-      record = record == '' and order or record .. ' ' .. order
+      local order = seconds .. ':' .. number .. ':' .. units_text .. ':' .. slot_text .. mark .. request_id .. ':1'
+      if not record then known_buyers = known_buyers + 1 end
+      record = record and record .. ' ' .. order or order
       record_of[user] = record
       changed[#changed + 1] = user
       changed[#changed + 1] = record
       entries[#entries + 1] = head .. number .. ',"quantity":' .. units_text .. ',"slot":' .. slot_text .. ',"user":' ..
                               cjson.encode(user) .. ',"request":' ..
                               (request_id == '' and '""' or cjson.encode(request_id)) .. '}'
+      if metadata and metadata[i] ~= '' then
+        entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"metadata":' .. cjson.encode(metadata[i]) .. '}'
+      end
+      if item then entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"item":' .. item.number .. '}' end
+      if person then
+        entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"person":' .. cjson.encode(person) .. '}'
+        local there = users_in(person)
+        if not string.find(PERSON .. there .. PERSON, PERSON .. user .. PERSON, 1, true) then
+          if there == '' then known_buyers = known_buyers + 1 end
+          users_of[person] = there == '' and user or there .. PERSON .. user
+          changed[#changed + 1] = PERSON .. person
+          changed[#changed + 1] = users_of[person]
+        end
+      end
       answer(i, 'admitted', order)
     end
   end
 end
 
+if damaged then
+  redis.call('HSET', KEYS[1], 'status', 'preparing', 'opened_ms', 0) -- only a rebuild opens it again
+  return not_ready()
+end
+
 -- Write.
 if #entries > 0 then
+  for _, sibling in ipairs(siblings or {}) do
+    if not string.find(' ' .. sibling.siblings .. ' ', ' ' .. round[9] .. ' ', 1, true) then
+      -- Harmless if it is refused or all that there is: that one counts a record more, which is not there.
+      redis.call('HSET', sibling.key, 'siblings', (string.gsub(sibling.siblings .. ' ' .. round[9], '^ ', '')))
+    end
+  end
+  if persons then redis.call('HSET', KEYS[1], 'has_persons', 1) end
   for i = 1, #entries do
     redis.call('XADD', KEYS[3], '*', 'order', entries[i])
   end
   redis.call('HSET', KEYS[2], unpack(changed))
   redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted, 'buyers', known_buyers)
+  if available == 0 then redis.call('HSET', KEYS[1], 'sold_out_ms', string.format('%.0f', now_ms)) end
+  if stock then
+    local counts = {}
+    for _, item in pairs(stock) do
+      counts[#counts + 1] = 'available:' .. item.number
+      counts[#counts + 1] = item.available
+      counts[#counts + 1] = 'admitted:' .. item.number
+      counts[#counts + 1] = item.admitted
+    end
+    redis.call('HSET', KEYS[1], unpack(counts))
+  end
   redis.call('HSET', KEYS[4], today, counter)
   if first_of_the_day then
     local oldest = day_of(now_s - DAYS_KEPT * 86400)

@@ -3,7 +3,8 @@
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)
 -- ARGV  1 id   2 lane   3 epoch   4 total   5 limit   6 begins_ms   7 ends_ms
---       8 opened_ms (of the share that was opened first; 0: now)   9 cool_down_s
+--       8 opened_ms (of the share that was opened first; 0: now)   9 cool_down_s   10 siblings ('': none), then two
+--       for each item: its number, its units
 -- Reply {found, opened_ms}: found is
 --   nothing (so it was created) | round | other_epoch | remnant (buyers without their round: part of the data is gone)
 
@@ -17,4 +18,13 @@ redis.call('HSET', KEYS[1], 'id', ARGV[1], 'lane', ARGV[2], 'epoch', ARGV[3], 'r
            'status', 'preparing', 'cool_down_s', ARGV[9], 'limit', ARGV[5], 'begins_ms', ARGV[6], 'ends_ms', ARGV[7],
            'dealt', ARGV[4], 'total', ARGV[4], 'available', ARGV[4], 'admitted', 0, 'released', 0, 'opened_ms', opened_ms,
            'buyers', 0, 'past', 0)
+local items = {}
+if ARGV[10] ~= '' then redis.call('HSET', KEYS[1], 'siblings', ARGV[10]) end
+for i = 11, #ARGV, 2 do
+  local item, units = ARGV[i], ARGV[i + 1]
+  items[#items + 1] = item
+  redis.call('HSET', KEYS[1], 'dealt:' .. item, units, 'total:' .. item, units, 'available:' .. item, units,
+             'admitted:' .. item, 0, 'released:' .. item, 0)
+end
+if #items > 0 then redis.call('HSET', KEYS[1], 'items', table.concat(items, ' ')) end
 return {'nothing', opened_ms}

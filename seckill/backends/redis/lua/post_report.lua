@@ -4,6 +4,10 @@
 -- Reply how many were taken down
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+for i, type_ in ipairs({'zset', 'hash'}) do -- what was never written here by us goes, or no report could be put up again
+  local found = redis.call('TYPE', KEYS[i]).ok
+  if found ~= type_ and found ~= 'none' then redis.call('DEL', KEYS[i]) end
+end
 redis.call('ZADD', KEYS[1], now_ms, ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 local silent = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', now_ms - ARGV[3]))

@@ -10,18 +10,40 @@
 --   unknown   the buyer has no such order here: nothing to give back
 --   not_yet   the round is not here, is not whole, or is being rebuilt: the release has to come again later
 --
--- Everything is read before the first write, so a key of the wrong type changes nothing.
+-- Everything is read before the first write, so a key of the wrong type changes nothing. A round in which a buyer's
+-- record is none is fenced: nobody would be told that it has to be rebuilt, and the units would never come back.
 
 local releases = #ARGV / 5
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'version', 'buyers', 'past', 'admitted')
-local epoch = tonumber(round[1] or '0')
+local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'version', 'buyers', 'past', 'admitted', 'available',
+                         'released', 'items')
+-- To Lua, ` 5`, `0x5`, `5e9`, `inf` and `nan` are numbers as well, but no gate writes them.
+local function number(text)
+  return text and #text < 16 and string.find(text, '^%-?%d+$') and tonumber(text)
+end
+local epoch = number(round[1]) or 0
 -- As many records as there were; an earlier version did not count them.
-local is_whole = redis.call('HLEN', KEYS[2]) >= tonumber(round[4] or (round[6] or '0') ~= '0' and 1 or 0) and
-                 redis.call('HLEN', KEYS[3]) >= tonumber(round[5] or '0')
-if round[2] == 'preparing' or not is_whole then epoch = 0 end
+local is_whole = redis.call('HLEN', KEYS[2]) >= (number(round[4] or (round[6] or '0') ~= '0' and '1' or '0') or math.huge)
+                 and redis.call('HLEN', KEYS[3]) >= (number(round[5] or '0') or math.huge)
+-- What is not a number cannot be added to.
+local adds_up = number(round[3]) and number(round[7]) and number(round[8])
+-- Of a round with items, by their numbers: units that come back.
+local stock = round[9] and {}
+if stock then
+  local counts = {}
+  for item in string.gmatch(round[9], '%d+') do
+    stock[item] = 0
+    counts[#counts + 1] = 'available:' .. item
+    counts[#counts + 1] = 'released:' .. item
+  end
+  counts = #counts > 0 and redis.call('HMGET', KEYS[1], unpack(counts)) or {false}
+  for i = 1, #counts do adds_up = adds_up and number(counts[i]) end
+end
+if round[2] == 'preparing' or not is_whole or not adds_up then epoch = 0 end
 
+-- How an order stands in a record: with its item, where the round has any.
+local order_pattern = stock and '^%d+:%d+:%d+:%d+:%d+:[^: ]*:[01]$' or '^%d+:%d+:%d+:%d+:[^: ]*:[01]$'
 local users = {}
 for i = 1, releases do users[i] = ARGV[5 * i - 4] end
 local records = redis.call('HMGET', KEYS[2], unpack(users))
@@ -34,9 +56,16 @@ local function past(field)
   return past_of[field]
 end
 
+-- Its item stands before the request id, where the round has any. nil: it is none of the round's.
+local function item_of(held)
+  local item = string.match(held, '^%d+:%d+:%d+:%d+:(%d+):[^: ]*:[01]$')
+  return stock[item] and item
+end
+
 -- Moves an order that is over out of a record. Returns its units.
 local function put_by(user, held)
-  local number, quantity, request_id = string.match(held, '^(%d+:%d+):(%d+):%d+:([^: ]*):')
+  local number, quantity = string.match(held, '^(%d+:%d+):(%d+):')
+  local request_id = string.match(held, '([^: ]*):[01]$')
   local field = (request_id == '' and number or request_id) .. ' ' .. user
   local others = past(field)
   past_of[field] = others == '' and held or others .. ' ' .. held
@@ -49,18 +78,23 @@ local function is_past(user, order, request_id)
   return string.find(' ' .. orders, ' ' .. order .. ':', 1, true) ~= nil
 end
 
-local reply, changed, units = {0}, {}, 0
+local reply, changed, units, damaged = {0}, {}, 0, false
 for i = 1, releases do
   local user, order, decided = users[i], ARGV[5 * i - 3], tonumber(ARGV[5 * i - 2])
   local request_id, lapsed = ARGV[5 * i - 1], ARGV[5 * i] == '1'
   local result = epoch < decided and 'not_yet' or 'unknown'
   if result == 'unknown' then
     local record, live, over = record_of[user], {}, {}
+    damaged = damaged or records[i] == ''
     local note, gone, lapses, lapsed_ms = string.match(record, '^(~(%d+):(%d+):(%d+))')
     for held in string.gmatch(note and string.sub(record, #note + 1) or record, '[^ ]+') do
+      damaged = damaged or not string.find(held, order_pattern) or (stock and not item_of(held))
+      if damaged then break end
       if string.sub(held, 1, #order + 1) == order .. ':' then
         if string.sub(held, -1) == '1' then
-          result, units = 'released', units + tonumber(string.match(held, '^%d+:%d+:(%d+):'))
+          local quantity = tonumber(string.match(held, '^%d+:%d+:(%d+):'))
+          result, units = 'released', units + quantity
+          if stock then stock[item_of(held)] = stock[item_of(held)] + quantity end
           held = string.sub(held, 1, -2) .. '0'
         else
           result = 'already'
@@ -68,7 +102,7 @@ for i = 1, releases do
       end
       if string.sub(held, -1) == '1' then live[#live + 1] = held else over[#over + 1] = held end
     end
-    if result == 'released' then
+    if result == 'released' and not damaged then
       gone, lapses, lapsed_ms = tonumber(gone or '0'), tonumber(lapses or '0'), tonumber(lapsed_ms or '0')
       for _, held in ipairs(over) do gone = gone + put_by(user, held) end
       if lapsed then lapses, lapsed_ms = lapses + 1, now_ms end
@@ -81,13 +115,22 @@ for i = 1, releases do
   reply[i + 1] = result
 end
 
-if units > 0 then
+if damaged then
+  redis.call('HSET', KEYS[1], 'status', 'preparing', 'opened_ms', 0) -- only a rebuild opens it again
+  for i = 1, releases do reply[i + 1] = 'not_yet' end
+elseif units > 0 then
   for _, field in ipairs(fields) do redis.call('HSET', KEYS[3], field, past_of[field]) end
   for _, user in ipairs(changed) do redis.call('HSET', KEYS[2], user, record_of[user]) end
   redis.call('HSET', KEYS[1], 'past', redis.call('HLEN', KEYS[3]))
   redis.call('HINCRBY', KEYS[1], 'available', units)
   redis.call('HINCRBY', KEYS[1], 'released', units)
+  for number, back in pairs(stock or {}) do
+    if back > 0 then
+      redis.call('HINCRBY', KEYS[1], 'available:' .. number, back)
+      redis.call('HINCRBY', KEYS[1], 'released:' .. number, back)
+    end
+  end
   round[3] = redis.call('HINCRBY', KEYS[1], 'version', 1)
 end
-reply[1] = tonumber(round[3] or '0')
+reply[1] = tonumber(round[3]) or 0
 return reply

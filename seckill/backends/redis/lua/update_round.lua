@@ -1,20 +1,37 @@
 -- Brings a round to the rules of a revision. Repeated or late calls change nothing.
 --
 -- KEYS  1 round (hash)
--- ARGV  1 epoch   2 revision   3 status (open | paused | closed)   4 limit   5 begins_ms   6 ends_ms   7 units dealt
---       8 opened_ms (the opening that the ledger has noted)   9 cool_down_s
--- Reply applied | current | missing | other_epoch | other_opening
+-- ARGV  1 epoch   2 revision   3 status (open | line | paused | closed)   4 limit   5 begins_ms   6 ends_ms   7 units dealt
+--       8 opened_ms (the opening that the ledger has noted)   9 cool_down_s, then two for each item: its number, the
+--       units dealt of it
+-- Reply applied | current | missing (the round, or a number of it) | other_epoch | other_opening
 
-local round = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'total', 'opened_ms', 'dealt')
+local round = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'total', 'opened_ms', 'dealt', 'available', 'version')
 if not round[1] then return 'missing' end
+for _, i in ipairs({2, 3, 5, 6, 7}) do
+  if not string.find(round[i] or '', '^%-?%d+$') or #round[i] > 15 then return 'missing' end -- nothing could be added to it
+end
 if round[1] ~= ARGV[1] then return 'other_epoch' end
 if round[4] ~= ARGV[8] then return 'other_opening' end
 if tonumber(ARGV[2]) <= tonumber(round[2]) then return 'current' end
-local added = tonumber(ARGV[7]) - tonumber(round[5] or round[3]) -- a round of an earlier version was dealt its total
+local added = tonumber(ARGV[7]) - tonumber(round[5])
+local more = {} -- item, units added, …
+for i = 10, #ARGV, 2 do
+  local item = redis.call('HMGET', KEYS[1], 'dealt:' .. ARGV[i], 'total:' .. ARGV[i], 'available:' .. ARGV[i])
+  if not (tonumber(item[1]) and tonumber(item[2]) and tonumber(item[3])) then return 'missing' end
+  more[#more + 1] = ARGV[i]
+  more[#more + 1] = tonumber(ARGV[i + 1]) - tonumber(item[1])
+  added = math.min(added, more[#more] < 0 and -1 or added)
+end
 if added < 0 then return redis.error_reply('ERR units can be added to a round, not taken away') end
 redis.call('HSET', KEYS[1], 'revision', ARGV[2], 'status', ARGV[3], 'limit', ARGV[4],
            'begins_ms', ARGV[5], 'ends_ms', ARGV[6], 'dealt', ARGV[7], 'cool_down_s', ARGV[9])
 redis.call('HINCRBY', KEYS[1], 'total', added)
 redis.call('HINCRBY', KEYS[1], 'available', added)
+for i = 1, #more, 2 do
+  for _, count in ipairs({'dealt:', 'total:', 'available:'}) do
+    redis.call('HINCRBY', KEYS[1], count .. more[i], more[i + 1])
+  end
+end
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 return 'applied'

@@ -1,9 +1,8 @@
 // Talking to the API, and who is talking. Tokens live in sessionStorage and in headers, never in an address.
 
-export const meta = (name) => document.querySelector(`meta[name="seckill-${name}"]`)?.content ?? "";
+import { base, meta } from "./facts.js";
 
-/** The path of somebody else's site that these pages are under; empty: they have the site to themselves. */
-export const base = meta("base");
+export { base, meta };
 
 const TOKEN = "seckill.token";
 const NAME = "seckill.name";
@@ -23,14 +22,23 @@ export class Refused extends Error {
 /** Nobody answered, so nothing is known. */
 export class Offline extends Error {}
 
-/** A shop hands its token over as #token=…, which no server and no log ever sees. It leaves the address at once. Anybody
- * can make such a link, so it replaces nobody: returns whom it would sign in if somebody else is, for them to decide. */
+/** A shop hands its token over as #token=…, which no server and no log ever sees. It leaves the address at once. If
+ * nobody is signed in, it signs in; otherwise it is returned, to be tried first. */
 export function takeTokenFromAddress() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return null;
   history.replaceState(null, "", location.pathname + location.search);
   const [now, other] = [whoami(), holderOf(token)];
-  if (other === null) return null;
+  if (now !== null) return token === now.token ? null : token;
+  if (other !== null) signIn(token, other.name);
+  return null;
+}
+
+/** Anybody can make such a link, so it replaces nobody before the server has accepted it, and no other person at all.
+ * Returns whom it would sign in instead, for them to decide; null: nobody else. Throws Refused or Offline. */
+export async function tryToken(token) {
+  await call("GET", "/v1/orders?limit=1", { token });
+  const [now, other] = [whoami(), holderOf(token)];
   if (now !== null && now.user !== other.user) return other;
   signIn(token, now?.name ?? other.name);
   return null;
@@ -54,10 +62,10 @@ export function whoami() {
 }
 
 /** Whom a token is of, as it says itself. */
-function holderOf(token) {
+export function holderOf(token) {
   try {
-    const { sub } = JSON.parse(decoded(token.split(".")[1]));
-    return typeof sub === "string" ? { token, user: sub, name: sub } : null;
+    const { sub, [meta("groups")]: groups } = JSON.parse(decoded(token.split(".")[1]));
+    return typeof sub === "string" ? { token, user: sub, name: sub, groups: [groups ?? []].flat() } : null;
   } catch {
     return null;
   }
@@ -68,12 +76,18 @@ function decoded(part) {
   return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
 }
 
-/** The answer's content. Throws Refused or Offline. */
-export async function call(method, path, { token, body, key, withinMs = ANSWER_WITHIN_MS, cache = "no-store" } = {}) {
+// Chromium has "no-store" forget as well that another origin's page may ask, and asks about that each time anew. What
+// must not be kept says so itself.
+const uncached = () => (isEmbedded() ? "default" : "no-store");
+
+/** The answer's content. `file` is sent as it is, instead of a body. Throws Refused or Offline. */
+export async function call(method, path, { token, body, file, fileType, key, pass, withinMs = ANSWER_WITHIN_MS, cache = uncached() } = {}) {
   const headers = {};
   if (token) headers.Authorization = `Bearer ${token}`;
   if (key) headers["Idempotency-Key"] = key;
+  if (pass) headers["Seckill-Pass"] = pass;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (file !== undefined) headers["Content-Type"] = fileType;
   let response, text;
   try {
     response = await fetch(base + path, {
@@ -81,7 +95,7 @@ export async function call(method, path, { token, body, key, withinMs = ANSWER_W
       headers,
       cache,
       credentials: "omit",
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? file : JSON.stringify(body),
       signal: AbortSignal.timeout(withinMs),
     });
     text = await response.text();
@@ -90,7 +104,7 @@ export async function call(method, path, { token, body, key, withinMs = ANSWER_W
   }
   let content = {};
   try {
-    content = JSON.parse(text);
+    if (response.status !== 204) content = JSON.parse(text);
   } catch {
     if (response.ok) throw new Offline("The answer is not JSON.");
   }
@@ -111,5 +125,15 @@ export function backoffMs(tries, { first = 300, most = 5_000 } = {}) {
   return longest * (0.5 + Math.random() / 2);
 }
 
+/** In a page of the shop: there are no pages of ours around it, and the shop signs people in. */
+export const isEmbedded = () => meta("embedded") === "on";
+
 /** Here in the demo, else where the shop says. Where it does not say, people come from there with a token. */
-export const canSignIn = () => meta("demo") === "on" || meta("sign-in") !== "";
+export const canSignIn = () => isEmbedded() || meta("demo") === "on" || meta("sign-in") !== "";
+
+/** The shop signs people in and sends them back with #token=…, or to its own page, which has a token for us. */
+export function goToShop() {
+  const target = new URL(meta("sign-in"));
+  target.searchParams.set("return", location.origin + location.pathname + (isEmbedded() ? location.search : ""));
+  location.assign(target);
+}

@@ -2,31 +2,45 @@
 
 import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
-import { base, call, canSignIn, meta, signIn, signOut, takeTokenFromAddress, whoami } from "./api.js";
+import { base, call, canSignIn, goToShop, meta, signIn, signOut, takeTokenFromAddress, tryToken, whoami } from "./api.js";
 import { keepClock } from "./clock.js";
 import { chooseLanguage, currentLanguage, t } from "./i18n.js";
+import { lazily } from "./lazily.js";
 import { OrdersPage, SalesPage } from "./lists.js";
-import { OrderPage, SalePage } from "./sale.js";
+import { Buying, OrderPage, SalePage } from "./sale.js";
 import { Dialog, LanguageSwitch, TestBanner, html, useLanguage } from "./ui.js";
 
-const broughtBy = takeTokenFromAddress(); // before anything else can see the address
+// For sales with a line, and for rounds that are over: not for whoever waits for a button.
+const Line = lazily(() => import("./line.js"), ({ LinePanel }) => LinePanel);
+const Afterwards = lazily(() => import("./story.js"), (module) => module.Afterwards);
+
+const brought = takeTokenFromAddress(); // before anything else can see the address
 keepClock();
 
 function App() {
   useLanguage();
   const [me, setMe] = useState(whoami());
   const [asking, setAsking] = useState(false);
-  const [other, setOther] = useState(broughtBy); // whom a link would sign in instead
+  const [other, setOther] = useState(null); // whom a link would sign in instead
+  const [notice, setNotice] = useState(""); // what became of a link, as the name of a text
   const refresh = () => {
     setMe(whoami());
     setAsking(false);
   };
+  const follow = async (token) => {
+    setNotice("");
+    setOther(null);
+    try {
+      if (token !== null) setOther(await tryToken(token));
+    } catch (error) {
+      setNotice(error.status === 401 ? "link_refused" : "link_untried");
+    }
+    refresh();
+  };
   useEffect(() => {
-    const changed = () => {
-      setOther(takeTokenFromAddress());
-      refresh();
-    };
+    const changed = () => follow(takeTokenFromAddress());
     addEventListener("hashchange", changed);
+    follow(brought ?? takeTokenFromAddress()); // one may have come before anybody listened
     return () => removeEventListener("hashchange", changed);
   }, []);
   const askToSignIn = () => (meta("demo") === "on" ? setAsking(true) : goToShop());
@@ -46,7 +60,10 @@ function App() {
           : canSignIn() && html`<button type="button" class="link" onClick=${askToSignIn}>${t("sign_in")}</button>`}
       </nav>
     </header>
-    <main><${Route} ...${page} /></main>
+    <main>
+      ${me && notice && html`<p class="notice" role="status">${t(notice, { name: me.name })}</p>`}
+      <${Route} ...${page} />
+    </main>
     <${Dialog} open=${asking} title=${t("sign_in")} onClose=${() => setAsking(false)}>
       <${DemoSignIn} onDone=${refresh} />
     <//>
@@ -72,19 +89,22 @@ function SwitchPerson({ me, other, onDone }) {
   <//>`;
 }
 
+/** What belongs to a sale besides its button, or in its place. */
+function Panel(shown) {
+  const { sale } = shown;
+  const isOver = ["sold_out", "ended"].includes(sale.state);
+  const hasList = sale.waiting_list && !sale.lined && sale.state === "sold_out";
+  return html`${!sale.lined && html`<div class=${hasList ? "with-list" : ""}><${Buying} ...${shown} /></div>`}
+    ${(sale.lined || hasList) && html`<${Line} ...${shown} />`}
+    ${(isOver || sale.order !== "press") && html`<${Afterwards} ...${shown} />`}`;
+}
+
 function Route(page) {
   const [, area, id] = location.pathname.slice(base.length).split("/");
-  if (area === "sales" && id) return html`<${SalePage} saleId=${decodeURIComponent(id)} ...${page} />`;
+  if (area === "sales" && id) return html`<${SalePage} saleId=${decodeURIComponent(id)} Panel=${Panel} ...${page} />`;
   if (area === "orders" && id) return html`<${OrderPage} orderId=${decodeURIComponent(id)} ...${page} />`;
   if (area === "orders") return html`<${OrdersPage} ...${page} />`;
   return html`<${SalesPage} ...${page} />`;
-}
-
-/** The shop signs people in and sends them back with #token=…. */
-function goToShop() {
-  const target = new URL(meta("sign-in"));
-  target.searchParams.set("return", location.origin + location.pathname);
-  location.assign(target);
 }
 
 function DemoSignIn({ onDone }) {

@@ -1,6 +1,7 @@
 // Words, money and times in the reader's language.
 
 import { decimalsOf } from "./currencies.js";
+import { meta } from "./facts.js";
 import { STRINGS } from "./strings.js";
 
 const LANGUAGES = ["en", "zh"]; // in the order of the table's columns
@@ -13,6 +14,7 @@ let language = initial();
 const listeners = new Set();
 
 function initial() {
+  if (meta("language") !== "") return meta("language");
   const chosen = localStorage.getItem(CHOSEN);
   if (LANGUAGES.includes(chosen)) return chosen;
   for (const wanted of navigator.languages ?? [navigator.language]) {
@@ -53,6 +55,9 @@ export function counted(key, many, values = {}) {
 
 export const has = (key) => key in STRINGS;
 
+/** Of what is loaded only where it is needed. */
+export const addTexts = (texts) => Object.assign(STRINGS, texts);
+
 const locale = () => LOCALES[language] ?? (navigator.languages ?? ["en"]).find((code) => /^en/i.test(code)) ?? "en";
 
 /** In minor units. Without decimals where there are none, and with a sign that no other currency has on these pages. */
@@ -82,6 +87,9 @@ const isSameDay = (oneMs, otherMs) => new Date(oneMs).toDateString() === new Dat
 export function time(ms, nowMs, hands = CLOCK) {
   return new Intl.DateTimeFormat(locale(), { ...dateOf([ms], nowMs), ...hands }).format(ms);
 }
+
+/** To the millisecond. */
+export const exactTime = (ms, nowMs) => time(ms, nowMs, { ...CLOCK, fractionalSecondDigits: 3 });
 
 /** As much of a date as tells these times from the same hour today. */
 function dateOf(times, nowMs) {

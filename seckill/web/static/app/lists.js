@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call } from "./api.js";
+import { Picture, Price } from "./goods.js";
 import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
-import { Chip, Cover, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
+import { Chip, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
 const GROUPS = ["open", "coming", "over"];
@@ -61,10 +62,10 @@ function groupOf(sale, now) {
 
 function SaleCard({ sale, now }) {
   return html`<a class="card" href=${`${base}/sales/${sale.id}`} data-state=${sale.state}>
-    <${Cover} seed=${sale.id} />
+    <${Picture} sale=${sale} />
     <div class="card-text">
       <h3>${sale.title}</h3>
-      <p class="price">${money(sale.price_cents, sale.currency)}</p>
+      <${Price} sale=${sale} />
       <p class="facts">${stock(sale)}</p>
       <p class="when">${when(sale, now)}</p>
     </div>
@@ -162,7 +163,7 @@ function merged(newer, older, idOf) {
 function OrderRow({ order, title, now }) {
   const left = order.pay_before && Date.parse(order.pay_before) - now;
   return html`<a class="order-row" href=${`${base}/orders/${order.order_id}`}>
-    <span class="order-title">${title ?? t("a_sale")}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
+    <span class="order-title">${title ?? t("a_sale")}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
     <span class="order-number">${readable(order.order_id)}</span>
     <span class="order-time">${shortTime(Date.parse(order.created_at), now)}</span>

@@ -101,7 +101,7 @@ async function run(watching, onVia) {
 function bySocket(watching) {
   const { signal } = watching.ended;
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}${base}/v1/ws`);
+    const socket = new WebSocket(new URL(`${base}/v1/ws`, location.href).href.replace(/^http/, "ws"));
     const end = () => socket.close();
     const silent = setTimeout(end, FIRST_WORD_WITHIN_MS);
     signal.addEventListener("abort", end, { once: true });
@@ -116,12 +116,14 @@ function bySocket(watching) {
       else if (content.error) end();
       else watching.tell(content, "ws");
     };
-    socket.onclose = (event) => {
+    const over = ({ code }) => {
       clearTimeout(silent);
       signal.removeEventListener("abort", end);
-      if (event.code === BAD_TOKEN) reject(new Denied());
+      if (code === BAD_TOKEN) reject(new Denied());
       else resolve();
     };
+    socket.onclose = over;
+    socket.onerror = over; // where a page's policy forbids it, nothing else follows
   });
 }
 

@@ -1,7 +1,8 @@
 // What stands where the result will be: the countdown, the waiting, and the answers that are a no.
 
-import { base } from "./api.js";
-import { counted, has, parts, readable, t, time } from "./i18n.js";
+import { base, isEmbedded } from "./api.js";
+import { counted, exactTime, has, parts, readable, t, time } from "./i18n.js";
+import { PassNote } from "./pass.js";
 import { html } from "./ui.js";
 
 export function Countdown({ label, leftMs }) {
@@ -30,7 +31,7 @@ export function Steps({ done }) {
   </ol>`;
 }
 
-export function Sending({ phase }) {
+export function Sending({ phase, pass }) {
   const trouble = phase.tries > 0;
   const text = trouble && (phase.code === "offline" || phase.code === "unknown") ? t("unclear_text") : t("busy_text");
   return html`<div class="panel" tabindex="-1" data-phase="sending">
@@ -38,13 +39,28 @@ export function Sending({ phase }) {
         <p class="headline" data-state="queued">${trouble ? t(phase.code === "offline" ? "offline_title" : "busy_title") : t("sending_title")}</p>
         <p class="result">${trouble ? text : t("sending_text")}</p>
       </div>
+      ${pass.state !== "ready" && html`<${PassNote} pass=${pass} />`}
       <${Steps} done=${0} />
     </div>
     <div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
 }
 
+/** What is known of it: when that was decided, when the last unit went, and what may come back. */
+function SoldOutFacts({ problem, now }) {
+  const { decided_at: decided, sold_out_at: soldOut, may_return: unpaid } = problem;
+  if (!decided) return null;
+  const times = { decided: exactTime(Date.parse(decided), now), sold_out: soldOut ? exactTime(Date.parse(soldOut), now) : "" };
+  return html`<p class="facts" data-why>${t(soldOut ? "why_sold_out" : "why_decided", times)}${unpaid ? ` ${counted("why_unpaid", unpaid)}` : ""}</p>`;
+}
+
+/** To the page of an order; where there is none of ours around, it is shown in this place. */
+export function OrderLink({ id, look = "", onShow, children }) {
+  if (!isEmbedded()) return html`<a class=${look} href=${`${base}/orders/${id}`}>${children}</a>`;
+  return html`<button type="button" class=${look || "link"} onClick=${() => onShow(id)}>${children}</button>`;
+}
+
 /** What happened, what it means, what to do next. */
-export function Refusal({ phase, limit, now }) {
+export function Refusal({ phase, limit, now, onShow }) {
   const { code, problem } = phase;
   if (!has(`refused_${code}`)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
   const at = problem.begins_at ?? problem.again_at;
@@ -53,6 +69,7 @@ export function Refusal({ phase, limit, now }) {
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
     <p class="result">${t(`refused_${why}`, values)}</p>
-    ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><a href=${`${base}/orders/${id}`}>${t("order_number", { number: readable(id) })}</a></p>`)}
+    ${code === "sold_out" && html`<${SoldOutFacts} problem=${problem} now=${now} />`}
+    ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><${OrderLink} id=${id} onShow=${onShow}>${t("order_number", { number: readable(id) })}<//></p>`)}
   </div>`;
 }

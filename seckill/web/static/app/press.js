@@ -7,6 +7,9 @@ import { Offline, Refused, backoffMs, call, sleep } from "./api.js";
 const isTrouble = (error) =>
   error instanceof Offline || (error instanceof Refused && (error.code === "rate_limited" || error.status >= 500));
 
+// A pass that was not accepted may have ended a moment ago. Another will do, or none.
+const PASSES_MAX = 3;
+
 const placeOf = (user, sale) => `seckill.press.${user}.${sale.id}.${sale.round}`;
 
 /** The press that has not been answered yet, or null. */
@@ -19,8 +22,8 @@ export function pressOf(user, sale) {
 }
 
 /** Kept before anything is sent. Another tab's press that is still without an answer is the same press. */
-export function press(user, sale, quantity) {
-  const pressed = pressOf(user, sale) ?? { key: newKey(), quantity };
+export function press(user, sale, quantity, itemId) {
+  const pressed = pressOf(user, sale) ?? { key: newKey(), quantity, item_id: itemId ?? undefined };
   localStorage.setItem(placeOf(user, sale), JSON.stringify(pressed));
   return pressed;
 }
@@ -30,27 +33,35 @@ export function answered(user, sale) {
 }
 
 /** Not crypto.randomUUID, which pages without TLS do not have. */
-function newKey() {
+export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+/** Before a page of another origin sends a claim, the browser asks whether it may. Asked ahead of time, that is settled
+ * when the button is pressed. Nothing depends on it. */
+export const askAhead = (sale, token) =>
+  call("OPTIONS", `/v1/sales/${sale.id}/orders`, { token, key: newKey(), body: {} }).catch(() => {});
 
 /**
  * Asks until there is an answer. `onTrouble` is told of every try without one. Returns what was accepted, or null when
  * `isWanted` says that nobody wants to know any more. Throws Refused: a decision, and this press is over, unless
  * `isPassing` knows that it will soon be another.
  */
-export async function claim(sale, pressed, token, { onTrouble, isWanted, isPassing = () => false }) {
+export async function claim(sale, pressed, token, { onTrouble, isWanted, pass, isPassing = () => false }) {
   for (let tries = 0; isWanted(); tries += 1) {
     try {
       return await call("POST", `/v1/sales/${sale.id}/orders`, {
         token,
         key: pressed.key,
-        body: { quantity: pressed.quantity },
+        pass: await pass.get(),
+        body: { quantity: pressed.quantity, item_id: pressed.item_id },
         withinMs: 8_000,
       });
     } catch (error) {
-      if (!isTrouble(error) && !isPassing(error)) throw error;
+      const again = error.code === "pass_required" && tries < PASSES_MAX;
+      if (again) pass.renew();
+      if (!again && !isTrouble(error) && !isPassing(error)) throw error;
       onTrouble(error, tries + 1);
       await sleep(Math.max(error.retryAfterMs ?? 0, 0) + backoffMs(tries));
     }

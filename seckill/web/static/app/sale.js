@@ -1,13 +1,18 @@
 // One sale, and what becomes of one's press of its button.
 
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
-import { Refused, backoffMs, base, call, canSignIn } from "./api.js";
+import { Refused, backoffMs, base, call, canSignIn, isEmbedded } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
+import { Codes } from "./codes.js";
+import { useDoor } from "./door.js";
+import { Details, Gallery, Price, Saving } from "./goods.js";
 import { money, period, roundTime, stock, t, time } from "./i18n.js";
+import { ItemChoice, itemOf, priceOf } from "./items.js";
 import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
-import { act, answered, claim, press, pressOf } from "./press.js";
-import { Countdown, Refusal, Sending } from "./panels.js";
+import { PassNote, usePass } from "./pass.js";
+import { act, answered, askAhead, claim, press, pressOf } from "./press.js";
+import { Countdown, OrderLink, Refusal, Sending } from "./panels.js";
 import { Confirm, Cover, Empty, SignInFirst, Skeleton, html, useFocusKept, useNow, useRepeated } from "./ui.js";
 
 // Everybody's button comes to life a little later than the sale, and not everybody's at once.
@@ -15,15 +20,19 @@ const JITTER_MS = 300;
 // A finger that presses twice on "buy" must not have pressed "pay".
 const UNARMED_MS = 700;
 const DAY_MS = 24 * 3_600_000;
+const AHEAD_MS = 60_000;
+const TIMER_MS_MAX = 2 ** 31 - 1;
 // What is known of a sale may come from a cache, and be older than the question by so much.
 const CACHED_MS = 1_500;
 const LONG_TITLE = 60; // characters: set smaller, so that the button stays near
 
 export function SalePage({ saleId, ...page }) {
   const [sale, problem, reload] = useSale(saleId);
+  const [itemId, setItemId] = useState(null);
+  const door = useDoor(sale);
   if (sale === null) return html`<${NoSale} problem=${problem} />`;
-  return html`<${Product} sale=${sale}>
-    <${Buying} key=${`${page.me?.user} ${sale.round}`} sale=${sale} reload=${reload} ...${page} />
+  return html`<${Product} sale=${sale} item=${itemOf(sale, itemId)}>
+    <${page.Panel ?? Buying} key=${`${page.me?.user} ${sale.round}`} sale=${door?.forMe(sale, page.me) ?? sale} reload=${reload} itemId=${itemId} onChoose=${setItemId} ...${page} />
   <//>`;
 }
 
@@ -57,13 +66,27 @@ export function OrderPage({ orderId, ...page }) {
 
 function OrderOfSale({ given, ...page }) {
   const [sale, problem, reload] = useSale(given.sale_id);
+  if (sale === null && problem === "unknown") return html`<${OrderOfHiddenSale} given=${given} ...${page} />`;
   if (sale === null) return html`<${NoSale} problem=${problem} />`;
-  return html`<${Product} sale=${sale}><${Buying} sale=${sale} reload=${reload} given=${given} ...${page} /><//>`;
+  return html`<${Product} sale=${sale} item=${itemOf(sale, given.item_id)}>
+    <${Buying} sale=${sale} reload=${reload} given=${given} ...${page} />
+  <//>`;
+}
+
+/** Nobody is to know of the sale any more, but who has an order of it can still pay for it. */
+function OrderOfHiddenSale({ given, ...page }) {
+  const { sale_id: id, round, price_cents, currency, created_at: at } = given;
+  const sale = { id, round, price_cents, currency, begins_at: at, ends_at: at, state: "ended", limit_per_buyer: 0 };
+  return html`<article class="product">
+    <${Cover} seed=${id} />
+    <div class="product-text"><h1>${t("order")}</h1><${Buying} sale=${sale} reload=${() => {}} given=${given} ...${page} /></div>
+  </article>`;
 }
 
 function NoSale({ problem }) {
   if (problem === null) return html`<${Skeleton} lines=${5} />`;
   const text = problem === "unknown" ? t("no_such_sale") : t("offline");
+  if (isEmbedded()) return html`<${Empty} text=${text} />`;
   return html`<h1>${t("a_sale")}</h1><${Empty} text=${text}><a class="button quiet" href=${`${base}/`}>${t("all_sales")}</a><//>`;
 }
 
@@ -96,23 +119,28 @@ function useSale(saleId) {
   return [sale, problem, () => setAsked((times) => times + 1)];
 }
 
-function Product({ sale, children }) {
+function Product({ sale, item, children }) {
   const now = nowMs();
+  const Heading = isEmbedded() ? "h2" : "h1";
+  const door = useDoor(sale);
   useEffect(() => {
-    document.title = sale.title;
+    if (!isEmbedded()) document.title = sale.title;
   });
   return html`<article class="product">
-    <${Cover} seed=${sale.id} />
+    <${Gallery} sale=${sale} item=${item} />
     <div class="product-text">
       <div class="title-line">
-        <h1 class=${[...sale.title].length > LONG_TITLE ? "long" : ""}>${sale.title}</h1>
-        <p class="price">${money(sale.price_cents, sale.currency)}</p>
+        <${Heading} class=${[...sale.title].length > LONG_TITLE ? "long" : ""}>${sale.title}<//>
+        <${Price} sale=${sale} item=${item} />
       </div>
+      <${Saving} sale=${sale} item=${item} />
       <p class="facts">${stock(sale)}</p>
       <p class="facts">${period(sale, now)}</p>
+      ${door !== null && html`<${door.AudienceFacts} sale=${sale} now=${now} />`}
       ${sale.next_rounds.length > 0 && html`<p class="facts">${repetition(sale, now)}</p>`}
       ${children}
     </div>
+    <${Details} sale=${sale} />
   </article>`;
 }
 
@@ -121,7 +149,7 @@ function repetition({ repeat, next_rounds: [next] }, now) {
   return t(repeat === "daily" ? "again_daily" : "again", values);
 }
 
-function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
+export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () => {}, onRefused = () => {}, given = null, itemId = null, onChoose = () => {} }) {
   const now = useNow(100);
   const [order, setOrder] = useState(given);
   const [known, setKnown] = useState(given !== null || !me);
@@ -131,6 +159,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   const [question, setQuestion] = useState(null);
   const [via, setVia] = useState(undefined);
   const [openFrom] = useState(() => JITTER_MS * Math.random());
+  const pass = usePass(sale, given === null ? me : null);
   const wanted = useRef(true);
   const sending = useRef(false);
   const over = useRef(new Set()); // orders that were given back, which the gate learns a moment later
@@ -152,18 +181,26 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     try {
       const accepted = await claim(sale, pressed, me.token, {
         isWanted: () => wanted.current,
-        isPassing: ({ code, problem }) => code === "limit_reached" && problem.order_ids.every((id) => over.current.has(id)),
+        pass,
+        isPassing: ({ code, problem }) => code === "limit_reached" && problem.order_ids[0] && problem.order_ids.every((id) => over.current.has(id)),
         onTrouble: (error, tries) => wanted.current && setPhase({ kind: "sending", tries, code: error.code ?? "offline" }),
       });
       if (accepted === null) return;
       answered(me.user, sale);
-      const price = sale.price_cents * accepted.quantity;
-      setOrder({ price_cents: price, currency: sale.currency, pay_before: null, ...accepted });
+      const price = priceOf(sale, accepted.item_id) * accepted.quantity;
+      const title = itemOf(sale, accepted.item_id)?.title;
+      setOrder({ price_cents: price, currency: sale.currency, pay_before: null, item_title: title, ...accepted });
       setPhase({ kind: "idle" });
     } catch (error) {
       if (error.status === 401) return onSignedOut(); // the press is kept: it goes on after signing in
       answered(me.user, sale);
-      setPhase({ kind: "refused", code: error.code, problem: error.problem ?? {}, atMs: performance.now() });
+      if (error.problem?.order) {
+        setOrder(error.problem.order); // it could not be written, and says so itself
+        return setPhase({ kind: "idle" });
+      }
+      const code = error.code === "sold_out" && error.problem?.item_id ? "item_sold_out" : error.code;
+      setPhase({ kind: "refused", code, problem: error.problem ?? {}, atMs: performance.now() });
+      onRefused(code, error.problem ?? {});
       if (error.code === "not_started") syncClock().catch(() => {});
       reload();
     } finally {
@@ -185,7 +222,7 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       if (isOver()) return Infinity;
       const here = orders.filter((other) => other.sale_id === sale.id && other.round === sale.round);
       const found = here.find((other) => isLive(other.state)) ?? here[0];
-      if (found) setOrder((chosen) => chosen ?? found);
+      if (found) setOrder((chosen) => chosen ?? { ...found, found_as: found.state });
       setHeld((newer) => ({ ...Object.fromEntries(here.map(units)), ...newer }));
       setKnown(true);
       return Infinity;
@@ -196,7 +233,9 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
   }, [me?.token]);
 
   useEffect(() => {
-    if (order !== null) setHeld((older) => ({ ...older, ...Object.fromEntries([units(order)]) }));
+    if (order === null) return;
+    setHeld((older) => ({ ...older, ...Object.fromEntries([units(order)]) }));
+    onOrder(order);
   }, [order?.order_id, order?.state]);
   const left = sale.limit_per_buyer - Object.values(held).reduce((sum, many) => sum + many, 0);
 
@@ -212,11 +251,25 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     return watchLate(order, me.token, { onOrder: take, nowMs });
   }, [lapsed, me?.token]);
 
+  useAskedAhead(sale, me);
+  const show = async (id) => {
+    try {
+      const other = await call("GET", `/v1/orders/${id}`, { token: me.token });
+      setOrder({ ...other, found_as: other.state });
+      setPhase({ kind: "idle" });
+    } catch (error) {
+      if (error.status === 401) onSignedOut();
+    }
+  };
+
   const armed = useArmed(order?.state);
   const change = async (verb) => {
     setPhase({ kind: verb });
     try {
-      take(await act(order, verb, me.token, () => wanted.current));
+      const changed = await act(order, verb, me.token, () => wanted.current);
+      if (/^https?:/.test(changed.pay_url ?? "")) return location.assign(changed.pay_url); // busy until we are gone
+      if (changed.pay_qr) setOrder((older) => ({ ...older, pay_qr: changed.pay_qr }));
+      else take(changed);
       setPhase({ kind: "idle" });
     } catch (error) {
       if (error.status === 401) return onSignedOut();
@@ -224,6 +277,12 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
       setPhase(error.code === "order_over" ? { kind: "idle" } : { kind: "trouble", code: error.code });
     }
   };
+  useEffect(() => {
+    // Who comes back with the browser's button finds the page as it was left.
+    const awake = (event) => event.persisted && setPhase({ kind: "idle" });
+    addEventListener("pageshow", awake);
+    return () => removeEventListener("pageshow", awake);
+  }, []);
   const askCancel = () =>
     setQuestion({
       title: t("cancel_title"),
@@ -238,28 +297,48 @@ function Buying({ sale, reload, me, onSignIn, onSignedOut, given = null }) {
     if (phase.kind === "sending") return;
     if (order !== null && !isLive(order.state)) over.current.add(order.order_id);
     setOrder(null);
-    send(press(me.user, sale, quantity));
+    send(press(me.user, sale, quantity, itemId));
+  };
+  // What the gate has said of an item counts until there is news of the sale.
+  const isGone = (item) => item.sold_out || (phase.code === "item_sold_out" && phase.problem.item_id === item.item_id && sale.askedMs <= phase.atMs + CACHED_MS);
+  const choose = (chosen) => {
+    onChoose(chosen);
+    if (phase.kind === "refused") setPhase({ kind: "idle" });
   };
   const another = () => {
     setOrder(null);
     setQuantity(1);
     setPhase({ kind: "idle" });
   };
-  const offers = { sale, state, now, me, left, quantity, setQuantity, onBuy: buy, onSignIn, known };
+  const item = itemOf(sale, itemId);
+  const offers = { sale, state, now, me, pass, left, quantity, setQuantity, onBuy: buy, onSignIn, known, item, isGone, onChoose: choose };
 
-  if (phase.kind === "sending") return html`<${Sending} phase=${phase} />`;
+  if (phase.kind === "sending") return html`<${Sending} phase=${phase} pass=${pass} />`;
   if (order !== null) {
     const buys = given === null && state === "open";
-    const again = !isLive(order.state) && buys ? html`<${BuyButton} ...${offers} again=${true} />` : null;
-    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} onPay=${() => change("pay")} onCancel=${askCancel}>
+    const again = !isLive(order.state) && buys ? html`<${Choice} ...${offers} /><${BuyButton} ...${offers} again=${true} />` : null;
+    const gives = order.state === "paid" && (sale.vouchers || order.codes !== undefined);
+    const codes = gives && html`<${Codes} key=${order.order_id} order=${order} token=${me.token} onSignedOut=${onSignedOut} />`;
+    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} codes=${codes} onPay=${() => change("pay")} onCancel=${askCancel} onShow=${show}>
         ${["unpaid", "paid"].includes(order.state) && buys && left > 0 && html`<button type="button" class="link" onClick=${another}>${t("buy_another")}</button>`}
       <//>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
   }
-  return html`<${Offer} ...${offers} phase=${phase} />`;
+  return html`<${Offer} ...${offers} phase=${phase} onShow=${show} />`;
 }
 
 const units = (order) => [order.order_id, isLive(order.state) ? order.quantity : 0];
+
+/** So near to the begin that it is still known then, and not everybody at once. */
+function useAskedAhead(sale, me) {
+  useEffect(() => {
+    if (!isEmbedded() || !me) return undefined;
+    const untilBegin = Date.parse(sale.begins_at) - nowMs();
+    const waitMs = untilBegin - AHEAD_MS * (0.2 + 0.8 * Math.random());
+    const timer = setTimeout(() => askAhead(sale, me.token), Math.min(Math.max(0, waitMs), TIMER_MS_MAX));
+    return () => clearTimeout(timer);
+  }, [sale.id, sale.begins_at, me?.token]);
+}
 
 function useArmed(state) {
   const [armed, setArmed] = useState(false);
@@ -287,28 +366,36 @@ function afterRefusal(state, { kind, code, atMs }, sale) {
   return kind === "refused" && code in TOLD && !isNews ? TOLD[code] : state;
 }
 
-function Offer({ phase, ...offers }) {
-  const { sale, state, now, me, left, quantity, setQuantity } = offers;
+function Offer({ phase, onShow, ...offers }) {
+  const { sale, state, now, me, pass, left, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
   // Who may have one and has one is led there: to press again would only be refused again.
   // Who has to wait is told for how long, and then what everybody is told.
   const againMs = phase.code === "cooling_down" ? Date.parse(phase.problem.again_at) - now : 0;
   const holds = phase.code === "cooling_down" ? againMs > 0 : (TOLD[phase.code] ?? state) === state;
-  const refused = phase.kind === "refused" && holds;
-  const isBack = phase.kind === "refused" && phase.code === "sold_out" && !refused && state === "open";
-  const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 ? phase.problem.order_ids[0] : null;
+  const wanted = phase.code === "item_sold_out" ? itemOf(sale, phase.problem.item_id) : null;
+  const itemIsBack = wanted !== null && state === "open" && !offers.isGone(wanted);
+  const refused = phase.kind === "refused" && holds && !itemIsBack;
+  const isBack = itemIsBack || (phase.kind === "refused" && phase.code === "sold_out" && !refused && state === "open");
+  const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 && phase.problem.order_ids[0];
   return html`<div class="panel" tabindex="-1">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
       ${state === "open" && !refused && !isBack && html`<${UntilEnd} leftMs=${ends - now} />`}
       ${state === "open" && againMs > 0 && html`<${Countdown} label=${t("again_in_label")} leftMs=${againMs} />`}
       <div role="status" aria-live="polite">
-        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
+        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} onShow=${onShow} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
       </div>
+      ${state !== "ended" && html`<${PassNote} pass=${pass} />`}
+      <${Choice} ...${offers} />
       ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} onChange=${setQuantity} />`}
     </div>
-    ${has === null ? html`<${BuyButton} ...${offers} waits=${againMs > 0} />` : html`<div class="action"><a class="button primary" href=${`${base}/orders/${has}`}>${t("see_order")}</a></div>`}`;
+    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : html`<${BuyButton} ...${offers} waits=${againMs > 0} />`}`;
 }
+
+/** Also before the sale begins: then there is time to choose. */
+const Choice = ({ sale, state, item, isGone, onChoose }) =>
+  sale.items && state !== "ended" && html`<${ItemChoice} sale=${sale} chosen=${item?.item_id} isGone=${isGone} onChoose=${onChoose} />`;
 
 const Said = ({ state, title, text }) => html`<p class="headline" data-state=${state}>${title}</p><p class="result">${text}</p>`;
 
@@ -318,21 +405,25 @@ function UntilEnd({ leftMs }) {
   return html`<div><p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p></div>`;
 }
 
-function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, again = false, waits = false }) {
+function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
   }
+  if (state === "ended" && isEmbedded()) return null;
   if (state === "ended") return html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
-  const price = money(sale.price_cents * quantity, sale.currency);
+  const price = money(priceOf(sale, item?.item_id) * quantity, sale.currency);
+  const unchosen = sale.items && item === null;
+  const gone = item !== null && isGone(item);
+  const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : "buy", { price });
   const label = {
     scheduled: t("begins_at", { time: time(Date.parse(sale.begins_at), now) }),
-    open: known ? t(again ? "buy_again" : "buy", { price }) : t("loading"),
+    open: known ? open : t("loading"),
     paused: t("sale_paused"),
     sold_out: t("sale_sold_out"),
   }[state];
   return html`<div class="action">
-    <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known || waits} onClick=${onBuy}>${label}</button>
+    <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known || waits || unchosen || gone} onClick=${onBuy}>${label}</button>
     ${!me && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
   </div>`;
 }

@@ -50,8 +50,10 @@ export function useRepeated(step, inputs) {
 }
 
 let focused = null;
-document.addEventListener("focusin", ({ target }) => {
-  focused = target;
+let around = null; // the page, or in somebody else's page the part of it that is ours
+document.addEventListener("focusin", (event) => {
+  [focused] = event.composedPath();
+  around = focused.getRootNode();
 });
 
 /** When the button that was pressed goes away, whoever uses the keyboard stays where they are: at what has come of it. */
@@ -59,7 +61,7 @@ export function useFocusKept(selector) {
   useEffect(() => {
     if (focused === null || document.activeElement !== document.body || (focused.isConnected && !focused.disabled)) return;
     focused = null;
-    document.querySelector(selector)?.focus({ preventScroll: true });
+    around.querySelector(selector)?.focus({ preventScroll: true });
   });
 }
 

@@ -1,11 +1,11 @@
-// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/refunds, #/dead,
-// #/audit) and nothing secret.
+// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
+// #/dead, #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
-import { chooseLanguage, count, currentLanguage, t } from "../i18n.js";
+import { addTexts, chooseLanguage, count, currentLanguage, t } from "../i18n.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
@@ -15,7 +15,10 @@ import { OrdersView } from "./orders.js";
 import { RefundsView } from "./refunds.js";
 import { SaleView } from "./sale.js";
 import { currentKey, enter, isKeyDenied, leave, onSession, told } from "./session.js";
+import { STRINGS } from "./strings.js";
+import { WebhooksView } from "./webhooks.js";
 
+addTexts(STRINGS);
 keepClock();
 
 function App() {
@@ -61,15 +64,25 @@ function KeyForm({ why = "" }) {
   </form>`;
 }
 
+// An address that somebody has typed may be badly escaped. Then it is what they have typed.
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 function useAddress() {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const changed = () => setHash(location.hash);
     addEventListener("hashchange", changed);
+    changed(); // since it was drawn, and before anybody listened
     return () => removeEventListener("hashchange", changed);
   }, []);
-  const [area = "", id = null] = hash.replace(/^#\/?/, "").split("/");
-  return { area, id: id === null ? null : decodeURIComponent(id) };
+  const [area = "", id = null, of = ""] = hash.replace(/^#\/?/, "").split("/");
+  return { area, id: id === null ? null : decoded(id), of };
 }
 
 const NARROW = "(max-width: 800px)"; // as in the style sheet
@@ -80,6 +93,7 @@ function useMedia(query) {
   useEffect(() => {
     const changed = () => setMatches(list.matches);
     list.addEventListener("change", changed);
+    changed();
     return () => list.removeEventListener("change", changed);
   }, []);
   return matches;
@@ -132,7 +146,7 @@ function Desk() {
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas">
-        ${["orders", "refunds", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${["orders", "refunds", "webhooks", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
@@ -149,8 +163,9 @@ function Desk() {
 }
 
 function Area({ address, sale, sales, live, samples, titles, audit, onChanged, onCreate }) {
-  if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} titles=${titles} />`;
+  if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} saleId=${address.of} titles=${titles} />`;
   if (address.area === "refunds") return html`<${RefundsView} />`;
+  if (address.area === "webhooks") return html`<${WebhooksView} titles=${titles} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;

@@ -3,7 +3,7 @@
 import { count, counted, shortDuration, t } from "../i18n.js";
 import { html } from "../ui.js";
 
-const PLACES = ["available", "queued", "unpaid", "paid", "returning", "dead"];
+const PLACES = ["available", "queued", "unpaid", "paid", "kept", "returning", "dead"];
 
 export function CustodyBar({ custody, now }) {
   if (custody === null) return html`<div class="custody"><div class="bar" aria-hidden="true"></div><p class="facts">${t("loading")}</p></div>`;

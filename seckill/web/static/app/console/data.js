@@ -1,7 +1,6 @@
 // What the console knows of the running system, each second anew.
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
-import { call } from "../api.js";
 import { useRepeated } from "../ui.js";
 import { ask, isDenied } from "./session.js";
 
@@ -19,7 +18,7 @@ export function useLive(saleId) {
   useRepeated(
     async (isOver) => {
       try {
-        const [all, figures] = await Promise.all([call("GET", "/v1/sales"), ask("GET", "/v1/admin/live")]);
+        const [all, figures] = await Promise.all([ask("GET", "/v1/sales"), ask("GET", "/v1/admin/live")]);
         const wanted = await missing(saleId, all.sales);
         if (isOver()) return Infinity;
         note(samples.current, saleId, figures);
@@ -35,7 +34,7 @@ export function useLive(saleId) {
   );
   const older = past.older === undefined ? listed?.older : past.older;
   const showOlder = async () => {
-    const earlier = await call("GET", `/v1/sales?before=${encodeURIComponent(older)}`).catch(() => null);
+    const earlier = await ask("GET", `/v1/sales?before=${encodeURIComponent(older)}`).catch(() => null);
     if (earlier !== null) setPast({ sales: [...earlier.sales, ...past.sales], older: earlier.older });
   };
   const known = new Set(listed?.sales.map((sale) => sale.id));
@@ -53,7 +52,7 @@ export function useLive(saleId) {
 async function missing(saleId, sales) {
   if (saleId === null || sales.some((sale) => sale.id === saleId)) return [];
   try {
-    return [await call("GET", `/v1/sales/${encodeURIComponent(saleId)}`)];
+    return [await ask("GET", `/v1/sales/${encodeURIComponent(saleId)}`)];
   } catch (error) {
     if (error.status === 404) return [];
     throw error;

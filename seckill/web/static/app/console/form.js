@@ -4,7 +4,11 @@ import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
 import { currencies, decimalsOf, isCurrency, minorUnits } from "../currencies.js";
 import { count, t } from "../i18n.js";
+import { newKey } from "../press.js";
 import { html, useNow } from "../ui.js";
+import { DOOR_FIELDS, DoorFields, checkDoor, doorBody, initialDoor } from "./door.js";
+import { GOODS_FIELDS, GoodsFields, asTyped, checkGoods, goodsBody, initialGoods } from "./goods.js";
+import { ItemRows, checkItems, copiedItems, initialItems, itemsBody } from "./items.js";
 import { Preview, useWindows } from "./repetition.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -22,9 +26,11 @@ function local(ms) {
   return at.toISOString().slice(0, 19);
 }
 
-function initial(sale) {
+/** Of a sale that is changed, or of a new one, which may begin as a copy of another. */
+function initial(sale, like) {
   if (sale === null) {
     const begins = Math.ceil((nowMs() + MINUTE_MS) / MINUTE_MS) * MINUTE_MS;
+    if (like !== null) return copied(like, begins);
     return {
       title: "",
       units: "100",
@@ -38,7 +44,13 @@ function initial(sale) {
       repeat: "",
       cool_down_s: "5",
       lanes: "1",
+      confirm: "gate",
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC",
+      draft: false,
+      items: [],
+      vouchers: false,
+      ...initialGoods(null),
+      ...initialDoor(null),
     };
   }
   return {
@@ -47,14 +59,47 @@ function initial(sale) {
     cool_down_s: String(sale.cool_down_s),
     begins_at: local(Date.parse(sale.begins_at)),
     ends_at: local(Date.parse(sale.ends_at)),
+    items: initialItems(sale),
+    ...initialGoods(sale),
+    ...initialDoor(sale),
+  };
+}
+
+/** All that can be said of a new sale as this one has it, but for its window, which is over or taken, and the shop's own
+ * id, which no two sales have. */
+function copied(sale, begins) {
+  const repetition = sale.repeat === null ? "once" : sale.repeat === "daily" ? "daily" : "cron";
+  return {
+    title: sale.title,
+    units: String(sale.units),
+    limit_per_buyer: String(sale.limit_per_buyer),
+    price: asTyped(sale.price_cents, sale.currency),
+    currency: sale.currency,
+    begins_at: local(begins),
+    ends_at: local(begins + Date.parse(sale.ends_at) - Date.parse(sale.begins_at)),
+    pay_within: String(Math.max(1, Math.round(sale.pay_within_s / 60))),
+    repetition,
+    repeat: repetition === "cron" ? sale.repeat : "",
+    cool_down_s: String(sale.cool_down_s),
+    lanes: String(sale.lanes),
+    confirm: sale.confirm,
+    timezone: sale.timezone,
+    draft: false,
+    items: copiedItems(sale),
+    vouchers: sale.vouchers,
+    ...initialGoods(sale),
+    external_id: "",
+    ...initialDoor(sale),
   };
 }
 
 const isWhole = (text, least, most) => /^[0-9]{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most;
 
 /** Field → what is wrong with it. */
-function check(values, isNew) {
-  const wrong = {};
+function check(values, sale) {
+  const isNew = sale === null;
+  const currency = sale?.currency ?? values.currency;
+  const wrong = { ...checkGoods(values, currency), ...checkItems(values.items, currency, isNew), ...checkDoor(values) };
   const begins = Date.parse(values.begins_at);
   const ends = Date.parse(values.ends_at);
   if (values.title.trim() === "") wrong.title = t("wrong_title_empty");
@@ -66,9 +111,10 @@ function check(values, isNew) {
   else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
   else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
   if (!isNew) return wrong;
-  if (!isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
+  const plain = values.items.length === 0;
+  if (plain && !isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
   if (!isCurrency(values.currency)) wrong.currency = t("wrong_currency");
-  else if (price(values) === null) wrong.price = wrongPrice(values);
+  else if (plain && price(values) === null) wrong.price = wrongPrice(values);
   if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
   if (!isWhole(values.lanes, 1, LANES_MAX)) wrong.lanes = t("wrong_whole", { least: 1, most: LANES_MAX });
   if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
@@ -102,17 +148,22 @@ function body(values, sale) {
     title: values.title.trim(),
     limit_per_buyer: Number(values.limit_per_buyer),
     cool_down_s: Number(values.cool_down_s),
+    ...doorBody(values, sale),
   };
-  if (sale !== null) return { ...common, ...onlyMoved(times, sale) };
+  if (sale !== null) return { ...common, ...onlyMoved(times, sale), ...goodsBody(values, sale.currency, sale), ...itemsBody(values.items, sale.currency, sale) };
+  const stock = values.items.length > 0 ? itemsBody(values.items, values.currency, null) : { units: Number(values.units), price_cents: price(values) };
   return {
     ...common,
+    ...goodsBody(values, values.currency, null),
+    ...(values.draft ? { published: false } : {}),
+    ...(values.vouchers ? { vouchers: true } : {}),
     ...times,
     ...repeated(values),
-    units: Number(values.units),
-    price_cents: price(values),
+    ...stock,
     currency: values.currency,
     pay_within_s: Number(values.pay_within) * 60,
     lanes: Number(values.lanes),
+    confirm: values.confirm,
   };
 }
 
@@ -122,12 +173,19 @@ function onlyMoved(times, sale) {
   return Object.fromEntries(moved);
 }
 
-const FIELDS = { price_cents: "price", pay_within_s: "pay_within" };
-const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) => [FIELDS[field] ?? field, said(message)]));
+const FIELDS = { "audience.groups": "groups", "audience.early": "early", price_cents: "price", pay_within_s: "pay_within", list_price_cents: "list_price" };
+const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) => [nameOf(field), said(message)]));
+const withoutIndex = (field) => field.replace(/\[.*/, "");
+/** Of a list, `images[2]` is a line of its one field; items have rows of fields. */
+const nameOf = (field) => (field.startsWith("items[") ? field.replace("price_cents", "price") : (FIELDS[withoutIndex(field)] ?? withoutIndex(field)));
 const REPETITIONS = ["once", "daily", "cron"];
+const CONFIRMATIONS = ["gate", "ledger"];
 
-export function SaleForm({ sale = null, onDone, onClose }) {
-  const [values, setValues] = useState(() => initial(sale));
+/** `like`: a sale that a new one begins as a copy of. */
+export function SaleForm({ sale = null, like = null, onDone, onClose }) {
+  const [values, setValues] = useState(() => initial(sale, like));
+  // One key for what is announced: sent again after a lost answer, it is the same sale.
+  const sent = useRef({ text: null, key: null });
   const [wrong, setWrong] = useState({});
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
@@ -141,15 +199,15 @@ export function SaleForm({ sale = null, onDone, onClose }) {
   const point = (found) => form.current?.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
   const submit = async (event) => {
     event.preventDefault();
-    const found = check(values, sale === null);
+    const found = check(values, sale);
     // What the server has said of the repetition stands until it says otherwise.
     setWrong(({ repeat, timezone }) => ({ repeat, timezone, ...found }));
     setProblem("");
     if (Object.keys(found).length > 0) return point(found);
     setBusy(true);
     try {
-      const path = sale === null ? "/v1/sales" : `/v1/sales/${sale.id}`;
-      onDone(await ask(sale === null ? "POST" : "PATCH", path, body(values, sale)));
+      const content = body(values, sale);
+      onDone(await (sale === null ? ask("POST", "/v1/sales", content, { key: keyOf(sent, content) }) : ask("PATCH", `/v1/sales/${sale.id}`, content)));
     } catch (error) {
       const errors = byField(error.problem?.errors ?? []);
       setWrong(errors);
@@ -163,32 +221,50 @@ export function SaleForm({ sale = null, onDone, onClose }) {
   const field = (name, attributes = {}) => html`<${Field}
     name=${name} value=${values[name]} wrong=${wrong[name]} attributes=${attributes}
     onInput=${(event) => setValues((known) => ({ ...known, [name]: event.target.value }))} />`;
-  const choose = (event) => {
-    setValues((known) => ({ ...known, repetition: event.target.value }));
+  const choice = (name, choices, onChange) => html`<label class="field" data-field=${name}><span>${t(`field_${name}`)}</span>
+    <select name=${name} value=${values[name]} onChange=${onChange}>
+      ${choices.map((each) => html`<option key=${each} value=${each}>${t(`${name}_${each}`)}</option>`)}
+    </select><span class="problem" role="alert">${wrong[name] ?? ""}</span></label>`;
+  const choose = (event) => setValues((known) => ({ ...known, [event.target.name]: event.target.value }));
+  const chooseRepetition = (event) => {
+    choose(event);
     setWrong((known) => ({ ...known, repeat: undefined, timezone: undefined }));
   };
+  const tick = (name) => html`<label class="check"><input type="checkbox" name=${name} checked=${values[name]} onChange=${(event) => setValues((known) => ({ ...known, [name]: event.target.checked }))} /><span>${t(`field_${name}`)}</span></label>`;
+  const addPicture = (address) => setValues((known) => ({ ...known, images: [known.images.trim(), address].filter(Boolean).join("\n") }));
   const repeats = values.repetition !== "once";
+  const plain = values.items.length === 0;
   return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit}>
     ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
+    ${like !== null && html`<p class="facts">${t("duplicate_why", { title: like.title })}</p>`}
     ${field("title", { autofocus: true })}
-    ${sale === null && field("units", { inputmode: "numeric" })}
+    ${sale === null && plain && field("units", { inputmode: "numeric" })}
     ${field("limit_per_buyer", { inputmode: "numeric" })}
-    ${sale === null && field("price", { inputmode: "decimal", placeholder: (0).toFixed(decimalsOf(values.currency)) })}
+    ${sale === null && plain && field("price", { inputmode: "decimal", placeholder: (0).toFixed(decimalsOf(values.currency)) })}
     ${sale === null && field("currency", { maxlength: 3, list: "currencies" })}
     ${sale === null && html`<datalist id="currencies">${currencies().map((code) => html`<option key=${code} value=${code} />`)}</datalist>`}
     ${field("begins_at", { type: "datetime-local", step: 1 })}
     ${field("ends_at", { type: "datetime-local", step: 1 })}
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
-    ${sale === null && html`<label class="field" data-field="repetition"><span>${t("field_repetition")}</span>
-      <select name="repetition" value=${values.repetition} onChange=${choose}>
-        ${REPETITIONS.map((kind) => html`<option key=${kind} value=${kind}>${t(`repetition_${kind}`)}</option>`)}
-      </select></label>`}
+    ${sale === null && choice("repetition", REPETITIONS, chooseRepetition)}
     ${sale === null && values.repetition === "cron" && field("repeat", { placeholder: "0 10 * * MON-FRI" })}
     ${sale === null && repeats && field("timezone")}
     ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
     <${Preview} wanted=${wanted} windows=${windows} now=${now} />
-    <${Advanced} open=${wrong.lanes !== undefined || wrong.cool_down_s !== undefined}>
+    ${(sale === null || !plain) && html`<${Folded} title=${t("items")} open=${Object.keys(wrong).some((name) => name.startsWith("items") && wrong[name])}>
+      <${ItemRows} items=${values.items} isNew=${sale === null} wrong=${wrong} onChange=${(items) => setValues((known) => ({ ...known, items }))} />
+    <//>`}
+    <${Folded} title=${t("goods")} open=${GOODS_FIELDS.some((name) => wrong[name] !== undefined)}>
+      <${GoodsFields} field=${field} onPicture=${addPicture} />
+    <//>
+    <${Folded} title=${t("door")} open=${DOOR_FIELDS.some((name) => wrong[name] !== undefined)}>
+      <${DoorFields} field=${field} choice=${choice} choose=${choose} values=${values} />
+    <//>
+    ${sale === null && tick("vouchers")}
+    ${sale === null && tick("draft")}
+    <${Folded} title=${t("advanced")} open=${wrong.lanes !== undefined || wrong.cool_down_s !== undefined}>
       ${field("cool_down_s", { inputmode: "numeric" })}<p class="facts">${t("cool_down_why")}</p>
+      ${sale === null && html`${choice("confirm", CONFIRMATIONS, choose)}<p class="facts">${t("confirm_why")}</p>`}
       ${sale === null && html`${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p>`}
     <//>
     <p class="problem" role="alert">${problem}</p>
@@ -199,19 +275,27 @@ export function SaleForm({ sale = null, onDone, onClose }) {
   </form>`;
 }
 
+function keyOf(sent, content) {
+  const text = JSON.stringify(content);
+  if (sent.current.text !== text) sent.current = { text, key: newKey() };
+  return sent.current.key;
+}
+
 /** What hardly anybody needs; open where something in it is wrong. */
-function Advanced({ open, children }) {
+function Folded({ title, open, children }) {
   const element = useRef();
   useEffect(() => {
     if (open) element.current.open = true;
   }, [open]);
-  return html`<details ref=${element} class="advanced"><summary>${t("advanced")}</summary>${children}</details>`;
+  return html`<details ref=${element} class="advanced"><summary>${title}</summary>${children}</details>`;
 }
 
+/** Of several lines if it has `rows`. */
 function Field({ name, value, wrong, attributes, onInput }) {
+  const control = attributes.rows ? "textarea" : "input";
   return html`<label class="field" data-field=${name}>
     <span>${t(`field_${name}`)}</span>
-    <input name=${name} value=${value} onInput=${onInput} autocomplete="off" aria-invalid=${wrong ? "true" : "false"} aria-describedby=${`wrong-${name}`} ...${attributes} />
+    <${control} name=${name} value=${value} onInput=${onInput} autocomplete="off" aria-invalid=${wrong ? "true" : "false"} aria-describedby=${`wrong-${name}`} ...${attributes} />
     <span class="problem" id=${`wrong-${name}`} role="alert">${wrong ?? ""}</span>
   </label>`;
 }
@@ -219,12 +303,14 @@ function Field({ name, value, wrong, attributes, onInput }) {
 /** One whole number and what it does. */
 export function AddUnits({ sale, onDone, onClose }) {
   const [units, setUnits] = useState("");
+  const [itemId, setItemId] = useState(sale.items?.[0].item_id);
   const [problem, setProblem] = useState("");
   const submit = async (event) => {
     event.preventDefault();
     if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: count(UNITS_MAX) }));
     try {
-      onDone(await ask("PATCH", `/v1/sales/${sale.id}`, { add_units: Number(units) }));
+      const more = { add_units: Number(units) };
+      onDone(await ask("PATCH", `/v1/sales/${sale.id}`, itemId === undefined ? more : { items: [{ item_id: itemId, ...more }] }));
     } catch (error) {
       setProblem(told(error));
     }
@@ -232,6 +318,11 @@ export function AddUnits({ sale, onDone, onClose }) {
   };
   return html`<form novalidate onSubmit=${submit}>
     <p>${t("add_units_effect")}</p>
+    ${sale.items &&
+    html`<label class="field"><span>${t("field_item")}</span>
+      <select name="item" value=${itemId} onChange=${(event) => setItemId(event.target.value)}>
+        ${sale.items.map((item) => html`<option key=${item.item_id} value=${item.item_id}>${item.title}</option>`)}
+      </select></label>`}
     <label class="field">
       <span>${t("field_units")}</span>
       <input name="add_units" inputmode="numeric" autocomplete="off" value=${units} onInput=${(event) => setUnits(event.target.value)} aria-describedby="wrong-add-units" autofocus />

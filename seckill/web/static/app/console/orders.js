@@ -1,8 +1,10 @@
-// Orders by their id or by their buyer, with everything that ever happened to them.
+// Orders: all of them, or by their id, their buyer or a code of theirs, with everything that ever happened to them.
 
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, money, readable, t } from "../i18n.js";
 import { Chip, html } from "../ui.js";
+import { OrderActions } from "./order_actions.js";
+import { OrderList } from "./order_list.js";
 import { refundReason } from "./refunds.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -10,7 +12,7 @@ import { ask, told } from "./session.js";
 // 13 characters of Crockford's base32, with or without hyphens; everything else is a buyer.
 const ORDER = /^[0-9a-tv-z]{4}-?[0-9a-tv-z]{4}-?[0-9a-tv-z]{5}$/i;
 
-export function OrdersView({ wanted, titles }) {
+export function OrdersView({ wanted, saleId, titles }) {
   const [text, setText] = useState(wanted ?? "");
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
@@ -21,6 +23,7 @@ export function OrdersView({ wanted, titles }) {
       let answer = { orders: [] };
       if (ORDER.test(what)) answer = await ask("GET", `/v1/admin/orders?order_id=${encodeURIComponent(what)}`);
       if (answer.orders.length === 0) answer = await ask("GET", `/v1/admin/orders?user=${encodeURIComponent(what)}`);
+      if (answer.orders.length === 0) answer = await ofCode(what);
       setFound({ what, orders: answer.orders });
     } catch (error) {
       setProblem(told(error));
@@ -48,24 +51,30 @@ export function OrdersView({ wanted, titles }) {
     <div role="status" aria-live="polite">
       ${found && html`<p class="facts">${found.orders.length === 0 ? t("nothing_found", { what: found.what }) : t("found_orders", { many: found.orders.length })}</p>`}
     </div>
-    ${found?.orders.map((one) => html`<${Found} key=${one.order?.order_id} one=${one} title=${titles[one.order?.sale_id]} />`)}
+    ${!wanted && html`<${OrderList} key=${saleId} saleId=${saleId} titles=${titles} />`}
+    ${found?.orders.map((one) => html`<${Found} key=${one.order?.order_id} one=${one} title=${titles[one.order?.sale_id]} onChange=${() => search(found.what)} />`)}
   </div>`;
 }
 
-function Found({ one, title }) {
-  const { order, ordinal, user, events, letters, payments } = one;
+function Found({ one, title, onChange }) {
+  const { order, ordinal, user, events, letters, payments, actions, vouchers } = one;
   const lines = [
     ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
     ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason: said(reason) }) }))),
     ...events.map(({ at, state, cause }) => ({ at, state, text: explained(cause) })),
     ...payments.flatMap((payment) => ofPayment(payment, order?.order_id)),
+    ...actions.map((action) => ofAction(action, order.currency)),
+    ...vouchers.filter(({ redeemed_at: at }) => at !== null).map(({ redeemed_at: at, code }) => ({ at, state: "voucher", text: t("code_redeemed_text", { code }) })),
   ].sort((first, second) => first.at.localeCompare(second.at)); // all in UTC, to the millisecond
   return html`<article class="found">
     <header>
       <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
       ${order && html`<${Chip} state=${order.state} label=${t(`order_${order.state}`)} />`}
     </header>
-    ${order && html`<p class="facts">${title ?? order.sale_id}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    ${order && html`<p class="facts">${title ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    ${order && html`<${OrderActions} order=${order} onChange=${onChange} />`}
+    ${vouchers.length > 0 && html`<ul class="codes-of">${vouchers.map(({ id, code, state }) => html`<li key=${id}><code>${code}</code> <${Chip} state=${state} label=${t(`code_${state}`)} /></li>`)}</ul>`}
+    ${order?.metadata && html`<p class="facts"><code>${JSON.stringify(order.metadata)}</code></p>`}
     <ol class="history">
       ${lines.map(
         ({ at, state, text }, index) => html`<li key=${index}>
@@ -79,16 +88,33 @@ function Found({ one, title }) {
   </article>`;
 }
 
-const LABELS = { dead: "tried", payment: "payment", refund: "refund" };
+/** The order that has this code, or had it. */
+async function ofCode(code) {
+  try {
+    const { order_id: id } = await ask("GET", `/v1/admin/vouchers/${encodeURIComponent(code)}`);
+    return id === null ? { orders: [] } : await ask("GET", `/v1/admin/orders?order_id=${id}`);
+  } catch (error) {
+    if (error.status === 404) return { orders: [] };
+    throw error;
+  }
+}
+
+const LABELS = { dead: "tried", payment: "payment", refund: "refund", action: "action", voucher: "code" };
+
+function ofAction({ at, action, amount_cents: cents, return_unit: back, reason }, currency) {
+  if (action === "cancel") return { at, state: "action", text: t("action_cancelled_text", { reason }) };
+  const amount = cents === null ? t("action_all_left") : money(cents, currency);
+  return { at, state: "action", text: t("action_refunded_text", { amount, units: t(back ? "action_units_back" : "action_units_kept"), reason }) };
+}
 
 /** Money arrived; it paid this order or another, is late, or goes back. */
 function ofPayment(payment, orderId) {
   const values = { amount: money(payment.amount_cents, payment.currency), provider: payment.provider, payment: payment.payment_id };
   const lines = [{ at: payment.at, state: "payment", text: html`${t("payment_arrived", values)} ${fate(payment, orderId)}` }];
-  const { refund } = payment;
-  if (refund !== null) {
-    lines.push({ at: refund.created_at, state: "refund", text: t("refund_owed", { ...values, reason: refundReason(refund.reason) }) });
-    if (refund.done_at !== null) lines.push({ at: refund.done_at, state: "refund", text: t("refund_made_text", values) });
+  for (const refund of payment.refunds) {
+    const amount = money(refund.amount_cents, refund.currency);
+    lines.push({ at: refund.created_at, state: "refund", text: t("refund_owed", { amount, reason: refundReason(refund.reason) }) });
+    if (refund.done_at !== null) lines.push({ at: refund.done_at, state: "refund", text: t("refund_made_text", { amount }) });
   }
   return lines;
 }
@@ -105,6 +131,8 @@ const CAUSES = {
   recorded: "cause_recorded",
   "cancelled by the buyer": "cause_cancelled",
   "not paid in time": "cause_expired",
+  "cancelled by an operator": "cause_cancelled_by_operator",
+  "refunded by an operator": "cause_refunded_by_operator",
   "given up": "cause_given_up",
 };
 

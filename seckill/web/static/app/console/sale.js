@@ -3,13 +3,17 @@
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { base } from "../api.js";
 import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
+import { hasSeveralPrices } from "../items.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
 import { Charts } from "./charts.js";
 import { CustodyBar } from "./custody.js";
 import { usePolled } from "./data.js";
+import { AudienceUpload } from "./door.js";
 import { AddUnits, SaleForm } from "./form.js";
+import { CustodyByItem } from "./items.js";
 import { Nodes } from "./nodes.js";
 import { NextRounds } from "./repetition.js";
+import { Vouchers } from "./vouchers.js";
 import { ask, told } from "./session.js";
 
 const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
@@ -25,7 +29,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
       <div>
         <h1>${sale.title}</h1>
         <p class="facts">
-          <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${money(sale.price_cents, sale.currency)} ·
+          <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${sale.published ? "" : `${t("hidden")} · `}${hasSeveralPrices(sale) ? t("from_price", { price: money(sale.price_cents, sale.currency) }) : money(sale.price_cents, sale.currency)} ·
           ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
           ${" "}${period(sale, now)}${sale.state !== "ended" && html` · <${When} sale=${sale} now=${now} />`}
         </p>
@@ -34,7 +38,9 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
     </header>
     <${Actions} sale=${sale} onChanged=${onChanged} />
     <${CustodyBar} custody=${custody} now=${now} />
+    ${sale.items && html`<${CustodyByItem} sale=${sale} custody=${custody} />`}
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
+    ${sale.vouchers && html`<${Vouchers} key=${sale.id} sale=${sale} onChanged=${onChanged} />`}
     ${live !== null && figures === undefined && samples.length === 0
       ? html`<p class="facts">${t("no_figures")}</p>`
       : html`<${Stats} figures=${figures} answers=${live?.answers} custody=${custody} /><${Charts} samples=${samples} />`}
@@ -46,6 +52,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
       <section aria-labelledby="orders-title">
         <h2 id="orders-title">${t("newest_orders")}</h2>
         <${NewestOrders} orders=${found?.orders ?? []} now=${now} />
+        ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
     </div>
     <section aria-labelledby="nodes-title">
@@ -65,34 +72,54 @@ function Actions({ sale, onChanged }) {
   const [question, setQuestion] = useState(null);
   const [open, setOpen] = useState(null);
   const [problem, setProblem] = useState("");
-  const act = (verb) => async () => {
+  const change = (method, path, body) => async () => {
     try {
       setProblem("");
-      await ask("POST", `/v1/sales/${sale.id}/${verb}`);
+      await ask(method, `/v1/sales/${sale.id}${path}`, body);
       onChanged();
     } catch (error) {
       setProblem(told(error));
     }
   };
+  const act = (verb) => change("POST", `/${verb}`);
+  const show = (published) => change("PATCH", "", { published });
   const confirm = (verb) => () =>
     setQuestion({ title: t(`${verb}_title`), effect: t(`${verb}_effect`), yes: t(`${verb}_yes`), act: act(verb) });
   const done = () => {
     setOpen(null);
     onChanged();
   };
+  const duplicated = (made) => {
+    done();
+    location.hash = `#/sales/${made.id}`;
+  };
   const over = sale.state === "ended";
+  const askToHide = () => setQuestion({ title: t("hide_title"), effect: t("hide_effect"), yes: t("hide_yes"), act: show(false) });
   return html`<div class="actions">
-    ${sale.state === "paused"
+    ${sale.published
+      ? html`<button type="button" class="button quiet small" onClick=${askToHide}>${t("hide")}</button>`
+      : html`<button type="button" class="button primary small" onClick=${show(true)}>${t("publish")}</button>`}
+    ${!sale.published || sale.waits_for_codes
+      ? null
+      : sale.state === "paused"
       ? html`<button type="button" class="button primary small" onClick=${act("resume")}>${t("resume")}</button>`
       : html`<button type="button" class="button quiet small" disabled=${over} onClick=${confirm("pause")}>${t("pause")}</button>`}
     <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("add")}>${t("add_units")}</button>
     <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("edit")}>${t("edit")}</button>
+    <button type="button" class="button quiet small" onClick=${() => setOpen("duplicate")}>${t("duplicate")}</button>
+    ${sale.audience?.list && html`<button type="button" class="button quiet small" onClick=${() => setOpen("audience")}>${t("audience_upload")}</button>`}
     <button type="button" class="button danger small" disabled=${over} onClick=${confirm("close")}>${t("close")}</button>
-    <a class="link" href=${`${base}/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>
+    ${sale.published && html`<a class="link" href=${`${base}/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>`}
     <p class="problem" role="alert">${problem}</p>
     <${Confirm} question=${question} onClose=${() => setQuestion(null)} />
     <${Dialog} open=${open === "add"} title=${t("add_units")} onClose=${() => setOpen(null)}>
       <${AddUnits} sale=${sale} onDone=${done} onClose=${() => setOpen(null)} />
+    <//>
+    <${Dialog} open=${open === "audience"} title=${t("audience_upload")} onClose=${() => setOpen(null)}>
+      <${AudienceUpload} sale=${sale} onDone=${onChanged} onClose=${() => setOpen(null)} />
+    <//>
+    <${Dialog} open=${open === "duplicate"} title=${t("new_sale")} onClose=${() => setOpen(null)}>
+      <${SaleForm} like=${sale} onDone=${duplicated} onClose=${() => setOpen(null)} />
     <//>
     <${Dialog} open=${open === "edit"} title=${t("edit")} onClose=${() => setOpen(null)}>
       <${SaleForm} sale=${sale} onDone=${done} onClose=${() => setOpen(null)} />
@@ -132,7 +159,7 @@ function NewestOrders({ orders, now }) {
       ${orders.map(
         ({ order, user }) => html`<tr key=${order?.order_id}>
           <td><a href=${`#/orders/${order?.order_id}`}>${readable(order?.order_id ?? "")}</a></td>
-          <td class="text">${user}</td>
+          <td class="text">${user}${order?.item_title ? ` · ${order.item_title}` : ""}</td>
           <td><${Chip} state=${order?.state} label=${t(`order_${order?.state}`)} /></td>
           <td>${time(Date.parse(order?.created_at), now)}</td>
         </tr>`,

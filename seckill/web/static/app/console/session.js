@@ -1,10 +1,11 @@
 // The admin key, for this tab only, and asking the API with it.
 
-import { Refused, call } from "../api.js";
+import { Offline, Refused, base, call } from "../api.js";
 import { t } from "../i18n.js";
 import { said } from "./sentences.js";
 
 const KEY = "seckill.admin-key";
+const KEPT_FOR_SAVING_MS = 60_000;
 const listeners = new Set();
 let denial = null; // the answer that said so
 
@@ -50,6 +51,23 @@ export async function ask(method, path, body, options = {}) {
     }
     throw error;
   }
+}
+
+/** Saves what is there as a file. However long it is: a browser does not keep it in memory. Throws what `ask` throws. */
+export async function download(path, name) {
+  let content;
+  try {
+    const response = await fetch(base + path, { headers: { Authorization: `Bearer ${currentKey()}` }, credentials: "omit", cache: "no-store" });
+    if (!response.ok) throw new Refused(response.status, await response.json(), 0);
+    content = await response.blob();
+  } catch (error) {
+    throw error instanceof Refused ? error : new Offline(error.message);
+  }
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), KEPT_FOR_SAVING_MS);
 }
 
 /** What to say to the operator. */

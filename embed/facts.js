@@ -1,0 +1,10 @@
+// In the place of app/facts.js: what the server says of itself comes with the script. `given` is what the app was made
+// with (build.mjs), once for each language.
+
+/* global given */
+export const meta = (name) => given[name] ?? "";
+export const base = given.base;
+const load = (path) => import(`${base}/assets/${given.assets}/${path}`);
+// What few sales need stays where it is: no other file is ever loaded.
+export const loadQr = () => load("vendor/uqr/uqr.mjs"); // a third of the script's size
+export const loadDoor = () => load("app/door_parts.js");

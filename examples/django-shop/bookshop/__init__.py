@@ -1,0 +1,1 @@
+"""A small bookshop that holds flash sales with seckill, server to server."""

@@ -1,0 +1,1 @@
+"""A small tea shop that holds flash sales with seckill."""

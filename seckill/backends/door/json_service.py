@@ -1,0 +1,65 @@
+"""One address of somebody else's, asked by a POST, with a deadline, and with no more questions at once than there are
+threads: whoever comes above that hears at once that it is away. So a service that hangs costs us nothing."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from typing import Any, TypeVar
+
+import msgspec
+
+from seckill.ports.door import ServiceAway
+
+AT_ONCE_MAX = 32
+ANSWER_BYTES_MAX = 64 * 1024
+
+T = TypeVar("T")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected POST becomes a GET, to wherever the answer says."""
+
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
+class JsonService:
+    def __init__(self, name: str, url: str, within_s: float) -> None:
+        self._name = name
+        self._url = url
+        self._within_s = within_s
+        self._threads = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix=name)
+        self._asking = 0
+
+    async def ask(self, body: bytes, media_type: str, answer: msgspec.json.Decoder[T]) -> T:
+        """Raises ServiceAway."""
+        if self._asking >= AT_ONCE_MAX:
+            raise ServiceAway(f"{self._name} has too much to answer.")
+        self._asking += 1
+        asked = asyncio.get_running_loop().run_in_executor(self._threads, self._post, body, media_type)
+        asked.add_done_callback(self._answered)
+        try:
+            async with asyncio.timeout(self._within_s):
+                return answer.decode(await asyncio.shield(asked))
+        except (OSError, ValueError, HTTPException, msgspec.MsgspecError) as error:  # also TimeoutError
+            raise ServiceAway(f"{self._name} does not answer ({type(error).__name__}: {error}).") from error
+
+    def _answered(self, asked: "asyncio.Future[bytes]") -> None:
+        self._asking -= 1  # only now is its thread free again
+        if not asked.cancelled():
+            asked.exception()  # nobody may be there any more to look at it
+
+    def _post(self, body: bytes, media_type: str) -> bytes:
+        request = urllib.request.Request(self._url, body, {"Content-Type": media_type})  # noqa: S310 (checked)
+        try:
+            with _opener.open(request, timeout=self._within_s) as answer:
+                found: bytes = answer.read(ANSWER_BYTES_MAX)
+        except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
+            raise
+        return found

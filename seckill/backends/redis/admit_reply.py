@@ -1,0 +1,44 @@
+"""What the gate says of orders, as the engine reads it: the answers of `admit.lua`, and a buyer's record."""
+
+from collections.abc import Sequence
+
+from seckill.backends.redis.buyer_records import read_orders
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.outcome import Outcome
+from seckill.ports.gate import Pulse
+
+_COOLING_DOWN, _SOLD_OUT = Outcome.COOLING_DOWN.value.encode(), Outcome.SOLD_OUT.value.encode()
+NO_ORDERS = (_COOLING_DOWN, _SOLD_OUT)  # what else there is to tell with them is no order
+_OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+
+
+def item_gone(claims: Sequence[Claim], outcomes: Sequence[bytes], told: Sequence[bytes]) -> frozenset[int]:
+    answered = zip(claims, outcomes, told, strict=True)
+    return frozenset(claim.item for claim, outcome, left in answered if outcome == _SOLD_OUT and left == b"0")
+
+
+def read_admitted(claim: Claim, seconds: int, lane: int, order: bytes) -> Answer:
+    """Counter and slot are all that the caller does not know of a new order. To read the rest takes as long again."""
+    _, counter, _, slot, _ = order.split(b":", 4)
+    number = OrderNumber(seconds, lane, int(counter))
+    held = Holding(number, claim.quantity, int(slot), claim.request_id, live=True, item=claim.item)
+    return Answer(Outcome.ADMITTED, (held,))
+
+
+def read_answer(claim: Claim, lane: int, outcome: bytes, told: bytes) -> Answer:
+    if outcome == _COOLING_DOWN:
+        return Answer(Outcome.COOLING_DOWN, again_ms=int(told))
+    if outcome == _SOLD_OUT:
+        return Answer(Outcome.SOLD_OUT, item=claim.item)
+    return Answer(_OUTCOMES[outcome], read_orders(lane, told) if told else ())
+
+
+def live_orders(lane: int, record: object, pulse: Pulse | None) -> tuple[Holding, ...] | None:
+    """A record that is there tells all, also while others are missing. None if it is lost, or may be."""
+    if not isinstance(record, bytes):
+        return None if pulse is None else ()
+    try:
+        return tuple(holding for holding in read_orders(lane, record) if holding.live)
+    except ValueError:
+        return None

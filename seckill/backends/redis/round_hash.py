@@ -1,0 +1,155 @@
+"""The hash of a round as the gate reads it. What is lost from it and what is damaged come to the same: without a number
+where one belongs, there is no round, until the keeper has rebuilt it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from redis import exceptions
+
+from seckill.ports.gate import GateStatus, GateView, ItemView, Pulse
+
+_PULSE = ("version", "available", "admitted", "epoch", "revision")
+# What every round has besides.
+_RULES = ("total", "dealt", "released", "limit", "cool_down_s", "begins_ms", "ends_ms", "opened_ms", "id", "lane")
+# How many records there are. An earlier version did not count them.
+_RECORDS = ("buyers", "past")
+PULSE_FIELDS = ("status", *_PULSE, *_RULES, *_RECORDS, "items")
+# What there is of each item, in fields that end in its number. Together they are what the round has.
+_OF_ITEM = ("total", "dealt", "available", "admitted", "released")
+
+_STATUSES = frozenset(GateStatus)
+# With more digits, Lua would not tell a number from its neighbour. The version of a round that was rebuilt is its epoch
+# and nine digits.
+_NUMBER = re.compile(r"-?[0-9]{1,15}")
+_EPOCH = re.compile(r"[0-9]{1,6}")
+_MOVED = re.compile(r"(?:sent|got):[0-9]{1,3}(?::[0-9]{1,18})?")
+_ITEMS = re.compile(r"[0-9]{1,18}(?: [0-9]{1,18})*")
+
+
+def is_wrong_type(reply: object) -> bool:
+    """The server's word for a key under which something else stands than we ever write there."""
+    return isinstance(reply, exceptions.ResponseError) and "WRONGTYPE" in str(reply)
+
+
+def texts(names: Sequence[bytes | str], values: Sequence[bytes | None]) -> dict[str, str]:
+    """Whatever bytes they are."""
+    return {
+        name if isinstance(name, str) else name.decode(errors="replace"): value.decode(errors="replace")
+        for name, value in zip(names, values, strict=True)
+        if value is not None
+    }
+
+
+def damaged_fields(values: Mapping[str, str]) -> Iterator[str]:
+    """Those that are there, and are not what a gate writes."""
+    for name, value in values.items():
+        if not _is_what_belongs_there(name, value):
+            yield name
+
+
+def _is_what_belongs_there(name: str, value: str) -> bool:
+    if name == "status":
+        return value in _STATUSES
+    if name == "epoch":
+        return _EPOCH.fullmatch(value) is not None
+    if name in ("items", "siblings"):
+        return _ITEMS.fullmatch(value) is not None
+    if name.startswith(("sent:", "got:")):
+        return bool(_MOVED.fullmatch(name) and _NUMBER.fullmatch(value))
+    count, _, item = name.partition(":")
+    return (count not in _OF_ITEM if item else name not in PULSE_FIELDS) or _NUMBER.fullmatch(value) is not None
+
+
+def _is_sound(values: Mapping[str, str]) -> bool:
+    return values.keys() >= {"status", *_PULSE, *_RULES} and not any(damaged_fields(values))
+
+
+def _items_add_up(values: Mapping[str, str]) -> bool:
+    items = _items(values)
+    if not items:
+        return True
+    if not values.keys() >= {f"{count}:{item}" for count in _OF_ITEM for item in items}:
+        return False
+    return all(sum(int(values[f"{count}:{item}"]) for item in items) == int(values[count]) for count in _OF_ITEM)
+
+
+def _items(values: Mapping[str, str]) -> list[int]:
+    return [int(item) for item in values.get("items", "").split()]
+
+
+def item_fields(fields: Sequence[bytes | None] | exceptions.ResponseError) -> list[str]:
+    """What there is to read besides, if these are `PULSE_FIELDS` of a round with items."""
+    named = None if isinstance(fields, exceptions.ResponseError) else fields[-1]
+    if named is None or not _ITEMS.fullmatch(named.decode(errors="replace")):
+        return []
+    return [f"{count}:{item}" for item in named.decode().split() for count in _OF_ITEM]
+
+
+def read_pulse(
+    fields: Sequence[bytes | None] | exceptions.ResponseError, *records: object, of_items: Sequence[str] = ()
+) -> Pulse | None:
+    """Of the fields `PULSE_FIELDS`, and how many buyers there are, and records in the past; of a round with items, also
+    of the fields `item_fields`: without them, of the round alone."""
+    if isinstance(fields, exceptions.ResponseError):
+        return None
+    values = texts((*PULSE_FIELDS, *of_items), fields)
+    if not _is_sound(values) or values["status"] == GateStatus.PREPARING or not _has_all(records, values):
+        return None
+    if of_items and not _items_add_up(values):
+        return None
+    items = {item: int(values[f"available:{item}"]) for item in _items(values)} if of_items else {}
+    return Pulse(**{name: int(values[name]) for name in _PULSE}, items=items)
+
+
+def read_view(now_ms: int, buyers: int, past: int, backlog: int, values: Mapping[str, str]) -> GateView | None:
+    """`buyers`, `past`, `backlog`: how many there are; −1 if something else stands under their key."""
+    # It has no opening until it has been rebuilt.
+    if not _is_sound({"opened_ms": "0"} | dict(values)) or not _items_add_up(values):
+        return None
+    items = {item: _read_item(item, values) for item in _items(values)}
+    sent, got = _by_lane("sent:", values), _by_lane("got:", values)
+    # A share that has forgotten what it sent or got would send or get it again.
+    adds_up = int(values["total"]) == int(values["dealt"]) - sum(sent.values()) + sum(got.values())
+    adds_up = adds_up and all(item.adds_up for item in items.values())
+    return GateView(
+        now_ms=now_ms,
+        buyers=max(0, buyers),
+        backlog=max(0, backlog),
+        status=GateStatus(values["status"]),
+        limit_per_buyer=int(values["limit"]),
+        sent=sent,
+        got=got,
+        sold_out_ms=_told(values.get("sold_out_ms")),
+        whole=adds_up and _has_all((buyers, past), values),
+        items=items,
+        **{name: int(values[name]) for name in (*_PULSE, "total", "dealt", "released", "begins_ms", "ends_ms")},
+    )
+
+
+def _told(text: str | None) -> int | None:
+    """What nothing is decided by: damaged, it is as good as lost."""
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def _has_all(records: Sequence[object], values: Mapping[str, str]) -> bool:
+    """As many buyers, and orders that are over, as the gate has counted. An earlier version did not, but everyone who
+    was ever admitted has a record."""
+    least = int(values.get("buyers", min(1, int(values["admitted"])))), int(values.get("past", 0))
+    return all(isinstance(n, int) and n >= counted for n, counted in zip(records, least, strict=True))
+
+
+def _read_item(item: int, values: Mapping[str, str]) -> ItemView:
+    of_item = {name.removesuffix(f":{item}"): n for name, n in values.items() if name.endswith(f":{item}")}
+    counts = {count: int(of_item[count]) for count in _OF_ITEM}
+    moved = {name: n for name, n in of_item.items() if name not in counts}
+    return ItemView(**counts, sent=_by_lane("sent:", moved), got=_by_lane("got:", moved))
+
+
+def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
+    """All together, where there are items."""
+    units: Counter[int] = Counter()
+    for name, n in values.items():
+        if name.startswith(prefix):
+            units[int(name.split(":")[1])] += int(n)
+    return dict(units)

@@ -1,0 +1,82 @@
+"""The lists of buyers: one transaction replaces a whole list."""
+
+import asyncio
+from array import array
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import Database
+from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
+from seckill.backends.sql.tables import audience_parts, sales
+from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.domain.audience_list import DIGEST_TYPE, Digests, has
+from seckill.domain.sale import Sale
+
+# 43 kB in a row.
+PART_DIGESTS = 4096
+# Rows in one statement, which holds a third of a megabyte then.
+PARTS_AT_ONCE = 8
+
+_parts = audience_parts.c
+
+
+class SqlAudience:
+    """Implements `seckill.ports.audience.AudienceLedger`."""
+
+    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+        self.tasks = tasks
+        self._database = database
+
+    @to_the_end
+    async def replace_list(self, sale_id: int, digests: Sequence[int]) -> Sale | None:
+        async with writing(self._database) as connection:
+            version = await lock_catalogue(connection) + 1
+            if await _version(connection, sale_id) is None:
+                return None
+            await connection.execute(delete(audience_parts).where(_parts.sale_id == sale_id))
+            parts = [digests[start : start + PART_DIGESTS] for start in range(0, len(digests), PART_DIGESTS)]
+            rows: list[dict[str, Any]] = [
+                {"sale_id": sale_id, "first": part[0], "digests": _written(part)} for part in parts
+            ]
+            for start in range(0, len(rows), PARTS_AT_ONCE):
+                await connection.execute(insert(audience_parts), rows[start : start + PARTS_AT_ONCE])
+            await set_changed(connection, sale_id, version, list_version=version, list_buyers=len(digests))
+            return await to_sale(connection, (await connection.execute(select_sale(sale_id))).one())
+
+    @to_the_end
+    async def read_list(self, sale_id: int) -> tuple[int, Digests]:
+        while True:
+            async with reading(self._database) as connection:
+                version = await _version(connection, sale_id)
+                digests: Digests = array(DIGEST_TYPE)
+                wanted = select(_parts.digests).where(_parts.sale_id == sale_id).order_by(_parts.first)
+                for part in await connection.scalars(wanted):
+                    digests.frombytes(a2b_base64(part))
+                # A list that was replaced meanwhile may be half of one and half of the other.
+                if version == await _version(connection, sale_id):
+                    return version or 0, digests
+
+    @to_the_end
+    async def is_listed(self, sale_id: int, digest: int) -> bool:
+        """Asks the one row in which the digest would be."""
+        wanted = select(_parts.digests).where(_parts.sale_id == sale_id, _parts.first <= digest)
+        async with reading(self._database) as connection:
+            found = await connection.scalars(wanted.order_by(_parts.first.desc()).limit(1))
+            digests: Digests = array(DIGEST_TYPE)
+            digests.frombytes(a2b_base64(found.one_or_none() or ""))
+        return has(digests, digest)
+
+
+def _written(part: Sequence[int]) -> str:
+    return b2a_base64(array(DIGEST_TYPE, part).tobytes(), newline=False).decode()
+
+
+async def _version(connection: AsyncConnection, sale_id: int) -> int | None:
+    """None: there is no such sale."""
+    found = await connection.scalars(select(sales.c.list_version).where(sales.c.id == sale_id))
+    return found.one_or_none()

@@ -1,0 +1,78 @@
+"""A draw in the ledger: its list is closed once, and each of its entries gets a place once."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import Database
+from seckill.backends.sql.dead_letters import now_of
+from seckill.backends.sql.line_joining import LineWriters
+from seckill.backends.sql.line_rows import change_row, close_if_due, lock_line, to_line
+from seckill.backends.sql.line_tables import line_entries, lines
+from seckill.backends.sql.tables import rounds
+from seckill.domain.event import EventType
+from seckill.domain.line import RoundLine
+from seckill.domain.sale import RoundStatus
+
+_e = line_entries.c
+
+
+class Places:
+    """The statement, made once: one for thousands of entries."""
+
+    def __init__(self, database: Database) -> None:
+        self._rows = database.rows("placed", {"entry": BigInteger(), "given": BigInteger()})
+        placed = self._rows.table.c
+        self._give = update(line_entries).where(_e.id == placed.entry, _e.place.is_(None)).values(place=placed.given)
+
+    async def give(self, connection: AsyncConnection, places: Sequence[tuple[int, int]]) -> None:
+        await connection.execute(self._give, self._rows.bind(places))
+
+
+async def draws_due(connection: AsyncConnection, database: Database) -> list[RoundLine]:
+    wanted = (
+        select(lines)
+        .join(rounds, rounds.c.id == lines.c.round_id)
+        .where(lines.c.seed.is_not(None), lines.c.drawn_ms.is_(None), rounds.c.retired_ms.is_(None))
+        .where(rounds.c.begins_ms <= database.now_ms)
+        .where(or_(rounds.c.status != RoundStatus.CLOSED, lines.c.closed_ms.is_not(None)))
+        .order_by(lines.c.round_id)
+    )
+    return [to_line(row) for row in await connection.execute(wanted)]
+
+
+async def close_list(connection: AsyncConnection, use: LineWriters, round_id: int) -> RoundLine | None:
+    row = await lock_line(connection, round_id)
+    if row is None:
+        return None
+    row = await close_if_due(connection, use.database, use.entries, row)
+    return None if row.closed_ms is None else to_line(row)
+
+
+async def listed(connection: AsyncConnection, line: RoundLine, after: str, count: int) -> Sequence[tuple[str, int]]:
+    """By the names, because there is an index that begins with them. Some may have their places already: the draw was
+    broken off."""
+    in_draw = or_(_e.place.is_(None), _e.place.between(1, line.entries))
+    wanted = select(_e.user_id, _e.id).where(_e.round_id == line.round_id, _e.user_id > after, in_draw)
+    return [(row.user_id, row.id) for row in await connection.execute(wanted.order_by(_e.user_id).limit(count))]
+
+
+async def unplaced(connection: AsyncConnection, round_id: int, after: int, count: int) -> Sequence[int]:
+    wanted = select(_e.id).where(_e.round_id == round_id, _e.place.is_(None), _e.id > after)
+    return list(await connection.scalars(wanted.order_by(_e.place, _e.id).limit(count)))
+
+
+async def note_list(connection: AsyncConnection, round_id: int, list_hash: str) -> None:
+    """What was published stays."""
+    unknown = lines.c.list_hash.is_(None)
+    await connection.execute(update(lines).where(lines.c.round_id == round_id, unknown).values(list_hash=list_hash))
+
+
+async def mark_drawn(connection: AsyncConnection, use: LineWriters, round_id: int) -> None:
+    row = await lock_line(connection, round_id)
+    if row is None or row.drawn_ms is not None:
+        return
+    await change_row(connection, round_id, drawn_ms=await now_of(connection, use.database))
+    facts = {"entries": row.entries, "list_hash": row.list_hash, "seed": row.seed, "beacon": row.beacon}
+    await use.entries.other(connection, EventType.LINE_DRAWN, row.sale_id, round_id, facts)

@@ -1,0 +1,106 @@
+"""Rows of lines and entries, and the lock that all changes of a line begin with."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import insert, literal, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import AnyRow, Database
+from seckill.backends.sql.dead_letters import now_of
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.line_tables import STATE_OF, line_entries, lines
+from seckill.backends.sql.tables import round_items, rounds
+from seckill.domain.event import EventType
+from seckill.domain.item import NO_ITEM
+from seckill.domain.line import SEED_BYTES, LineEntry, LineOrder, LineRules, RoundLine
+from seckill.domain.order_number import OrderNumber
+from seckill.failpoints import reached
+
+
+async def insert_line(connection: AsyncConnection, sale_id: int, ordinal: int, rules: LineRules) -> None:
+    """Of a round that is being made. The seed is there before anybody can have an entry."""
+    facts = select(
+        rounds.c.id,
+        rounds.c.sale_id,
+        literal(rules.order.value).label("order_by"),
+        literal(secrets.token_hex(SEED_BYTES) if rules.draws else None).label("seed"),
+        literal(int(rules.beacon)).label("wants_beacon"),
+        literal(rules.serve_per_s).label("serve_per_s"),
+    ).where(rounds.c.sale_id == sale_id, rounds.c.ordinal == ordinal)
+    columns = ["round_id", *list(facts.selected_columns.keys())[1:]]
+    await connection.execute(insert(lines).from_select(columns, facts))
+
+
+def to_line(row: AnyRow) -> RoundLine:
+    return RoundLine(
+        round_id=row.round_id,
+        sale_id=row.sale_id,
+        order=LineOrder(row.order_by),
+        seed=row.seed,
+        wants_beacon=bool(row.wants_beacon),
+        beacon=row.beacon,
+        closed_ms=row.closed_ms,
+        entries=row.entries,
+        list_hash=row.list_hash,
+        drawn_ms=row.drawn_ms,
+        places=row.places,
+        waiting=row.waiting,
+        served=row.served,
+        paused=bool(row.paused),
+        serve_per_s=row.serve_per_s,
+    )
+
+
+def to_entry(row: AnyRow) -> LineEntry:
+    return LineEntry(
+        id=row.id,
+        round_id=row.round_id,
+        user=row.user_id,
+        quantity=row.quantity,
+        item=row.item_id,
+        state=STATE_OF[row.state],
+        place=row.place if row.place is not None and row.place > 0 else None,
+        joined_ms=row.joined_ms,
+        changed_ms=row.changed_ms,
+        order_number=None if row.order_id is None else OrderNumber.from_int(row.order_id),
+        reason=row.reason,
+        metadata=row.metadata or "",
+    )
+
+
+async def lock_line(connection: AsyncConnection, round_id: int) -> AnyRow | None:
+    """Its row, locked until the commit. None: the round has no line."""
+    found = await connection.execute(select(lines).where(lines.c.round_id == round_id).with_for_update())
+    return found.one_or_none()
+
+
+async def close_if_due(connection: AsyncConnection, database: Database, entries: FeedEntries, row: AnyRow) -> AnyRow:
+    """The locked row, after its list was closed if its time has come. The time is read under the lock: of those that
+    come after the one who has closed it, none comes into the draw."""
+    if row.seed is None or row.closed_ms is not None:
+        return row
+    now_ms = await now_of(connection, database)
+    begins_ms = await connection.scalar(select(rounds.c.begins_ms).where(rounds.c.id == row.round_id))
+    if begins_ms is None or now_ms < begins_ms:
+        return row
+    closed = {"closed_ms": now_ms, "entries": row.waiting, "places": row.waiting}
+    await change_row(connection, row.round_id, **closed)
+    await entries.other(connection, EventType.LINE_CLOSED, row.sale_id, row.round_id, {"entries": row.waiting})
+    reached("line.close.inside")
+    return (await connection.execute(select(lines).where(lines.c.round_id == row.round_id))).one()
+
+
+async def change_row(connection: AsyncConnection, round_id: int, **values: Any) -> None:
+    await connection.execute(update(lines).where(lines.c.round_id == round_id).values(**values))
+
+
+async def items_of(connection: AsyncConnection, round_id: int) -> Sequence[int]:
+    """What the index of those who wait begins with."""
+    found = await connection.scalars(select(round_items.c.item_id).where(round_items.c.round_id == round_id))
+    return list(found) or [NO_ITEM]
+
+
+def entries_of(round_id: int) -> Any:
+    return select(line_entries).where(line_entries.c.round_id == round_id)

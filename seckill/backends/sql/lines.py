@@ -1,0 +1,194 @@
+"""The lines in the ledger, each method one transaction."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import and_, case, func, select, update
+
+from seckill.backends.sql import line_draws, line_joining, line_serving
+from seckill.backends.sql.database import Database
+from seckill.backends.sql.end_orders import has_lapsed
+from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.line_joining import LineWriters
+from seckill.backends.sql.line_rows import change_row, entries_of, lock_line, to_entry, to_line
+from seckill.backends.sql.line_tables import STATES, line_entries, lines
+from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
+from seckill.backends.sql.tables import orders, rounds
+from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.domain.event import EventType
+from seckill.domain.line import EntryState, LineEntry, RoundLine
+from seckill.domain.sale import Sale
+from seckill.errors import NotPossible
+from seckill.ports.line import Decided, Joining, NoEntry, Standing, WaitingLine
+
+_e = line_entries.c
+
+
+class SqlLines:
+    """Implements `seckill.ports.line.LineLedger`."""
+
+    def __init__(self, database: Database, entries: FeedEntries, tasks: set[asyncio.Task[Any]]) -> None:
+        self.tasks = tasks
+        self._database = database
+        self._use = LineWriters(database, entries)
+        self._places = line_draws.Places(database)
+
+    @to_the_end
+    async def join(self, round_id: int, joinings: Sequence[Joining]) -> Sequence[Standing] | NoEntry:
+        async with writing(self._database) as connection:
+            return await line_joining.join(connection, self._use, round_id, joinings)
+
+    @to_the_end
+    async def leave(self, entry_id: int, user: str | None, reason: str | None = None) -> Standing | NoEntry:
+        async with writing(self._database) as connection:
+            return await line_joining.leave(connection, self._use, entry_id, user, reason)
+
+    @to_the_end
+    async def standing(self, entry_id: int) -> Standing | None:
+        async with reading(self._database) as connection:
+            return await line_joining.read_standing(connection, entry_id)
+
+    @to_the_end
+    async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
+        async with reading(self._database) as connection:
+            found = await connection.execute(select(line_entries).where(_e.id.in_(entry_ids)))
+            return [to_entry(row) for row in found]
+
+    @to_the_end
+    async def open_line(self, sale_id: int, round_id: int) -> Sale | None:
+        async with writing(self._database) as connection:
+            version = await lock_catalogue(connection) + 1
+            row = await lock_line(connection, round_id)
+            if row is None:
+                return None
+            this = update(rounds).where(rounds.c.id == round_id, rounds.c.lined == 0)
+            opened = await connection.execute(this.values(lined=1, revision=rounds.c.revision + 1))
+            if opened.rowcount:
+                await set_changed(connection, sale_id, version)
+                await self._use.entries.other(connection, EventType.LINE_OPENED, sale_id, round_id, {})
+            return await to_sale(connection, (await connection.execute(select_sale(sale_id, round_id))).one())
+
+    @to_the_end
+    async def line(self, round_id: int) -> RoundLine | None:
+        async with reading(self._database) as connection:
+            row = (await connection.execute(select(lines).where(lines.c.round_id == round_id))).one_or_none()
+            return None if row is None else to_line(row)
+
+    @to_the_end
+    async def decided(self, round_id: int) -> Decided:
+        lapsed = func.sum(case((has_lapsed(), 1), else_=0))
+        over = and_(orders.c.round_id == round_id, orders.c.expires_ms <= self._database.now_ms)
+        async with reading(self._database) as connection:
+            row = (
+                await connection.execute(select(func.count().label("all"), lapsed.label("lapsed")).where(over))
+            ).one()
+        return Decided(row.all - int(row.lapsed or 0), int(row.lapsed or 0))
+
+    @to_the_end
+    async def served_up_to(self, line: RoundLine) -> int:
+        async with reading(self._database) as connection:
+            first = await line_joining.first_place(connection, line)
+        return line.places if first is None else first - 1
+
+    @to_the_end
+    async def change_line(
+        self, round_id: int, *, paused: bool | None, pace: int | None, beacon: str | None
+    ) -> RoundLine | None:
+        async with writing(self._database) as connection:
+            row = await lock_line(connection, round_id)
+            if row is None:
+                return None
+            values: dict[str, int | str | None] = {} if paused is None else {"paused": int(paused)}
+            if pace is not None:
+                values["serve_per_s"] = pace or None
+            if beacon is not None and beacon != row.beacon:
+                _check_beacon(to_line(row))
+                values["beacon"] = beacon
+            if values:
+                await change_row(connection, round_id, **values)
+                facts = {name: bool(value) if name == "paused" else value for name, value in values.items()}
+                await self._use.entries.other(connection, EventType.LINE_CHANGED, row.sale_id, round_id, facts)
+            return to_line((await connection.execute(select(lines).where(lines.c.round_id == round_id))).one())
+
+    @to_the_end
+    async def entries_by_place(
+        self, round_id: int, after: int, count: int, state: EntryState | None = None
+    ) -> list[LineEntry]:
+        wanted = entries_of(round_id).where(_e.place > max(0, after))
+        if state is not None:
+            states = [number for each, number in STATES.items() if each.shown is state]
+            wanted = wanted.where(_e.state.in_(states))
+        async with reading(self._database) as connection:
+            found = await connection.execute(wanted.order_by(_e.place).limit(count))
+            return [to_entry(row) for row in found]
+
+    @to_the_end
+    async def draws_due(self) -> list[RoundLine]:
+        async with reading(self._database) as connection:
+            return await line_draws.draws_due(connection, self._database)
+
+    @to_the_end
+    async def close_list(self, round_id: int) -> RoundLine | None:
+        async with writing(self._database) as connection:
+            return await line_draws.close_list(connection, self._use, round_id)
+
+    @to_the_end
+    async def listed(self, round_id: int, after: str, count: int) -> Sequence[tuple[str, int]]:
+        async with reading(self._database) as connection:
+            row = (await connection.execute(select(lines).where(lines.c.round_id == round_id))).one()
+            return await line_draws.listed(connection, to_line(row), after, count)
+
+    @to_the_end
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        async with reading(self._database) as connection:
+            return await line_draws.unplaced(connection, round_id, after, count)
+
+    @to_the_end
+    async def note_list(self, round_id: int, list_hash: str) -> None:
+        async with writing(self._database) as connection:
+            await line_draws.note_list(connection, round_id, list_hash)
+
+    @to_the_end
+    async def give_places(self, places: Sequence[tuple[int, int]]) -> None:
+        async with writing(self._database) as connection:
+            await self._places.give(connection, places)
+
+    @to_the_end
+    async def mark_drawn(self, round_id: int) -> None:
+        async with writing(self._database) as connection:
+            await line_draws.mark_drawn(connection, self._use, round_id)
+
+    @to_the_end
+    async def lines_waiting(self) -> list[WaitingLine]:
+        async with reading(self._database) as connection:
+            return await line_serving.lines_waiting(connection)
+
+    @to_the_end
+    async def call_next(
+        self, round_id: int, token: str, lease_s: float, units: Mapping[int, int], count: int
+    ) -> Sequence[LineEntry] | None:
+        async with writing(self._database) as connection:
+            return await line_serving.call_next(connection, self._use, round_id, token, lease_s, units, count)
+
+    @to_the_end
+    async def settle_called(
+        self, round_id: int, token: str, called: Sequence[LineEntry], refused: Mapping[int, str]
+    ) -> Sequence[LineEntry]:
+        async with writing(self._database) as connection:
+            return await line_serving.settle_called(connection, self._use, round_id, token, called, refused)
+
+    @to_the_end
+    async def pass_over(self, round_id: int, reason: str, count: int) -> int:
+        async with writing(self._database) as connection:
+            return await line_serving.pass_over(connection, self._use, round_id, reason, count)
+
+
+def _check_beacon(line: RoundLine) -> None:
+    if not line.wants_beacon:
+        raise NotPossible("This draw was announced without a beacon, so it cannot have one now.")
+    if line.closed_ms is None or line.list_hash is None:
+        raise NotPossible("The list is not closed yet: a beacon must be a value that nobody knew before.")
+    if line.beacon is not None:
+        raise NotPossible("This draw has its beacon already, and keeps it.")

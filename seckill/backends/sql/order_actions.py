@@ -1,0 +1,173 @@
+"""What operators do to orders: one transaction each, with the wish on record, and once for each request."""
+
+import asyncio
+from typing import Any
+
+from sqlalchemy import BigInteger, Integer, String, bindparam, insert, literal, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.database import AnyRow, AnySelect, Database
+from seckill.backends.sql.end_orders import Endings, Reversal, to_order
+from seckill.backends.sql.errors import writing
+from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.payments import select_refunds, to_refund
+from seckill.backends.sql.sales import lock_catalogue
+from seckill.backends.sql.tables import order_actions, orders, payments, refunds
+from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.voucher_cover import spare
+from seckill.backends.sql.voucher_gifts import VoucherGifts
+from seckill.domain.event import EventType
+from seckill.domain.order import OPERATOR, Order, OrderState
+from seckill.domain.order_number import OrderNumber
+from seckill.failpoints import reached
+from seckill.ports.order_action import Acted, ActionKind, ActionOutcome, OrderAction, RecordedAction
+
+# The reason of a refund that an operator wants. Why, the action says.
+BY_OPERATOR = "operator"
+
+
+class _Refused(Exception):
+    """Leaves a transaction so that nothing of it remains."""
+
+    def __init__(self, outcome: ActionOutcome) -> None:
+        self.outcome = outcome
+
+
+class SqlOrderActions:
+    """Implements `seckill.ports.order_action.OrderActionLedger`."""
+
+    def __init__(
+        self,
+        database: Database,
+        endings: Endings,
+        entries: FeedEntries,
+        gifts: VoucherGifts,
+        tasks: set[asyncio.Task[Any]],
+    ) -> None:
+        self.tasks = tasks
+        self._gifts = gifts
+        self._database = database
+        self._endings = endings
+        self._entries = entries
+        self._note = database.insert_missing(order_actions, ["request_id"], _new_action(database), returning=["id"])
+
+    @to_the_end
+    async def act(self, action: OrderAction) -> Acted | None:
+        try:
+            async with writing(self._database) as connection:
+                if await self._order(connection, action) is None:
+                    return None
+                # First of all: another transaction with the same request waits here, and then finds it.
+                noted = await self._note.run(connection, _parameters(action))
+                if not noted:
+                    return await self._known(connection, action)
+                if action.kind is ActionKind.CANCEL:
+                    await self._cancel(connection, action)
+                else:
+                    await self._refund(connection, action, noted[0].id)
+                reached("ledger.act.inside")
+                return await self._acted(connection, action, ActionOutcome.DONE)
+        except _Refused as refused:
+            async with writing(self._database) as connection:
+                return await self._acted(connection, action, refused.outcome)
+
+    async def _known(self, connection: AsyncConnection, action: OrderAction) -> Acted:
+        same = select(order_actions).where(order_actions.c.request_id == action.request_id)
+        found = to_action((await connection.execute(same)).one()).action
+        return await self._acted(
+            connection, action, ActionOutcome.REPEATED if found == action else ActionOutcome.KEY_REUSED
+        )
+
+    async def _cancel(self, connection: AsyncConnection, action: OrderAction) -> None:
+        ended = await self._endings.end(
+            connection, [int(action.number)], OrderState.CANCELLED, "cancelled by an operator", closed_by=OPERATOR
+        )
+        if not ended:
+            raise _Refused(ActionOutcome.WRONG_STATE)
+
+    async def _refund(self, connection: AsyncConnection, action: OrderAction, action_id: int) -> None:
+        # Two refunds of one order wait for each other here, so each knows what the other has left of the price.
+        order = await self._order(connection, action, locked=True)
+        assert order is not None, "orders are never deleted"
+        if order.state is not OrderState.PAID:
+            raise _Refused(ActionOutcome.WRONG_STATE)
+        left = order.price_cents - order.refunded_cents
+        cents = left if action.amount_cents is None else action.amount_cents
+        if cents > left:
+            raise _Refused(ActionOutcome.TOO_MUCH)
+        reversal = Reversal(action_id=action_id, cents=cents, whole=cents == left, return_units=action.return_unit)
+        # Before the round, as in every transaction that needs both.
+        gives = await self._gifts.sale_of(connection, order.round_id) if action.return_unit else None
+        if gives is not None:
+            await lock_catalogue(connection)
+        units = await self._endings.reverse(connection, order, reversal)
+        # The unit may have come back without its code, which its buyer has seen: there has to be another for it.
+        if gives is not None and await spare(connection, self._database, gives) < 0:
+            raise _Refused(ActionOutcome.OUT_OF_CODES)
+        if cents > 0:  # a free order has no money to give back
+            await self._owe(connection, order, cents, action_id)
+            await self._tell_refund(connection, order, action_id, units)
+
+    async def _owe(self, connection: AsyncConnection, order: Order, cents: int, action_id: int) -> None:
+        owed = select(
+            payments.c.id.label("payment_id"),
+            literal(cents, BigInteger).label("amount_cents"),
+            payments.c.currency,
+            literal(BY_OPERATOR).label("reason"),
+            literal(0).label("attempts"),
+            self._database.now_ms.label("next_ms"),
+            self._database.now_ms.label("created_ms"),
+            literal(action_id, BigInteger).label("action_id"),
+        ).where(payments.c.settles == int(order.number))
+        await connection.execute(insert(refunds).from_select(owed.selected_columns.keys(), owed))
+
+    async def _tell_refund(self, connection: AsyncConnection, order: Order, action_id: int, units: int) -> None:
+        row = (await connection.execute(select_refunds().where(refunds.c.action_id == action_id))).one()
+        await self._entries.refund(connection, EventType.REFUND_REQUESTED, order, to_refund(row), units_back=units)
+
+    async def _acted(self, connection: AsyncConnection, action: OrderAction, outcome: ActionOutcome) -> Acted:
+        order = await self._order(connection, action)
+        assert order is not None, "orders are never deleted"
+        return Acted(outcome, order)
+
+    async def _order(self, connection: AsyncConnection, action: OrderAction, *, locked: bool = False) -> Order | None:
+        this = select(orders).where(orders.c.id == int(action.number))
+        row = (await connection.execute(this.with_for_update() if locked else this)).one_or_none()
+        return None if row is None else to_order(row)
+
+
+def _new_action(database: Database) -> AnySelect:
+    return select(
+        bindparam("number", type_=BigInteger).label("order_id"),
+        bindparam("request", type_=String).label("request_id"),
+        bindparam("kind", type_=String).label("action"),
+        bindparam("cents", type_=BigInteger).label("amount_cents"),
+        bindparam("returns", type_=Integer).label("return_unit"),
+        bindparam("why", type_=String).label("reason"),
+        database.now_ms.label("created_ms"),
+    ).where(literal(True))  # without a WHERE, SQLite takes the ON of ON CONFLICT for a join's
+
+
+def _parameters(action: OrderAction) -> dict[str, object]:
+    return {
+        "number": int(action.number),
+        "request": action.request_id,
+        "kind": action.kind.value,
+        "cents": action.amount_cents,
+        "returns": int(action.return_unit),
+        "why": action.reason,
+    }
+
+
+def to_action(row: AnyRow) -> RecordedAction:
+    return RecordedAction(
+        action=OrderAction(
+            number=OrderNumber.from_int(row.order_id),
+            request_id=row.request_id,
+            kind=ActionKind(row.action),
+            reason=row.reason,
+            amount_cents=row.amount_cents,
+            return_unit=bool(row.return_unit),
+        ),
+        at_ms=row.created_ms,
+    )

@@ -1,0 +1,47 @@
+"""Who a buyer is: the `sub` of a token, spelled in one way. Pure.
+
+Limits count by this text, so one person must not have two of them. Whatever a shop's service may put there by chance, a
+space, a line break, the same digits in another width, is refused with the reason, and never taken for another buyer.
+What the service spells differently on purpose, `7` and `07` or `Ann` and `ann`, is two buyers.
+"""
+
+import re
+import unicodedata
+
+BYTES_MAX = 128
+
+# Most ids are like this, and for these nothing else has to be looked at.
+_PLAIN = re.compile(r"[A-Za-z0-9._@|:+~=/-]{1,128}")
+# What is printable and takes no room: fillers, joiners and selectors of a variant.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+class BadBuyerId(ValueError):
+    """The reason is the end of a sentence. Of the text it tells at most one character, by its code."""
+
+
+def buyer_id(text: str) -> str:
+    """The one spelling (NFC) of what a token says. Raises BadBuyerId."""
+    if _PLAIN.fullmatch(text):
+        return text
+    if not text:
+        raise BadBuyerId("is empty")
+    if text != text.strip():
+        raise BadBuyerId("begins or ends with a space or a line break")
+    for char in text:
+        if not char.isprintable() or _INVISIBLE.match(char):
+            raise BadBuyerId(f"has a character that cannot be seen: {_code(char)}")
+    composed = unicodedata.normalize("NFC", text)
+    for char in composed:
+        if unicodedata.normalize("NFKC", char) != char:
+            raise BadBuyerId(f"has another form of a common character: {_code(char)}")
+    if len(composed.encode()) > BYTES_MAX:
+        raise BadBuyerId(f"has more than {BYTES_MAX} bytes")
+    return composed
+
+
+def _code(char: str) -> str:
+    name = unicodedata.name(char, "")
+    return f"U+{ord(char):04X} ({name})" if name else f"U+{ord(char):04X}"

@@ -1,0 +1,158 @@
+"""The line of a round: who waits for a unit, and in which order they are served. Pure.
+
+Places come from the order in which people came, or from a draw that anybody can check: `commitment` is known before the
+first entry, `list_hash` when the list is closed, and the seed when it is drawn. See docs/line.md.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seckill.domain.item import NO_ITEM
+from seckill.domain.keyed_hash import KeyedHash
+from seckill.domain.order_number import OrderNumber
+
+SERVE_PER_S_MAX = 100_000
+BEACON_LENGTH_MAX = 200
+SEED_BYTES = 32
+ALGORITHM = "sha256(seed:beacon:list_hash:entry_id)"
+# What the request id of a served entry begins with. Buyers' own are hexadecimal digits only.
+OF_LINE = "line-"
+_RECEIPT_BYTES = 16
+
+
+class LineOrder(StrEnum):
+    """How buyers come to units."""
+
+    PRESS = "press"  # whoever presses first
+    ARRIVAL = "arrival"  # by place; those who came before the beginning are shuffled, the others follow as they come
+    DRAW = "draw"  # by place; those who came before the beginning take part in the draw, the others queue behind
+
+
+class EntryState(StrEnum):
+    WAITING = "waiting"
+    CALLED = "called"  # the gate is being asked for a unit; to its buyer it still waits
+    SERVED = "served"
+    LEFT = "left"  # by the buyer, or removed by an operator
+    PASSED_OVER = "passed_over"
+
+    @property
+    def shown(self) -> "EntryState":
+        return EntryState.WAITING if self is EntryState.CALLED else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRules:
+    """As a sale is announced with them. They never change; the pace of a round can."""
+
+    order: LineOrder = LineOrder.PRESS
+    waiting_list: bool = False  # of `press`: when it is sold out, those who wait get what comes back
+    serve_per_s: int | None = None  # None: as fast as it goes
+    beacon: bool = False  # the draw waits for a value that an operator gives when the list is closed
+
+    @property
+    def draws(self) -> bool:
+        return self.order is not LineOrder.PRESS
+
+    @property
+    def has_line(self) -> bool:
+        return self.draws or self.waiting_list
+
+
+NO_LINE = LineRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundLine:
+    """One round's, and how far it has come."""
+
+    round_id: int
+    sale_id: int
+    order: LineOrder
+    seed: str | None  # hexadecimal; None: nothing is drawn. A secret until `drawn_ms`
+    wants_beacon: bool
+    beacon: str | None
+    closed_ms: int | None  # when the list of the draw was closed
+    entries: int  # in the draw, once it is closed
+    list_hash: str | None
+    drawn_ms: int | None
+    places: int  # the last that was given
+    waiting: int  # entries that wait or are called
+    served: int
+    paused: bool  # an operator lets nobody be served
+    serve_per_s: int | None
+
+    @property
+    def commitment(self) -> str | None:
+        return None if self.seed is None else commitment(self.seed)
+
+    @property
+    def revealed_seed(self) -> str | None:
+        return None if self.drawn_ms is None else self.seed
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known who comes next."""
+        return self.seed is None or self.drawn_ms is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineEntry:
+    id: int
+    round_id: int
+    user: str
+    quantity: int
+    item: int = NO_ITEM
+    state: EntryState = EntryState.WAITING
+    place: int | None = None  # None: not drawn yet, or it left before
+    joined_ms: int = 0
+    changed_ms: int | None = None  # when it was last called, served, left or passed over
+    order_number: OrderNumber | None = None  # once it is served
+    reason: str | None = None  # why it was removed or passed over
+    metadata: str = ""
+
+    @property
+    def request_id(self) -> str:
+        """The same whenever the gate is asked for it."""
+        return f"{OF_LINE}{self.id:x}"
+
+
+def commitment(seed: str) -> str:
+    return _hex(seed)
+
+
+def list_hash(entry_ids: Iterable[str]) -> str:
+    """Of all entry ids, sorted as text."""
+    digest = hashlib.sha256()
+    for place, entry_id in enumerate(entry_ids):
+        digest.update(f"\n{entry_id}".encode() if place else entry_id.encode())
+    return digest.hexdigest()
+
+
+class Ranking:
+    """Places follow the ranks in ascending order."""
+
+    def __init__(self, seed: str, beacon: str | None, hash_of_list: str) -> None:
+        # The part that is the same for all is hashed once.
+        self._head = hashlib.sha256(f"{seed}:{beacon or ''}:{hash_of_list}:".encode())
+
+    def rank(self, entry_id: str) -> bytes:
+        digest = self._head.copy()
+        digest.update(entry_id.encode())
+        return digest.digest()
+
+
+class Receipts:
+    """What a buyer can show: that this entry was made at this time. Whoever has the key can tell that it is true."""
+
+    def __init__(self, key: bytes) -> None:
+        self._hash = KeyedHash(hashlib.blake2b(key=key, person=b"receipt", digest_size=32).digest())
+
+    def sign(self, entry_id: str, joined_ms: int) -> str:
+        head = f"{entry_id}.{joined_ms}"
+        return f"{head}.{self._hash.digest(head.encode())[:_RECEIPT_BYTES].hex()}"
+
+
+def _hex(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

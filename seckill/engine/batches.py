@@ -1,0 +1,79 @@
+"""What is asked while a call is under way shares the next call.
+
+There is no timer: whoever finds nothing under way goes at once, alone. Under load the calls fill up on their own, and
+one call (and one fsync behind it) serves hundreds.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Generic, Protocol, TypeVar
+
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
+GivenTo = TypeVar("GivenTo", contravariant=True)
+
+
+class Waiter(Protocol[GivenTo]):
+    """What waits for an answer: a future, or something lighter that acts on it at once and never raises."""
+
+    def done(self) -> bool:
+        """True if the caller has given up: what was not sent yet then never is."""
+
+    def set_result(self, answer: GivenTo, /) -> None: ...
+
+
+class Batches(ABC, Generic[Asked, Given]):
+    """Each caller gets the answer to its own question, even if others give up."""
+
+    def __init__(self, *, batch_max: int, waiting_max: int) -> None:
+        self._batch_max = batch_max
+        self._waiting_max = waiting_max
+        self._waiting: deque[tuple[Asked, Waiter[Given]]] = deque()
+        self._running: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def _serve(self, batch: list[tuple[Asked, Waiter[Given]]]) -> None:
+        """Answers each of them who still waits."""
+
+    @abstractmethod
+    def _too_many(self) -> Given: ...
+
+    @abstractmethod
+    def _not_asked(self) -> Given:
+        """For those whose question was certainly not sent."""
+
+    @property
+    def idle(self) -> bool:
+        return self._running is None
+
+    def submit(self, asked: Asked, waiting: Waiter[Given]) -> None:
+        """Each of a batch is answered in the same turn of the event loop."""
+        if len(self._waiting) >= self._waiting_max:
+            waiting.set_result(self._too_many())
+            return
+        self._waiting.append((asked, waiting))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            while batch := self._next_batch():
+                await self._serve(batch)
+        finally:
+            self._running = None
+            self._answer_all(self._not_asked())  # no caller may be left waiting, whatever happened
+
+    def _next_batch(self) -> list[tuple[Asked, Waiter[Given]]]:
+        batch: list[tuple[Asked, Waiter[Given]]] = []
+        while self._waiting and len(batch) < self._batch_max:
+            asked, waiting = self._waiting.popleft()
+            if not waiting.done():  # what a caller who gave up while waiting wanted was never sent
+                batch.append((asked, waiting))
+        return batch
+
+    def _answer_all(self, answer: Given) -> None:
+        while self._waiting:
+            _, waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(answer)

@@ -1,0 +1,34 @@
+"""Whether the buyer of an order that was paid too late may have another in its place: the audience's rule, without the
+token that told the groups.
+
+Whoever has the order was invited when they pressed. Where a list alone decides, it is asked again: the operator may
+have taken the buyer off it since. Who has bought before others could may do so again.
+"""
+
+from typing import Protocol
+
+from seckill.domain.audience_list import digest_of
+from seckill.domain.order import Order
+from seckill.ports.audience import AudienceLedger
+from seckill.ports.ledger import SaleLookup
+
+
+class GuestLedger(SaleLookup, Protocol):
+    @property
+    def audience(self) -> AudienceLedger: ...
+
+
+class LateGuests:
+    def __init__(self, ledger: GuestLedger) -> None:
+        self._ledger = ledger
+
+    async def early_ms(self, order: Order) -> int | None:
+        """How long before others this buyer may buy. None: not at all."""
+        sale = await self._ledger.sale(order.sale_id, order.round_id)
+        if sale is None:
+            return None
+        audience = sale.door.audience
+        list_decides = audience.listed and not (audience.groups or audience.early)
+        if list_decides and not await self._ledger.audience.is_listed(sale.id, digest_of(order.user)):
+            return None
+        return max(0, sale.round.begins_ms - order.created_ms) if audience.early else 0

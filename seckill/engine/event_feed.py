@@ -1,0 +1,59 @@
+"""Everything that has been committed, in its order, for shops that follow it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from seckill.engine.orders.tracking import stays
+from seckill.ports.feed import CursorGone, EventFilter, Feed, FeedPage
+
+# How long a reader that waits for news lets the ledger rest.
+LOOK_EVERY_S = 0.2
+PRUNED_AT_ONCE = 500
+DAY_MS = 86_400_000
+
+
+class EventFeed:
+    def __init__(self, feed: Feed, kept_days: int) -> None:
+        self._feed = feed
+        self._kept_ms = kept_days * DAY_MS
+        self._closing = False
+
+    async def read(
+        self,
+        after: int | None,
+        wanted: EventFilter,
+        count: int,
+        wait_s: float = 0.0,
+        gone: Callable[[], Awaitable[None]] = stays,
+    ) -> FeedPage | CursorGone:
+        """What has been committed by now; if there is none of it that is wanted, as soon as there is, or nothing when
+        the time is over. No one looks any more for a reader who is `gone`."""
+        give_up_s = time.monotonic() + wait_s
+        leaving = asyncio.ensure_future(gone())
+        try:
+            while True:
+                await self.line_up()
+                page = await self._feed.read(after, wanted, count)
+                left_s = give_up_s - time.monotonic()
+                if isinstance(page, CursorGone) or page.events or left_s <= 0 or self._closing:
+                    return page
+                after = page.next
+                await asyncio.wait({leaving}, timeout=min(left_s, LOOK_EVERY_S))
+                if leaving.done():
+                    return page
+        finally:
+            leaving.cancel()
+
+    async def keep(self) -> int:
+        """Lines up what nobody reads, and forgets what is too old. Returns how many entries it forgot."""
+        await self.line_up()
+        return await self._feed.prune(self._kept_ms, PRUNED_AT_ONCE)
+
+    async def line_up(self) -> None:
+        while await self._feed.line_up():
+            pass
+
+    def close(self) -> None:
+        """Whoever waits is answered now."""
+        self._closing = True

@@ -1,0 +1,101 @@
+"""How far a line has come, for all who look at it: asked for once a second at most, however many look."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from seckill.domain.line import EntryState, LineEntry, RoundLine
+from seckill.domain.line_estimate import RoundSoFar, passes_left
+from seckill.domain.sale import Round
+from seckill.engine.sale_cache import SaleCache
+from seckill.ports.ledger import TallyLedger
+from seckill.ports.line import LineFiguresLedger
+
+FRESH_S = 1.0
+LINES_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineProgress:
+    line: RoundLine
+    served_up_to: int
+    units_left: int | None  # None: the gate cannot be asked now
+    unpaid: int  # units that may come back
+    so_far: RoundSoFar | None = None  # None: a chance cannot be told here
+
+
+class LineFigures:
+    def __init__(
+        self,
+        lines: LineFiguresLedger,
+        ledger: TallyLedger,
+        sale_cache: SaleCache,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lines = lines
+        self._ledger = ledger
+        self._sale_cache = sale_cache
+        self._monotonic = monotonic
+        self._known: dict[int, tuple[float, LineProgress | None]] = {}
+        self._asking: dict[int, asyncio.Task[LineProgress | None]] = {}
+
+    async def of(self, round_: Round) -> LineProgress | None:
+        """At most a second old. None: the round has no line."""
+        asked_s, known = self._known.get(round_.id, (0.0, None))
+        if asked_s and self._monotonic() - asked_s < FRESH_S:
+            return known
+        asking = self._asking.get(round_.id)
+        if asking is None:  # those who come meanwhile wait for the same answer
+            asking = self._asking[round_.id] = asyncio.create_task(self._ask(round_))
+            asking.add_done_callback(lambda _: self._asking.pop(round_.id, None))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, round_: Round) -> LineProgress | None:
+        began_s = self._monotonic()
+        progress = await self.now(round_)
+        if len(self._known) >= LINES_KEPT:
+            self._known.clear()
+        self._known[round_.id] = began_s, progress
+        return progress
+
+    async def now(self, round_: Round) -> LineProgress | None:
+        line = await self._lines.line(round_.id)
+        if line is None:
+            return None
+        tally = await self._ledger.tally(round_.id)
+        pulse = self._sale_cache.pulse(round_.id)
+        unpaid = 0 if tally is None else tally.unpaid
+        left = None if pulse is None else pulse.available
+        return LineProgress(
+            line=line,
+            served_up_to=await self._lines.served_up_to(line),
+            units_left=round_.total if pulse is None and line.served == 0 else left,
+            unpaid=unpaid,
+            so_far=await self._so_far(round_, left, unpaid),
+        )
+
+    async def _so_far(self, round_: Round, left: int | None, unpaid: int) -> RoundSoFar | None:
+        """Where each wants one unit of the same kind: then people ahead are units ahead."""
+        sale = self._sale_cache.sale_of_round(round_.id)
+        if sale is None or left is None or round_.items or round_.limit_per_buyer > 1:
+            return None
+        decided = await self._lines.decided(round_.id)
+        passes = passes_left(round_.ends_ms - self._sale_cache.now_ms(), sale.pay_within_s)
+        return RoundSoFar(left, unpaid, decided.paid, decided.lapsed, passes)
+
+    async def change(
+        self, round_: Round, *, paused: bool | None, pace: int | None, beacon: str | None
+    ) -> RoundLine | None:
+        """What an operator wants. Raises NotPossible."""
+        line = await self._lines.change_line(round_.id, paused=paused, pace=pace, beacon=beacon)
+        self._known.pop(round_.id, None)
+        return line
+
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        """Entries of a list that is closed and not drawn."""
+        return await self._lines.unplaced(round_id, after, count)
+
+    async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
+        """By place."""
+        return await self._lines.entries_by_place(round_id, after, count, state)

@@ -1,0 +1,119 @@
+"""Joining a line and leaving it. An entry is in the ledger before its buyer hears of it; what comes while one
+transaction is under way goes into the next."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from seckill.domain.line import LineOrder
+from seckill.domain.sale import Sale
+from seckill.engine.batches import Batches, Waiter
+from seckill.engine.rounds.opening import Sync, bring_to_gate
+from seckill.engine.sale_cache import SaleCache
+from seckill.errors import GateUnavailable, LedgerError, LedgerUnavailable
+from seckill.ports.gate import OpeningGate
+from seckill.ports.ledger import OpeningLedger
+from seckill.ports.line import Joining, JoinLedger, LineDeskLedger, NoEntry, Standing
+from seckill.telemetry import JOIN_BATCH, LINE_ENTRIES
+
+log = structlog.get_logger()
+
+# In one transaction: the line's row is locked as long as that lasts.
+BATCH_MAX = 500
+# More waiting than this means seconds of delay; it is kinder to refuse at once.
+WAITING_MAX = 20_000
+
+Joined = Standing | NoEntry | LedgerError
+
+
+class NotSoldOut(Exception):
+    """There is nothing to wait for: whoever presses now gets a unit."""
+
+
+class _JoinBatches(Batches[Joining, Joined]):
+    """Of one round on this node."""
+
+    def __init__(self, ledger: JoinLedger, round_id: int) -> None:
+        super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
+        self._ledger = ledger
+        self._round_id = round_id
+
+    def _too_many(self) -> Joined:
+        return LedgerUnavailable("Too many people are joining at once, try again.")
+
+    def _not_asked(self) -> Joined:
+        return LedgerUnavailable("The ledger was not asked, try again.")
+
+    async def _serve(self, batch: list[tuple[Joining, Waiter[Joined]]]) -> None:
+        JOIN_BATCH.observe(len(batch))
+        answers: Sequence[Joined]
+        try:
+            joined = await self._ledger.join(self._round_id, [joining for joining, _ in batch])
+            answers = [joined] * len(batch) if isinstance(joined, NoEntry) else joined
+        except LedgerError as error:
+            answers = [error] * len(batch)
+            self._answer_all(error)  # those who still wait have waited as long
+        except Exception:
+            log.exception("entries could not be written", entries=len(batch))
+            answers = [LedgerUnavailable("The entry could not be written, try again.")] * len(batch)
+        for (_, waiting), answer in zip(batch, answers, strict=True):
+            if not waiting.done():
+                waiting.set_result(answer)
+
+
+class LineDesk:
+    def __init__(self, lines: LineDeskLedger, ledger: OpeningLedger, gate: OpeningGate, sale_cache: SaleCache) -> None:
+        self._lines = lines
+        self._ledger = ledger
+        self._gate = gate
+        self._sale_cache = sale_cache
+        self._batches: dict[int, _JoinBatches] = {}
+
+    async def join(self, sale: Sale, joining: Joining) -> Standing | NoEntry:
+        """Raises NotSoldOut, LedgerError and GateError."""
+        if not sale.door.line.has_line:
+            return NoEntry.NO_LINE
+        if not sale.round.lined:
+            await self._open(sale)
+        waiting: asyncio.Future[Joined] = asyncio.get_running_loop().create_future()
+        self._of_round(sale.round.id).submit(joining, waiting)
+        joined = await waiting
+        if isinstance(joined, LedgerError):
+            raise joined
+        LINE_ENTRIES.labels("joined" if isinstance(joined, Standing) and joined.new else "known").inc()
+        return joined
+
+    async def _open(self, sale: Sale) -> None:
+        """The first who waits for what comes back. From then on, and for good, units of the round belong to its line:
+        the gate has to know before there is an entry, or whoever presses would get what comes back meanwhile."""
+        assert sale.door.line.order is LineOrder.PRESS
+        view = await self._gate.inspect(sale.round.ref)
+        if view is None:
+            raise GateUnavailable("The gate does not have this round now.")
+        if view.available > 0:
+            raise NotSoldOut
+        opened = await self._lines.open_line(sale.id, sale.round.id)
+        if opened is None or await bring_to_gate(opened.round, self._gate, self._ledger) is Sync.LOST:
+            raise GateUnavailable("The gate does not have this round now.")
+        self._sale_cache.put(opened)
+
+    def _of_round(self, round_id: int) -> _JoinBatches:
+        batches = self._batches.get(round_id)
+        if batches is None:
+            for over in [each for each, known in self._batches.items() if known.idle]:
+                del self._batches[over]
+            batches = self._batches[round_id] = _JoinBatches(self._lines, round_id)
+        return batches
+
+    async def leave(self, entry_id: int, user: str) -> Standing | NoEntry:
+        return await self._lines.leave(entry_id, user)
+
+    async def remove(self, entry_id: int, reason: str) -> Standing | NoEntry:
+        """An operator does."""
+        return await self._lines.leave(entry_id, None, reason)
+
+    async def find(self, entry_id: int, user: str) -> Standing | None:
+        """None for one that does not exist, and the same for another buyer's."""
+        found = await self._lines.standing(entry_id)
+        return found if found is not None and found.entry.user == user else None

@@ -1,0 +1,68 @@
+"""How a round went, once it is over or sold out: what is durable from the ledger, and what the processes still know.
+
+Asked for by everybody at the same time, so what was found is told again for a while."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from seckill.domain.line import RoundLine
+from seckill.domain.sale import Sale, SaleState
+from seckill.engine.sale_cache import SaleCache
+from seckill.ports.board import Board
+from seckill.ports.line import LineFiguresLedger
+from seckill.ports.story import RoundStory, StoryLedger
+
+STEPS = 60
+FRESH_S = 10.0
+ROUNDS_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToldStory:
+    ledger: RoundStory
+    refused: Mapping[str, int]  # claims by outcome, as the API processes that run now have counted them
+    line: RoundLine | None
+
+
+class Stories:
+    def __init__(
+        self,
+        ledger: StoryLedger,
+        lines: LineFiguresLedger,
+        board: Board,
+        sale_cache: SaleCache,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._lines = lines
+        self._board = board
+        self._sale_cache = sale_cache
+        self._monotonic = monotonic
+        self._known: dict[int, tuple[float, ToldStory]] = {}
+
+    async def of(self, sale: Sale) -> ToldStory | None:
+        """None: it is not over, and how much of it is sold is nobody's business yet."""
+        state = sale.state(self._sale_cache.now_ms(), self._sale_cache.sold_out(sale))
+        if state not in (SaleState.SOLD_OUT, SaleState.ENDED):
+            return None
+        read_s, known = self._known.get(sale.round.id, (0.0, None))
+        if known is not None and self._monotonic() - read_s < FRESH_S:
+            return known
+        told = ToldStory(
+            await self._ledger.story(sale.round.id, STEPS),
+            await self._refused(sale.round.id),
+            await self._lines.line(sale.round.id),
+        )
+        if len(self._known) >= ROUNDS_KEPT:
+            self._known.clear()
+        self._known[sale.round.id] = self._monotonic(), told
+        return told
+
+    async def _refused(self, round_id: int) -> Mapping[str, int]:
+        _, seen = await self._board.reports()
+        counted: Counter[str] = Counter()
+        for one in seen:
+            counted.update(one.report.refused.get(str(round_id), {}))
+        return counted

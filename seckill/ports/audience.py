@@ -1,0 +1,18 @@
+"""The lists of buyers in the ledger, see `seckill/domain/audience_list.py`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from seckill.domain.audience_list import Digests
+from seckill.domain.sale import Sale
+
+
+class AudienceLedger(Protocol):
+    async def replace_list(self, sale_id: int, digests: Sequence[int]) -> Sale | None:
+        """In place of the list that there was, all at once. `digests`: in ascending order, each once. None: there is no
+        such sale."""
+
+    async def read_list(self, sale_id: int) -> tuple[int, Digests]:
+        """The list's version, and its digests in ascending order."""
+
+    async def is_listed(self, sale_id: int, digest: int) -> bool: ...

@@ -1,0 +1,38 @@
+"""Services of others that are asked before a pass is issued. They may be away, and never hold up a claim."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from seckill.errors import SeckillError
+
+
+class ServiceAway(SeckillError):
+    """It did not answer in time, or not in a way that is understood."""
+
+
+class HumanCheck(Protocol):
+    async def passed(self, response: str, address: str) -> bool:
+        """Whether the service has given out this response, and for the first time. Raises ServiceAway."""
+
+
+class RiskDecision(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    CHALLENGE = "challenge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applicant:
+    """Who wants a pass."""
+
+    buyer: str
+    sale_id: str
+    round: str
+    address: str
+    agent: str
+
+
+class RiskHook(Protocol):
+    async def judge(self, applicant: Applicant) -> RiskDecision:
+        """Raises ServiceAway."""

@@ -1,0 +1,47 @@
+"""One setting: what is known of it besides its value."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from seckill.settings import kinds, provider_keys
+from seckill.settings.secrets import Secret
+
+PREFIX = "SECKILL_"
+
+
+def about(kind: kinds.Kind, sentence: str, unit: str = "") -> dict[str, Any]:
+    return {"kind": kind, "sentence": sentence, "unit": unit}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    default: str  # as it would be written in the environment; empty: not set
+    kind: kinds.Kind
+    sentence: str
+    unit: str
+
+    @property
+    def secret(self) -> bool:
+        return self.kind in (*kinds.SECRET, *provider_keys.SECRET)
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+def written(value: object) -> str:
+    """A setting's value as it would stand in the environment."""
+    match value:
+        case Secret():
+            return value.reveal()
+        case None:
+            return ""
+        case tuple():
+            return ",".join(map(written, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)

@@ -1,0 +1,20 @@
+"""What the handlers of lines and stories share."""
+
+from dataclasses import dataclass
+
+from seckill.domain.line import Receipts
+from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.line.figures import LineFigures
+from seckill.engine.line.joining import LineDesk
+from seckill.engine.line.watching import EntryWatches
+from seckill.engine.rounds.story import Stories
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineParts:
+    desk: LineDesk
+    figures: LineFigures
+    stories: Stories
+    watches: EntryWatches
+    rate: AddressRate
+    receipts: Receipts

@@ -1,0 +1,105 @@
+"""The line of a sale, as it goes in and out over HTTP."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from seckill.domain.line import BEACON_LENGTH_MAX, SERVE_PER_S_MAX, LineOrder
+from seckill.domain.sale import QUANTITY_MAX
+
+_ORDERS = (
+    "How buyers come to units. `press`: whoever presses first. `arrival`: by their places in a line; who joins before "
+    "the beginning is shuffled, the others follow as they come. `draw`: who joins before the beginning takes part in "
+    "one draw, the others queue behind."
+)
+Ordering = Annotated[
+    str, Meta(pattern=r"^(press|arrival|draw)$(?!\n)", description=_ORDERS, extra_json_schema={"enum": list(LineOrder)})
+]
+ServePerS = Annotated[int, Meta(ge=1, le=SERVE_PER_S_MAX, description="Entries that are served in a second, at most.")]
+Beacon = Annotated[str, Meta(min_length=1, max_length=BEACON_LENGTH_MAX, pattern=r"^[!-9;-~]+$(?!\n)")]
+
+
+class NewEntry(msgspec.Struct, forbid_unknown_fields=True):
+    quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)] = 1
+    metadata: dict[str, Any] | None = None  # the shop's own, shown with the order
+    item_id: Annotated[str, Meta(max_length=64)] | None = None  # of a sale that has items
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """A buyer's place in a line."""
+
+    entry_id: str
+    sale_id: str
+    round: str
+    state: str  # waiting, served, left or passed_over
+    quantity: int
+    place: int | None  # null: the draw is not made yet
+    ahead: int | None  # people who are served before; null: no place yet, or not waiting any more
+    of: int  # people who wait
+    units: int  # of the round, or of the item
+    chance: float | None  # of getting a unit; null: not known
+    joined_at: str
+    receipt: str  # signed: that this entry was made then
+    order_id: str | None = None  # once it is served
+    reason: str | None = None  # why it was removed or passed over
+    item_id: str | UnsetType = UNSET  # of a sale that has items
+    buyer: str | UnsetType = UNSET  # for operators only
+
+
+class LineShown(msgspec.Struct, kw_only=True):
+    """How far the line has come. The same for everybody, so pages ask for this and not for each entry."""
+
+    order: Ordering
+    waiting: int
+    served: int
+    served_up_to: int  # nobody waits at this place or before it
+    places: int  # the last that was given
+    units: int
+    units_left: int | None  # null: not known at the moment
+    unpaid: int  # units that may come back
+    drawn: bool  # places are known
+    paused: bool  # nobody is served for now
+
+
+class LineOfOperator(msgspec.Struct, kw_only=True):
+    line: LineShown
+    serve_per_s: int | None
+    beacon: str | None
+    wants_beacon: bool  # the draw waits for it, or has waited
+    closed_at: str | None
+    drawn_at: str | None
+    entries: list[Entry]  # by place
+    next: int | None  # give it as `after` to see those behind
+
+
+class LinePatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    paused: bool | None = None
+    serve_per_s: ServePerS | UnsetType | None = UNSET  # null: as fast as it goes
+    beacon: Beacon | None = None
+
+
+class EntryRemoval(msgspec.Struct, forbid_unknown_fields=True):
+    reason: Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class Draw(msgspec.Struct, kw_only=True):
+    """With `/draw/entries`, all that is needed to make the draw again."""
+
+    sale_id: str
+    round: str
+    commitment: str  # hexadecimal SHA-256 of the seed's hexadecimal text; there before anybody can join
+    algorithm: str
+    entries: int | None  # in the draw; null: the list is not closed yet
+    list_hash: str | None  # hexadecimal SHA-256 of all entry ids, sorted as text and joined by line feeds
+    seed: str | None  # a secret until the draw is made
+    beacon: str | None
+    wants_beacon: bool
+    closed_at: str | None
+    drawn_at: str | None
+
+
+class DrawEntries(msgspec.Struct):
+    entries: list[str]  # in the order of their places; before the draw is made, in no order that means anything
+    drawn: bool
+    next: int | None  # give it as `after` for those that follow

@@ -1,0 +1,198 @@
+"""The line of a sale as a whole: how far it has come, its draw, and what an operator does to it."""
+
+import msgspec
+from msgspec import UNSET
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seckill.domain.line import ALGORITHM, EntryState, RoundLine
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Sale
+from seckill.engine.line.figures import LineProgress
+from seckill.errors import NotPossible
+from seckill.ports.line import Standing
+from seckill.web.context import Context, context
+from seckill.web.entries import view as entry_view
+from seckill.web.line_schemas import Draw, DrawEntries, LineOfOperator, LinePatch, LineShown
+from seckill.web.parameters import only, page_size, row_id
+from seckill.web.problems import HttpProblem, invalid
+from seckill.web.request_body import decode, read_body
+from seckill.web.responses import cacheable, json_response
+from seckill.web.schemas import rfc3339_or_none
+
+ENTRIES_MAX = 1_000
+DRAW_ENTRIES_MAX = 9_999
+DRAW_ENTRIES_DEFAULT = 5_000
+# What is drawn stays so.
+DRAWN_MAX_AGE_S = 60
+MAX_AGE_S = 1
+
+_patch = msgspec.json.Decoder(LinePatch)
+
+
+async def show_line(request: Request) -> Response:
+    ctx = context(request)
+    sale = await sale_asked_for(ctx, request)
+    return cacheable(request, _shown(sale, await _progress(ctx, sale)), MAX_AGE_S)
+
+
+async def show_draw(request: Request) -> Response:
+    ctx = context(request)
+    sale = await sale_asked_for(ctx, request)
+    line = (await _progress(ctx, sale)).line
+    if line.commitment is None:
+        raise _no_draw()
+    shown = draw_shown(ctx, sale, line)
+    return cacheable(request, shown, MAX_AGE_S if line.drawn_ms is None else DRAWN_MAX_AGE_S)
+
+
+def draw_shown(ctx: Context, sale: Sale, line: RoundLine) -> Draw:
+    assert line.commitment is not None, "nothing is drawn"
+    return Draw(
+        sale_id=ctx.sale_cache.public_id(sale),
+        round=str(sale.round.id),
+        commitment=line.commitment,
+        algorithm=ALGORITHM,
+        entries=None if line.closed_ms is None else line.entries,
+        list_hash=line.list_hash,
+        seed=line.revealed_seed,
+        beacon=line.beacon,
+        wants_beacon=line.wants_beacon,
+        closed_at=rfc3339_or_none(line.closed_ms),
+        drawn_at=rfc3339_or_none(line.drawn_ms),
+    )
+
+
+async def list_draw(request: Request) -> Response:
+    """By place, or before there are any by entry."""
+    ctx = context(request)
+    only(request, ("after", "limit", "round"))
+    sale = await sale_asked_for(ctx, request)
+    line = (await _progress(ctx, sale)).line
+    after, count = _after(request), page_size(request, DRAW_ENTRIES_MAX, DRAW_ENTRIES_DEFAULT)
+    if line.commitment is None:
+        raise _no_draw()
+    if line.list_hash is None:
+        raise HttpProblem(409, "not_closed", "The list is not closed yet.")
+    if line.drawn_ms is None:
+        numbers = await ctx.line.figures.unplaced(line.round_id, after, count)
+        following = numbers[-1] if len(numbers) == count else None
+    else:
+        entries = await ctx.line.figures.entries(line.round_id, after, min(count, max(0, line.entries - after)))
+        numbers = [entry.id for entry in entries]
+        following = after + len(numbers) if after + len(numbers) < line.entries else None
+    shown = DrawEntries(ctx.entry_ids.encode_all(numbers) if numbers else [], line.drawn_ms is not None, following)
+    return cacheable(request, shown, MAX_AGE_S if line.drawn_ms is None else DRAWN_MAX_AGE_S)
+
+
+async def show_line_to_operator(request: Request) -> Response:
+    ctx = context(request)
+    ctx.require_operator(request)
+    only(request, ("after", "limit", "state", "round"))
+    sale = await sale_asked_for(ctx, request, hidden_too=True)
+    after, count, state = _after(request), page_size(request, ENTRIES_MAX), _state(request)
+    return json_response(await _to_operator(ctx, sale, after, count, state))
+
+
+async def change_line(request: Request) -> Response:
+    ctx = context(request)
+    ctx.require_operator(request)
+    patch = decode(await read_body(request.receive), _patch)
+    sale = await sale_asked_for(ctx, request, hidden_too=True)
+    pace = None if patch.serve_per_s is UNSET else patch.serve_per_s or 0
+    try:
+        line = await ctx.line.figures.change(sale.round, paused=patch.paused, pace=pace, beacon=patch.beacon)
+    except NotPossible as error:
+        raise HttpProblem(409, "not_possible", str(error)) from None
+    if line is None:
+        raise _no_line()
+    return json_response(await _to_operator(ctx, sale, 0, 1, None))
+
+
+async def _to_operator(ctx: Context, sale: Sale, after: int, count: int, state: EntryState | None) -> LineOfOperator:
+    progress = await ctx.line.figures.now(sale.round)
+    if progress is None:
+        raise _no_line()
+    line = progress.line
+    entries = await ctx.line.figures.entries(sale.round.id, after, count, state)
+    shown = [
+        await entry_view(ctx, Standing(entry=entry, line=line, ahead=None), sale, to_operator=True) for entry in entries
+    ]
+    return LineOfOperator(
+        line=_shown(sale, progress),
+        serve_per_s=line.serve_per_s,
+        beacon=line.beacon,
+        wants_beacon=line.wants_beacon,
+        closed_at=rfc3339_or_none(line.closed_ms),
+        drawn_at=rfc3339_or_none(line.drawn_ms),
+        entries=shown,
+        next=entries[-1].place if len(entries) == count else None,
+    )
+
+
+def _shown(sale: Sale, progress: LineProgress) -> LineShown:
+    line = progress.line
+    return LineShown(
+        order=line.order,
+        waiting=line.waiting,
+        served=line.served,
+        served_up_to=progress.served_up_to if line.decided else 0,
+        places=_places(line),
+        units=sale.round.total,
+        units_left=progress.units_left,
+        unpaid=progress.unpaid,
+        drawn=line.decided,
+        paused=line.paused,
+    )
+
+
+def _places(line: RoundLine) -> int:
+    return line.places if line.decided else 0
+
+
+async def sale_asked_for(ctx: Context, request: Request, *, hidden_too: bool = False) -> Sale:
+    """With its current round, or the one that is asked for."""
+    find = ctx.sale_cache.find_any if hidden_too else ctx.sale_cache.find
+    sale = await find(request.path_params["sale_id"])
+    if sale is None:
+        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
+    text = request.query_params.get("round")
+    if text is None:
+        return sale
+    round_id = row_id(text)
+    found = None if round_id is None else ctx.sale_cache.sale_of_round(round_id)
+    if found is None or found.id != sale.id:
+        raise invalid("round", "is not one of the newest rounds of this sale")
+    return found
+
+
+async def _progress(ctx: Context, sale: Sale) -> LineProgress:
+    progress = await ctx.line.figures.of(sale.round)
+    if progress is None:
+        raise _no_line()
+    return progress
+
+
+def _no_line() -> HttpProblem:
+    return HttpProblem(404, "no_line", "This sale has no line: whoever presses first gets a unit.")
+
+
+def _no_draw() -> HttpProblem:
+    return HttpProblem(404, "no_draw", "Nothing is drawn in this sale.")
+
+
+def _after(request: Request) -> int:
+    after = row_id(request.query_params.get("after", "0"))
+    if after is None:
+        raise invalid("after", "is not one that this list gave")
+    return after
+
+
+def _state(request: Request) -> EntryState | None:
+    text = request.query_params.get("state")
+    if text is None:
+        return None
+    shown = {state.value: state for state in EntryState if state.shown is state}
+    if text not in shown:
+        raise invalid("state", f"must be one of {', '.join(shown)}")
+    return shown[text]

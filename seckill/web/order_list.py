@@ -1,0 +1,261 @@
+"""Orders for operators: found with their past, listed page by page, and exported whole."""
+
+import contextlib
+import csv
+import io
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from seckill.domain.buyer_id import BadBuyerId, buyer_id
+from seckill.domain.order import Order, OrderState
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.voucher import Voucher
+from seckill.engine.orders.order_search import OrderRecord
+from seckill.engine.orders.tracking import recorded
+from seckill.ports.history import OrderFilter, Payment
+from seckill.ports.order_action import RecordedAction
+from seckill.web import dead_letters, orders, schemas
+from seckill.web.context import Context, context
+from seckill.web.parameters import known_sale, only, page_size, row_id
+from seckill.web.payments import refund_view
+from seckill.web.problems import invalid
+from seckill.web.responses import NO_STORE, json_response
+from seckill.web.schemas import rfc3339, to_ms
+from seckill.web.vouchers import voucher_view
+
+ALONE = ("order_id", "user")
+# How many rows of an export are in memory at a time.
+PORTION = 1000
+# Where a portion that was asked for with `limit` tells what to give as `after`.
+NEXT_HEADER = "Seckill-Next"
+# A spreadsheet takes a cell that begins like this for a formula; some also if it is as wide as a Chinese character.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+async def find_orders(request: Request) -> Response:
+    ctx = context(request)
+    ctx.require_operator(request)
+    query = request.query_params
+    alone = [name for name in ALONE if name in query]
+    if alone:
+        only(request, (alone[0], "limit"))
+        found = await _named(request, ctx, alone[0])
+        return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=True)))
+    page, next_ = await _page(request, ctx, page_size(request))
+    found = await ctx.search.by_number([order.number for order in page])
+    return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=_with_codes(request)), next_))
+
+
+async def _named(request: Request, ctx: Context, name: str) -> Sequence[OrderRecord]:
+    value = request.query_params[name]
+    count = page_size(request)
+    if name == "user":
+        with contextlib.suppress(BadBuyerId):
+            return await ctx.search.of_buyer(buyer_id(value), count)
+        return ()
+    number = orders.order_number(ctx, value)
+    return () if number is None else await ctx.search.by_number([number])
+
+
+def _with_codes(request: Request) -> bool:
+    """Only who asks for them sees the codes of many orders: what was seen never goes back into the pool."""
+    if request.query_params.get("codes", "true") != "true":
+        raise invalid("codes", "must be true, or left out")
+    return "codes" in request.query_params
+
+
+async def _shown(ctx: Context, found: Sequence[OrderRecord], *, with_codes: bool) -> list[schemas.FoundOrder]:
+    views = [each.order for each in found if each.order is not None]
+    vouchers = await ctx.vouchers.show(views) if with_codes else {}
+    return [_found(ctx, each, vouchers.get(each.number)) for each in found]
+
+
+def _found(ctx: Context, found: OrderRecord, vouchers: Sequence[Voucher] | None) -> schemas.FoundOrder:
+    return schemas.FoundOrder(
+        order=None if found.order is None else orders.view(ctx, found.order, vouchers, to_operator=True),
+        ordinal=found.ordinal,
+        user=found.user,
+        events=[
+            schemas.OrderEvent(
+                at=rfc3339(event.at_ms), before=event.from_state, state=event.to_state, cause=event.cause
+            )
+            for event in found.events
+        ],
+        letters=[dead_letters.view(ctx, letter) for letter in found.letters],
+        payments=[_payment(ctx, each) for each in found.payments],
+        actions=[_action(each) for each in found.actions],
+        vouchers=[voucher_view(ctx, each) for each in vouchers or ()],
+    )
+
+
+def _payment(ctx: Context, payment: Payment) -> schemas.FoundPayment:
+    order_ids = ctx.order_ids
+    refunds = [refund_view(ctx, refund) for refund in payment.refunds]
+    return schemas.FoundPayment(
+        payment_id=payment.capture.ref,
+        provider=payment.capture.provider,
+        amount_cents=payment.capture.amount_cents,
+        currency=payment.capture.currency,
+        at=rfc3339(payment.at_ms),
+        order_id=order_ids.encode(int(payment.number)),
+        pays=None if payment.settles is None else order_ids.encode(int(payment.settles)),
+        waits=payment.waits,
+        refund=refunds[-1] if refunds else None,
+        refunds=refunds,
+    )
+
+
+def _action(done: RecordedAction) -> schemas.OrderAction:
+    return schemas.OrderAction(
+        at=rfc3339(done.at_ms),
+        action=done.action.kind,
+        amount_cents=done.action.amount_cents,
+        return_unit=done.action.return_unit,
+        reason=done.action.reason,
+    )
+
+
+async def _know_items(ctx: Context, page: Sequence[Order]) -> None:
+    """So that they can be told by their titles."""
+    await ctx.sale_cache.know({order.sale_id for order in page if order.item})
+
+
+async def _page(request: Request, ctx: Context, count: int) -> tuple[Sequence[Order], str | None]:
+    """One page, and what to give as `after` for the next one, if there is one."""
+    found = await ctx.search.page(await _filter(request, ctx), _after(request, ctx), count + 1)
+    page = found[:count]
+    await _know_items(ctx, page)
+    return page, ctx.order_ids.encode(int(page[-1].number)) if len(found) > count else None
+
+
+async def _filter(request: Request, ctx: Context) -> OrderFilter:
+    query = request.query_params
+    state = query.get("state")
+    written = [each.value for each in OrderState if each is not OrderState.QUEUED]
+    if state is not None and state not in written:
+        raise invalid("state", f"must be one of {', '.join(written)}")
+    round_id = None
+    if (round_ := query.get("round")) is not None and (round_id := row_id(round_)) is None:
+        raise invalid("round", "must be a round's number")
+    return OrderFilter(
+        sale_id=await known_sale(ctx, request),
+        round_id=round_id,
+        state=None if state is None else OrderState(state),
+        user=_buyer(query.get("buyer")),
+        since_ms=_instant(request, "since"),
+        until_ms=_instant(request, "until"),
+    )
+
+
+def _buyer(value: str | None) -> str | None:
+    try:
+        return None if value is None else buyer_id(value)
+    except BadBuyerId as error:
+        raise invalid("buyer", str(error)) from None
+
+
+def _instant(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise invalid(name, "must be a time with its offset, such as 2026-11-20T10:00:00+08:00")
+    return to_ms(instant)
+
+
+def _after(request: Request, ctx: Context) -> OrderNumber | None:
+    cursor = request.query_params.get("after")
+    if cursor is None:
+        return None
+    number = orders.order_number(ctx, cursor)
+    if number is None:
+        raise invalid("after", "is not one that this list gave")
+    return number
+
+
+class _Lines(Protocol):
+    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes: ...
+
+
+class _CsvLines:
+    """Before the first row come the names of the columns, unless the export goes on after an earlier portion."""
+
+    def __init__(self, with_names: bool) -> None:
+        self._names = [schemas.ExportedOrder.__struct_fields__] if with_names else []
+
+    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes:
+        text = io.StringIO(newline="")
+        lines = csv.writer(text)
+        lines.writerows(self._names)
+        lines.writerows([_cell(value) for value in msgspec.structs.astuple(row)] for row in rows)
+        self._names = []
+        return text.getvalue().encode()
+
+
+class _JsonLines:
+    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes:
+        return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):  # what the shop has said of the claim
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, list):  # codes
+        value = " ".join(value)
+    text = "" if value is None or value is msgspec.UNSET else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+async def export_csv(request: Request) -> Response:
+    return await _export(request, "csv", "text/csv", _CsvLines("after" not in request.query_params))
+
+
+async def export_jsonl(request: Request) -> Response:
+    return await _export(request, "jsonl", "application/jsonl", _JsonLines())
+
+
+async def _export(request: Request, suffix: str, media_type: str, lines: _Lines) -> Response:
+    """All that there is, in portions; or one portion, if `limit` says how long."""
+    ctx = context(request)
+    ctx.require_operator(request)
+    with_codes = _with_codes(request)
+    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="orders.{suffix}"'}
+    if "limit" in request.query_params:
+        page, next_ = await _page(request, ctx, page_size(request, PORTION))
+        headers |= {} if next_ is None else {NEXT_HEADER: next_}
+        return Response(lines.written(await _exported(ctx, page, with_codes)), 200, headers, media_type)
+    wanted, after = await _filter(request, ctx), _after(request, ctx)
+    first = await ctx.search.page(wanted, after, PORTION)  # before the status is sent: now it can still be an error
+
+    async def portions() -> AsyncIterator[bytes]:
+        page = first
+        while True:
+            yield lines.written(await _exported(ctx, page, with_codes))
+            if len(page) < PORTION:
+                return
+            page = await ctx.search.page(wanted, page[-1].number, PORTION)
+
+    return StreamingResponse(portions(), 200, headers, media_type)
+
+
+async def _exported(ctx: Context, page: Sequence[Order], with_codes: bool) -> list[schemas.ExportedOrder]:
+    await _know_items(ctx, page)
+    views = [recorded(order) for order in page]
+    shown = (
+        await orders.views(ctx, views, to_operator=True)
+        if with_codes
+        else [orders.view(ctx, each, to_operator=True) for each in views]
+    )
+    return [
+        schemas.ExportedOrder(**msgspec.structs.asdict(each), buyer=order.user)
+        for each, order in zip(shown, page, strict=True)
+    ]

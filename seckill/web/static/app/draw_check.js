@@ -1,0 +1,51 @@
+// Was this draw made as it says? Written from the definition in docs/door.md alone: it shares no code with the drawing.
+//
+// commitment  hex SHA-256 of the seed's text, published before anybody could enter
+// list_hash   hex SHA-256 of all entry ids, sorted as text and joined by line feeds, published before the seed
+// rank        hex SHA-256 of `seed:beacon:list_hash:entry_id`, beacon empty if there is none
+// places      the entries by their ranks, the least first
+
+import { Hash, hex } from "./sha256.js";
+
+const NAMED_MAX = 5;
+
+/** Whether the hash `one` stands before `other`, as their hexadecimal texts do. */
+function isBefore(one, other) {
+  for (let i = 0; i < 8; i += 1) if (one[i] !== other[i]) return one[i] >>> 0 < other[i] >>> 0;
+  return false;
+}
+
+function flawsOfList({ entries, list_hash: published }) {
+  const inOrder = [...entries].sort();
+  const flaws = [];
+  const twice = inOrder.find((entry, i) => entry === inOrder[i - 1]);
+  if (twice !== undefined) flaws.push({ code: "twice", entries: [twice] });
+  const odd = inOrder.find((entry) => entry === "" || entry.includes("\n"));
+  if (odd !== undefined) flaws.push({ code: "list", entries: [odd] }); // two lists could have one hash
+  if (hex(inOrder.join("\n")) !== published) flaws.push({ code: "list_hash", entries: [] });
+  return flaws;
+}
+
+function flawsOfPlaces({ seed, beacon, list_hash: published, entries }) {
+  const ranks = new Hash(`${seed}:${beacon ?? ""}:${published}:`);
+  let [before, rank] = [new Int32Array(8), new Int32Array(8)];
+  const wrong = [];
+  for (const entry of entries) {
+    ranks.of(entry, rank);
+    if (isBefore(rank, before)) wrong.push(entry);
+    [before, rank] = [rank, before];
+  }
+  return wrong.length > 0 ? [{ code: "places", entries: wrong.slice(0, NAMED_MAX), many: wrong.length }] : [];
+}
+
+/** `entries`: ids in the order of their places. `noted`: what somebody has kept from before, and the id of their entry.
+ * Gives the flaws, by their codes, and the place of that entry. */
+export function check(draw, noted = {}) {
+  const flaws = [...flawsOfList(draw), ...flawsOfPlaces(draw)];
+  if (hex(draw.seed) !== draw.commitment) flaws.unshift({ code: "seed", entries: [] });
+  if (noted.commitment && noted.commitment !== draw.commitment) flaws.push({ code: "commitment", entries: [] });
+  if (noted.list_hash && noted.list_hash !== draw.list_hash) flaws.push({ code: "noted_list", entries: [] });
+  const at = noted.entry_id ? draw.entries.indexOf(noted.entry_id) : -1;
+  if (noted.entry_id && at < 0) flaws.push({ code: "dropped", entries: [noted.entry_id] });
+  return { entries: draw.entries.length, flaws, place: at < 0 ? null : at + 1 };
+}

@@ -1,0 +1,82 @@
+// What is sold: pictures, price, and what the shop says about it.
+
+import { useEffect, useState } from "../vendor/preact/hooks.mjs";
+import { base } from "./facts.js";
+import { money, t } from "./i18n.js";
+import { hasSeveralPrices, priceOf } from "./items.js";
+import { Markup, Outside } from "./markup.js";
+import { Cover, html } from "./ui.js";
+
+/** What was uploaded is named by its path on this server. */
+const addressOf = (image) => (image.startsWith("/") ? base + image : image);
+
+const Photo = ({ image, onMissing, ...attributes }) =>
+  html`<img src=${addressOf(image)} alt="" decoding="async" referrerpolicy="no-referrer" onError=${() => onMissing(image)} ...${attributes} />`;
+
+/** Those of its pictures that can be loaded, as far as is known, and a function that is told which cannot. */
+function usePictures(sale) {
+  const [missing, setMissing] = useState([]);
+  const note = (image) => setMissing((known) => [...known, image]);
+  return [sale.images.filter((image) => !missing.includes(image)), note];
+}
+
+/** A pattern where there is none. */
+export function Picture({ sale }) {
+  const [[image], onMissing] = usePictures(sale);
+  if (image === undefined) return html`<${Cover} seed=${sale.id} />`;
+  return html`<${Photo} class="cover photo" image=${image} loading="lazy" onMissing=${onMissing} />`;
+}
+
+/** One at a time, with the others below it. */
+export function Gallery({ sale, item = null }) {
+  const all = item?.image ? [...new Set([...sale.images, item.image])] : sale.images;
+  const [images, onMissing] = usePictures({ images: all });
+  const [chosen, setChosen] = useState(null);
+  useEffect(() => setChosen(item?.image ?? null), [item?.item_id]);
+  const shown = images.includes(chosen) ? chosen : images[0];
+  const label = (index) => t("picture_of", { number: index + 1, many: images.length });
+  return html`<div class="gallery">
+    ${shown === undefined ? html`<${Cover} seed=${sale.id} />` : html`<${Photo} class="cover photo" image=${shown} onMissing=${onMissing} />`}
+    ${images.length > 1 &&
+    html`<ul class="thumbnails">
+      ${images.map(
+        (image, index) => html`<li key=${image}>
+          <button type="button" aria-label=${label(index)} aria-pressed=${image === shown} onClick=${() => setChosen(image)}>
+            <${Photo} image=${image} onMissing=${onMissing} />
+          </button>
+        </li>`,
+      )}
+    </ul>`}
+  </div>`;
+}
+
+/** With what it costs otherwise, if that is more. Of several prices the lowest, until one item is chosen. */
+export function Price({ sale, item = null }) {
+  const { list_price_cents: list, currency } = sale;
+  const price = priceOf(sale, item?.item_id);
+  return html`<p class="price">
+    ${item === null && hasSeveralPrices(sale) ? t("from_price", { price: money(price, currency) }) : money(price, currency)}
+    ${list > price && html`<span class="was"><span class="visually-hidden">${t("list_price")}</span> <s>${money(list, currency)}</s></span>`}
+  </p>`;
+}
+
+export function Saving({ sale, item = null }) {
+  const { list_price_cents: list, currency } = sale;
+  const price = priceOf(sale, item?.item_id);
+  if (item === null && hasSeveralPrices(sale)) return null;
+  return list > price && html`<p class="saving">${t("saving", { amount: money(list - price, currency) })}</p>`;
+}
+
+export function Details({ sale }) {
+  const { description, delivery, terms_url: terms, return_url: back } = sale;
+  if (!(description || delivery || terms || back)) return null;
+  return html`<section class="details" aria-label=${t("details")}>
+    ${description && html`<${Markup} text=${description} />`}
+    ${delivery && html`<h2>${t("delivery")}</h2><p class="delivery">${delivery}</p>`}
+    ${(terms || back) &&
+    html`<p class="links">
+      ${terms && html`<${Outside} href=${terms}>${t("terms")}<//>`}
+      ${back && html`<a href=${back} rel="noreferrer">${t("back_to_shop")}</a>`}
+    </p>`}
+  </section>`;
+}

@@ -1,0 +1,274 @@
+"""The line of a sale, over HTTP: joining, the draw, being served, leaving, what is told to whom."""
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from seckill.bootstrap.engine import Engine
+from seckill.bootstrap.use_cases import UseCases
+from seckill.settings import Settings
+from tests.api.conftest import OPERATOR, Node, buyer, keeping, sale_body
+from tests.patience import PATIENCE_S
+
+
+def later() -> dict[str, str]:
+    begins_at = datetime.now(UTC) + timedelta(hours=1)
+    return {"begins_at": begins_at.isoformat(), "ends_at": (begins_at + timedelta(hours=1)).isoformat()}
+
+
+async def join(node: Node, sale: dict[str, Any], user: str, **body: Any) -> httpx2.Response:
+    return await node.http.post(f"/v1/sales/{sale['id']}/entries", json=body, headers=buyer(user))
+
+
+async def joined(node: Node, sale: dict[str, Any], user: str, **body: Any) -> dict[str, Any]:
+    response = await join(node, sale, user, **body)
+    assert response.status_code == 201, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+async def look(node: Node, entry: dict[str, Any], user: str) -> dict[str, Any]:
+    response = await node.http.get(f"/v1/entries/{entry['entry_id']}", headers=buyer(user))
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+async def begin(node: Node, sale: dict[str, Any]) -> None:
+    """Now, and not in an hour."""
+    body = {"begins_at": datetime.now(UTC).isoformat()}
+    changed = await node.http.patch(f"/v1/sales/{sale['id']}", json=body, headers=OPERATOR)
+    assert changed.status_code == 200, changed.text
+
+
+class Keeping:
+    """A keeper that takes its steps when it is told to."""
+
+    def __init__(self, node: Node, settings: Settings) -> None:
+        self.node = node
+        self.use = UseCases(node.engine, settings)
+
+    async def draw(self) -> None:
+        while not await self.use.drawing.step():
+            await asyncio.sleep(0.01)
+
+    async def serve(self) -> None:
+        """Until nobody can be served any more."""
+        await self.use.release_desk.relay()
+        while await self.use.serving.step():
+            await self.node.work()
+        await self.node.refresh()
+
+
+@pytest.fixture
+def keeper(node: Node, settings: Settings) -> Keeping:
+    return Keeping(node, settings)
+
+
+async def test_a_draw_gives_places_that_anybody_can_check_and_units_follow_them(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=3, order="draw", **later())
+    assert (sale["order"], sale["lined"]) == ("draw", True)
+    before = (await node.http.get(f"/v1/sales/{sale['id']}/draw")).json()
+    assert before["seed"] is None
+    assert before["list_hash"] is None
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid", "dan", "eve")}
+    assert {(entry["place"], entry["ahead"], entry["state"]) for entry in entries.values()} == {(None, None, "waiting")}
+    assert entries["eve"]["of"] == 5
+    assert (await node.buy(sale, "ann")).json()["code"] == "join_the_line"
+    assert (await node.http.get(f"/v1/sales/{sale['id']}/draw/entries")).json()["code"] == "not_closed"
+    await begin(node, sale)
+    late = await joined(node, sale, "fay")
+    assert (late["place"], late["ahead"]) == (6, None), "how many are ahead is known when the draw is made"
+    await keeper.draw()
+    await asyncio.sleep(1.0)  # figures are a second old at most
+    draw = (await node.http.get(f"/v1/sales/{sale['id']}/draw")).json()
+    order = (await node.http.get(f"/v1/sales/{sale['id']}/draw/entries")).json()
+    assert order["drawn"]
+    assert order["next"] is None
+    check_draw(draw, order["entries"], before["commitment"])
+    assert sorted(order["entries"]) == sorted(entry["entry_id"] for entry in entries.values())
+    await keeper.serve()
+    users = {entry["entry_id"]: user for user, entry in entries.items()}
+    served = [await look(node, {"entry_id": entry_id}, users[entry_id]) for entry_id in order["entries"]]
+    assert [entry["place"] for entry in served] == [1, 2, 3, 4, 5]
+    assert [entry["state"] for entry in served] == ["served"] * 3 + ["waiting"] * 2
+    assert [entry["ahead"] for entry in served] == [None, None, None, 0, 1]
+    assert (await look(node, late, "fay"))["ahead"] == 2
+    first = users[order["entries"][0]]
+    mine = await node.http.get(f"/v1/orders/{served[0]['order_id']}", headers=buyer(first))
+    assert (mine.json()["state"], mine.json()["quantity"]) == ("unpaid", 1)
+
+
+def check_draw(draw: dict[str, Any], order: list[str], commitment: str) -> None:
+    """Written from the description in docs/line.md alone."""
+
+    def sha256(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    assert draw["commitment"] == commitment == sha256(draw["seed"])
+    assert draw["list_hash"] == sha256("\n".join(sorted(order)))
+    assert draw["entries"] == len(order)
+    seed, beacon = draw["seed"], draw["beacon"] or ""
+    assert order == sorted(order, key=lambda entry_id: sha256(f"{seed}:{beacon}:{draw['list_hash']}:{entry_id}"))
+
+
+async def test_a_unit_that_comes_back_goes_to_the_next_place(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=1, order="arrival")
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid")}
+    assert [entry["place"] for entry in entries.values()] == [1, 2, 3]
+    await keeper.draw()
+    await keeper.serve()
+    ann = await look(node, entries["ann"], "ann")
+    assert ann["state"] == "served"
+    assert (await node.buy(sale, "dan")).json()["code"] == "join_the_line"
+    left = await node.http.delete(f"/v1/entries/{entries['bob']['entry_id']}", headers=buyer("bob"))
+    assert left.json()["state"] == "left"
+    refused = await node.http.delete(f"/v1/entries/{entries['ann']['entry_id']}", headers=buyer("ann"))
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_served")
+    cancelled = await node.http.post(f"/v1/orders/{ann['order_id']}/cancel", headers=buyer("ann"))
+    assert cancelled.status_code == 200
+    await keeper.serve()
+    assert (await look(node, entries["cid"], "cid"))["state"] == "served"
+    assert (await look(node, entries["bob"], "bob"))["state"] == "left"
+    again = await join(node, sale, "ann")
+    assert (again.status_code, again.json()["state"]) == (200, "served"), "one place for each buyer and round"
+
+
+async def test_a_waiting_list_begins_when_all_is_sold(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=1, waiting_list=True)
+    refused = await join(node, sale, "bob")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_sold_out")
+    bought = (await node.buy(sale, "ann")).json()
+    await node.work()
+    first, second = await joined(node, sale, "bob"), await joined(node, sale, "cid")
+    assert (first["place"], first["ahead"], second["ahead"]) == (1, 0, 1)
+    assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line"
+    cancelled = await node.http.post(f"/v1/orders/{bought['order_id']}/cancel", headers=buyer("ann"))
+    assert cancelled.status_code == 200
+    await keeper.use.release_desk.relay()
+    assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line", "it belongs to those who wait"
+    await keeper.serve()
+    assert (await look(node, first, "bob"))["state"] == "served"
+    assert (await look(node, second, "cid"))["state"] == "waiting"
+
+
+async def test_when_no_unit_can_come_back_those_who_wait_are_told(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=1, order="arrival", price_cents=0)
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob")}
+    await keeper.draw()
+    await keeper.serve()
+    await keeper.serve()
+    bob = await look(node, entries["bob"], "bob")
+    assert (bob["state"], bob["reason"]) == ("passed_over", "sold_out")
+    assert (await look(node, entries["ann"], "ann"))["state"] == "served"
+
+
+async def test_who_is_left_when_the_sale_is_closed_is_told(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=1, order="draw", **later())
+    entry = await joined(node, sale, "ann")
+    assert (await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)).status_code == 200
+    await keeper.serve()
+    ann = await look(node, entry, "ann")
+    assert (ann["state"], ann["reason"]) == ("passed_over", "ended")
+    refused = await join(node, sale, "bob")
+    assert (refused.status_code, refused.json()["code"]) == (410, "ended")
+
+
+async def test_what_an_operator_does_to_a_line(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=2, order="arrival", serve_per_s=7)
+    address = f"/v1/admin/sales/{sale['id']}/line"
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid")}
+    paused = await node.http.patch(address, json={"paused": True, "serve_per_s": None}, headers=OPERATOR)
+    assert (paused.json()["line"]["paused"], paused.json()["serve_per_s"]) == (True, None)
+    await keeper.draw()
+    await keeper.serve()
+    assert (await look(node, entries["ann"], "ann"))["state"] == "waiting"
+    removal = {"reason": "a bot"}
+    removed = await node.http.request(
+        "DELETE", f"/v1/admin/entries/{entries['ann']['entry_id']}", json=removal, headers=OPERATOR
+    )
+    assert (removed.json()["state"], removed.json()["reason"], removed.json()["buyer"]) == ("left", "a bot", "ann")
+    assert (await join(node, sale, "ann")).json()["state"] == "left", "and stays so"
+    resumed = await node.http.patch(address, json={"paused": False}, headers=OPERATOR)
+    assert resumed.status_code == 200
+    await keeper.serve()
+    shown = (await node.http.get(address, headers=OPERATOR, params={"limit": "2"})).json()
+    assert [(entry["buyer"], entry["state"]) for entry in shown["entries"]] == [("ann", "left"), ("bob", "served")]
+    rest = (await node.http.get(address, headers=OPERATOR, params={"after": shown["next"]})).json()
+    assert [entry["buyer"] for entry in rest["entries"]] == ["cid"]
+    served = (await node.http.get(address, headers=OPERATOR, params={"state": "served"})).json()
+    assert [entry["buyer"] for entry in served["entries"]] == ["bob", "cid"]
+    assert (await node.http.get(address, headers=buyer("ann"))).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("order", {"order": "lottery", **later()}),
+        ("waiting_list", {"order": "draw", "waiting_list": True, **later()}),
+        ("serve_per_s", {"serve_per_s": 5}),
+        ("serve_per_s", {"order": "arrival", "serve_per_s": 0}),
+        ("beacon", {"beacon": True}),
+        ("begins_at", {"order": "draw"}),
+        ("audience.early", {"order": "draw", "audience": {"early": [{"groups": ["a"], "minutes": 5}]}, **later()}),
+    ],
+)
+async def test_rules_that_make_no_sense_are_refused(node: Node, field: str, wrong: dict[str, Any]) -> None:
+    refused = await node.http.post("/v1/sales", json=sale_body(**wrong), headers=OPERATOR)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
+
+
+async def test_joining_is_refused_with_a_reason(node: Node) -> None:
+    press, draw = await node.create(), await node.create(order="draw", **later())
+    refused = await join(node, press, "ann")
+    assert (refused.status_code, refused.json()["code"]) == (409, "no_line")
+    refused = await join(node, draw, "ann", quantity=2)
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    refused = await join(node, draw, "ann", quantity=0)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "quantity")
+    refused = await join(node, draw, "ann", item_id="x")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "item_id")
+    refused = await node.http.post(f"/v1/sales/{draw['id']}/entries")
+    assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+    refused = await join(node, {"id": "nope"}, "ann")
+    assert (refused.status_code, refused.json()["code"]) == (404, "unknown_sale")
+    entry = await joined(node, draw, "ann")
+    others = await node.http.get(f"/v1/entries/{entry['entry_id']}", headers=buyer("bob"))
+    assert others.status_code == 404, "nobody sees another's"
+    others = await node.http.delete(f"/v1/entries/{entry['entry_id']}", headers=buyer("bob"))
+    assert others.status_code == 404
+    assert (await node.http.get(f"/v1/sales/{press['id']}/line")).json()["code"] == "no_line"
+    private = await node.create(order="draw", audience={"groups": ["gold"]}, **later())
+    assert (await join(node, private, "ann")).json()["code"] == "not_invited"
+    guarded = await node.create(order="draw", **{"pass": "work"}, **later())
+    assert (await join(node, guarded, "ann")).json()["code"] == "pass_required"
+    challenge = await node.http.post(f"/v1/sales/{guarded['id']}/pass", json={}, headers=buyer("ann"))
+    assert challenge.status_code == 200, "a pass can be had as soon as the line can be joined"
+
+
+async def test_a_buyer_is_told_when_it_is_their_turn(node: Node, settings: Settings, engine: Engine) -> None:
+    sale = await node.create(units=1, order="arrival")
+    entry = await joined(node, sale, "ann")
+    stop = asyncio.Event()
+
+    async def work() -> None:
+        while not stop.is_set():
+            await node.work()
+            await node.api.context.line.watches.look()
+            await asyncio.sleep(0.01)
+
+    working = asyncio.create_task(work())
+    async with keeping(settings, engine):
+        async with asyncio.timeout(PATIENCE_S):
+            address, found = f"/v1/entries/{entry['entry_id']}?wait=30", entry
+            while found["state"] != "served":
+                found = (await node.http.get(address, headers=buyer("ann"))).json()
+            events = await node.http.get(f"/v1/entries/{entry['entry_id']}/events", headers=buyer("ann"))
+    stop.set()
+    await working
+    assert "event: state" in events.text
+    assert found["order_id"] in events.text, "the stream ends when nothing more can happen"

@@ -1,0 +1,114 @@
+"""The console's list of orders, its files, and a sale that is announced once or copied."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Page, Route, expect
+
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, serious
+from tests.e2e.stack import Stack
+
+
+async def saved(page: Page, kind: str) -> str:
+    async with page.expect_download() as download:
+        await page.locator(f"[data-export={kind}]").click()
+    path = await (await download.value).path()
+    return Path(path).read_text(encoding="utf-8")
+
+
+async def test_who_bought_page_by_page_filtered_and_as_a_file(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=30, price_cents=4900)
+    ids = [await buy(stack, sale, f"buyer-{place}") for place in range(23)]
+    await ask(stack, "POST", f"/v1/orders/{ids[4]}/pay", buyer(stack, "buyer-4"))
+    page = await visit.console()
+    await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await page.get_by_role("link", name="All orders").click()
+    rows = page.locator("[data-list=orders] tbody tr")
+    await expect(rows).to_have_count(20)
+    await expect(rows.first).to_contain_text("buyer-22")
+    await page.locator("[data-action=more]").click()
+    await expect(rows).to_have_count(23)
+    await expect(page.locator("[data-action=more]")).to_have_count(0)
+    assert await serious(page) == []
+    found = list(csv.DictReader(io.StringIO(await saved(page, "csv"))))
+    assert [row["order_id"] for row in found] == ids[::-1]
+    await page.locator(".filters [name=state]").select_option("paid")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(rows).to_have_count(1)
+    [line] = (await saved(page, "jsonl")).splitlines()
+    assert json.loads(line)["buyer"] == "buyer-4"
+    await page.locator(".filters [name=buyer]").fill("nobody")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(page.locator(".view")).to_contain_text("No order that has been written fits this.")
+    await page.locator(".filters [name=buyer]").fill("buyer-4")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await rows.get_by_role("link").click()
+    await expect(page.locator(".found")).to_contain_text("buyer-4")
+
+
+async def test_announced_again_after_a_lost_answer_it_is_one_sale(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.locator("aside").get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Only one")
+    answers: list[dict[str, Any]] = []
+
+    async def lose_the_first(route: Route) -> None:
+        if route.request.method != "POST":
+            await route.continue_()
+            return
+        answer = await route.fetch()
+        answers.append({"status": answer.status, "id": (await answer.json())["id"]})
+        await (route.abort() if len(answers) == 1 else route.fulfill(response=answer))
+
+    await page.route("**/v1/sales", lose_the_first)
+    await form.locator("button[type=submit]").click()
+    await expect(form.locator("> .problem")).not_to_be_empty()
+    await form.locator("button[type=submit]").click()
+    await expect(page.locator(".view h1")).to_have_text("Only one")
+    first, second = answers
+    assert (first["status"], second["status"]) == (201, 200)
+    assert first["id"] == second["id"]
+
+
+async def test_a_sale_is_announced_like_another(visit: Visit, stack: Stack) -> None:
+    facts: dict[str, Any] = {
+        "title": "Shirt",
+        "limit_per_buyer": 2,
+        "currency": "EUR",
+        "confirm": "ledger",
+        "cool_down_s": 7,
+        "pay_within_s": 600,
+        "description": "Of **cotton**.",
+        "external_id": "shirt-1",
+        "metadata": {"sku": "S-1"},
+        "audience": {"groups": ["gold"], "list": False, "early": []},
+        "items": [
+            {"title": "M", "units": 5, "price_cents": 1990, "external_id": "m"},
+            {"title": "L", "units": 6, "price_cents": 2190},
+        ],
+        "begins_at": in_s(-60),
+        "ends_at": in_s(3540),
+    }
+    sale = await ask(stack, "POST", "/v1/sales", operator(stack), **facts)
+    page = await visit.console()
+    await page.add_init_script("delete Crypto.prototype.randomUUID")  # which pages without TLS do not have
+    await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await page.reload()
+    await page.get_by_role("button", name="Duplicate").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Shirt again")
+    async with page.expect_response(lambda answer: answer.request.method == "POST") as announced:
+        await form.locator("button[type=submit]").click()
+    copy = await (await announced.value).json()
+    await expect(page.locator(".view h1")).to_have_text("Shirt again")
+    same = ("limit_per_buyer", "currency", "confirm", "cool_down_s", "pay_within_s", "description", "metadata")
+    assert {name: copy[name] for name in same} == {name: sale[name] for name in same}
+    kept = ("title", "units", "price_cents", "external_id")
+    assert [[item[name] for name in kept] for item in copy["items"]] == [
+        [item[name] for name in kept] for item in sale["items"]
+    ]
+    assert copy["external_id"] is None, "no two sales have the same"

@@ -1,0 +1,58 @@
+"""The check of a draw as the page makes it, held against the same draws as the command."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page
+
+from tests.browser.visiting import Visit
+from tests.draws import FLAWED, SOUND, drawn, hashed
+
+CHECK = "([url, draw, noted]) => import(url).then((module) => module.check(draw, noted))"
+HASH = "([url, texts]) => import(url).then((module) => texts.map(module.hex))"
+
+
+async def module(page: Page, name: str) -> str:
+    hrefs = await page.evaluate("() => [...document.querySelectorAll('link[rel=modulepreload]')].map(({href}) => href)")
+    return str(next(href for href in hrefs if href.endswith("/api.js")).removesuffix("api.js") + name)
+
+
+async def checked(page: Page, draw: dict[str, Any], **noted: str) -> Any:
+    return await page.evaluate(CHECK, [await module(page, "draw_check.js"), draw, noted])
+
+
+async def test_hashes_are_those_of_the_standard(visit: Visit) -> None:
+    """Of every length around the edges of one and two blocks, and of text that is not ASCII."""
+    page = await visit.page()
+    await page.goto(visit.stack.url)
+    texts = [*("x" * length for length in range(130)), "秒杀" * 50, "y" * 100_000]
+    assert await page.evaluate(HASH, [await module(page, "sha256.js"), texts]) == [hashed(text) for text in texts]
+
+
+async def test_the_page_finds_what_the_command_finds(visit: Visit) -> None:
+    page = await visit.page()
+    await page.goto(visit.stack.url)
+    for name, draw in SOUND.items():
+        assert await checked(page, draw) == {"entries": len(draw["entries"]), "flaws": [], "place": None}, name
+    for name, (draw, codes) in FLAWED.items():
+        assert {flaw["code"] for flaw in (await checked(page, draw))["flaws"]} == codes, name
+
+
+@pytest.mark.parametrize(
+    ("noted", "codes", "place"),
+    [
+        ({"commitment": drawn()["commitment"], "list_hash": drawn()["list_hash"]}, [], None),
+        ({"commitment": hashed("another")}, ["commitment"], None),
+        ({"list_hash": hashed("another")}, ["noted_list"], None),
+        ({"entry_id": "plum"}, [], drawn()["entries"].index("plum") + 1),
+        ({"entry_id": "left out"}, ["dropped"], None),
+    ],
+)
+async def test_what_was_noted_before_counts(
+    visit: Visit, noted: dict[str, str], codes: list[str], place: int | None
+) -> None:
+    page = await visit.page()
+    await page.goto(visit.stack.url)
+    found = await checked(page, drawn(), **noted)
+    assert [flaw["code"] for flaw in found["flaws"]] == codes
+    assert found["place"] == place

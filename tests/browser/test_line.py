@@ -1,0 +1,109 @@
+"""A line on the buyers' page: joining, the place as it moves, being served; the draw, checked here; how it went."""
+
+import re
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator
+from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
+
+
+async def announce(stack: Stack, **facts: Any) -> dict[str, Any]:
+    wanted = {"title": "Sneakers", "units": 1, "price_cents": 100, "begins_at": in_s(3600), "ends_at": in_s(7200)}
+    return await ask(stack, "POST", "/v1/sales", operator(stack), **(wanted | facts))
+
+
+async def join(stack: Stack, sale: dict[str, Any], user: str) -> dict[str, Any]:
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http:
+        answer = await http.post(f"/v1/sales/{sale['id']}/entries", json={}, headers=buyer(stack, user))
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+async def begin(stack: Stack, sale: dict[str, Any]) -> None:
+    await ask(stack, "PATCH", f"/v1/sales/{sale['id']}", operator(stack), begins_at=in_s(0))
+
+
+async def test_a_draw_from_joining_to_paying_and_checking(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="draw")
+    others = [f"drawn-{number}" for number in range(3)]
+    for user in others:
+        await join(stack, sale, user)
+    page = await visit.sale_page(sale, "dora-of-the-draw")
+    await expect(page.locator("[data-draw=committed]")).to_be_visible()
+    await expect(page.locator("[data-action=buy]")).to_have_count(0)
+    await page.click("[data-action=join]:enabled")
+    await expect(page.locator("[data-line=waiting]")).to_contain_text("Your place is drawn when it begins")
+    await begin(stack, sale)
+    await expect(page.locator("[data-draw=drawn]")).to_be_visible()
+    await expect(page.locator("[data-line=waiting] .headline, [data-line=served] .headline")).to_have_text(
+        re.compile(r"Place \d|It is your turn")
+    )
+    await page.click("[data-action=check-draw]")
+    await expect(page.locator("[data-verdict=sound]")).to_contain_text("all 4 places")
+    await expect(page.locator("[data-draw]")).to_contain_text("Your entry has place")
+    await expect(page.locator("[data-draw]")).to_contain_text("What this does not prove")
+
+
+async def test_the_page_says_what_is_wrong_with_a_draw(visit: Visit) -> None:
+    """A server that says another order than the one that was drawn."""
+    stack = visit.stack
+    sale = await announce(stack, order="draw")
+    for user in ("swap-1", "swap-2", "swap-3"):
+        await join(stack, sale, user)
+    await begin(stack, sale)
+
+    async def swap(route: Route) -> None:
+        answer = await route.fetch()
+        page = await answer.json()
+        page["entries"] = page["entries"][::-1]
+        await route.fulfill(response=answer, json=page)
+
+    page = await visit.sale_page(sale, "swan", locale="zh-CN")
+    await page.route("**/draw/entries*", swap)
+    await page.click("[data-action=check-draw]")
+    await expect(page.locator("[data-verdict=flawed]")).to_have_text("与公布的不一致")
+    await expect(page.locator("[data-flaw=places]")).to_be_visible()
+
+
+async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="arrival")
+    page = await visit.sale_page(sale, "lena-of-the-line")
+    await page.click("[data-action=join]:enabled")
+    await begin(stack, sale)
+    await expect(page.locator("[data-line=served]")).to_contain_text("It is your turn")
+    behind = await visit.sale_page(sale, "bert-behind")
+    await behind.click("[data-action=join]:enabled")
+    await expect(behind.locator("[data-line=waiting]")).to_contain_text("0 people before you")
+    await expect(behind.locator("[data-line=waiting]")).to_contain_text("1 units are not paid")
+    await behind.click("[data-action=leave]")
+    await behind.click("dialog .button.danger")
+    await expect(behind.locator("[data-line=left]")).to_be_visible()
+    await page.click("text=See your order")
+    await expect(page.locator("[data-action=pay]:enabled, button:has-text('Pay')").first).to_be_visible()
+
+
+@pytest.mark.parametrize(("locale", "title"), [("en-GB", "How it went"), ("zh-CN", "这场回顾")])
+async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit, locale: str, title: str) -> None:
+    stack = visit.stack
+    facts = {"begins_at": in_s(-5), "ends_at": in_s(3600), "units": 3}
+    sale = await announce(stack, waiting_list=True, **facts)
+    for number in range(3):
+        await buy(stack, sale, f"story-{locale}-{number}")
+    page = await visit.sale_page(sale, f"sally-{locale}", locale=locale)
+    await expect(page.locator("[data-story] h2")).to_have_text(title)
+    await expect(page.locator("[data-story] svg polyline")).to_be_visible()
+    await expect(page.locator("[data-fact=sold_out]")).to_contain_text("s after" if locale == "en-GB" else "秒抢光")
+    await page.click("[data-action=join]:enabled")
+    await expect(page.locator("[data-line=waiting]")).to_be_visible()
+    assert await fits(page), "nothing is wider than a phone"
+
+
+async def fits(page: Page) -> bool:
+    return bool(await page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"))

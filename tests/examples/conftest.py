@@ -1,0 +1,3 @@
+from tests.e2e.conftest import folder
+
+__all__ = ["folder"]
