@@ -295,3 +295,20 @@ async def test_an_entry_is_sent_over_the_socket_at_once_and_at_each_change(serve
         assert told["state"] == "served"
         await opened.say({"watch": told["order_id"]})
         assert (await opened.hear())["order_id"] == told["order_id"], "orders are watched over the same socket"
+
+
+async def test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again(node: Node) -> None:
+    sale = await node.create(units=3, limit_per_buyer=3, order="draw", **later())
+    entry = await joined(node, sale, "ann", quantity=2)
+    await node.http.delete(f"/v1/entries/{entry['entry_id']}", headers=buyer("ann"))
+
+    async def told() -> list[dict[str, Any]]:
+        found = await node.http.get("/v1/admin/events", params={"types": "entry.joined,entry.left"}, headers=OPERATOR)
+        events: list[dict[str, Any]] = found.json()["events"]
+        return [event for event in events if event["data"]["entry_id"] == entry["entry_id"]]
+
+    before = await told()
+    assert [(event["type"], event["data"]["quantity"]) for event in before] == [("entry.joined", 2), ("entry.left", 2)]
+    await joined(node, sale, "ann", quantity=1)
+    assert (await told())[:2] == before, "a feed that is read again says the same"
+    assert (await told())[2]["data"]["quantity"] == 1

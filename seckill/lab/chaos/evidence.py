@@ -171,8 +171,8 @@ class Money:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSeen:
     """An event of the feed. `about`: the order, payment or refund whose events must be those that the ledger demands;
-    empty for all others. `subject`: the order, else the sale, whose webhooks come in their order. `digest`: of
-    everything that it says."""
+    empty for all others. `subject`: the entry, else the order, else the sale, whose webhooks come in their order.
+    `digest`: of everything that it says."""
 
     cursor: int
     id: str

@@ -113,8 +113,9 @@ class Closing:
         assert key is not None, "it was made when the ledger was opened"
         ids, item_ids = PublicIds(key, "order"), PublicIds(key, "item")
         told = self._evidence.told
+        known = {*told.acks, *told.paid, *told.cancelled}
         self._evidence.numbers = {
-            order_id: number for order_id in told.acks if (number := ids.decode(order_id)) is not None
+            order_id: number for order_id in known if (number := ids.decode(order_id)) is not None
         }
         rows = await self._database.rows(
             select(
