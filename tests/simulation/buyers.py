@@ -151,8 +151,11 @@ class Person:
         seen = replace(entry, state=entry.state.shown)
         before = self._entries.get(entry.id)
         # One that left a closed list has its place there all the same, when that is drawn.
-        over = before is not None and before.state is not EntryState.WAITING
-        if over and (before.state, before.order_number) != (seen.state, seen.order_number):
+        if (
+            before is not None
+            and before.state is not EntryState.WAITING
+            and (before.state, before.order_number) != (seen.state, seen.order_number)
+        ):
             self.world.break_(f"L2: {self.name} saw entry {entry.id} as {before}, and now as {seen}")
         if before is None or before.state is not seen.state:
             self.world.counts[f"entry {seen.state}"] += 1

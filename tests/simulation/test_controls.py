@@ -10,6 +10,7 @@ import pytest
 
 from seckill.backends.memory import gate as memory_gate
 from seckill.backends.memory.gate import MemoryGate
+from seckill.backends.memory.shared_limits import beside
 from seckill.backends.sql import line_serving
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.line import LineEntry
@@ -128,12 +129,11 @@ def told_before_it_is_written() -> AbstractContextManager[object]:
 
 def limits_of_their_own() -> AbstractContextManager[object]:
     """What is held in one sale of a group does not count in the others."""
-    right = memory_gate.beside
 
-    def beside(*args: Any) -> tuple[Holding, ...] | None:
-        return None if right(*args) is None else ()
+    def own(*args: Any) -> tuple[Holding, ...] | None:
+        return None if beside(*args) is None else ()
 
-    return patch.object(memory_gate, "beside", beside)
+    return patch.object(memory_gate, "beside", own)
 
 
 PLANTS = [
