@@ -35,6 +35,9 @@ FEW = 500
 AHEAD_S = 5.0
 # Time spent at once, on a suspicion, is made up for during this long at most: other rounds wait meanwhile.
 DEBT_S_MAX = 60.0
+# What was compared so lately, and looked right, is not compared again in small steps: a sale with few orders would be
+# all the time.
+REST_MS = 5_000
 BEFORE_SECOND_LOOK_S = 0.1
 # Where one server may take the place of another: Sentinels tell each other of a new primary every two seconds, nodes of
 # a cluster every second, and a keeper notices within one what a new primary lacks.
@@ -124,12 +127,18 @@ class Schedule:
         whatever was spent before: what is new, and what looked wrong the last time."""
         for reading in readings:
             self._spent_s.setdefault(reading.id, min(self._spent_s.values(), default=0.0))
-        left = {reading.id: reading for reading in readings}
-        awaited = [reading for reading in readings if self.is_new(reading) or self._pages[reading.id].notes.findings]
+        left = {reading.id: reading for reading in readings if not self._rests(reading)}
+        awaited = [each for each in left.values() if self.is_new(each) or self._pages[each.id].notes.findings]
         if awaited:
             await self._go_on(left, awaited)
         while left and self._monotonic() >= self._due_s - AHEAD_S:
             await self._go_on(left, list(left.values()))
+
+    def _rests(self, reading: Reading) -> bool:
+        if self.is_new(reading) or reading.id in self._walks:
+            return False
+        page = self._pages[reading.id]
+        return not page.notes.findings and 0 <= reading.after.now_ms - page.at_ms < REST_MS
 
     async def _go_on(self, left: dict[int, Reading], choice: Sequence[Reading]) -> None:
         reading = self._next(choice)
