@@ -38,6 +38,8 @@ COMMANDS = {
     "audit": "Check that nothing was oversold, lost or given back twice. Changes nothing, and may run at full load.",
     "repair": "Say what is broken and what would mend it; do it with `--apply`.",
     "doctor": "Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong.",
+    "backup": "Copy the data folder of `seckill up` while it runs: ledger, gate and secrets as they are at one moment.",
+    "restore": "Make an empty data folder what it was when `seckill backup` copied it. Checks every file first.",
     "verify-draw": "Recompute a draw from what was published, without trusting the server that made it.",
     "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",

@@ -1,0 +1,44 @@
+"""Flaws of copies of everything: backups, a move to another database, one buyer's data."""
+
+from tests.mutants.mutant import Mutant
+
+_BACKUP = "tests/local/test_backup.py"
+_UNDER_LOAD = "tests/e2e/test_backup.py::test_a_copy_made_under_load_is_whole"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="A backup copies ledger and gate at two different moments",
+        trap="ours",
+        path="local/backup.py",
+        edits={"            async with writing(database):\n": "            async with contextlib.nullcontext():\n"},
+        caught_by=_UNDER_LOAD,
+    ),
+    Mutant(
+        name="A backup takes the gate's file without what was just answered",
+        trap="ours",
+        path="local/gate_file.py",
+        edits={"not _is_in(last, mark, before.get(last.name, 0)) or ": ""},
+        caught_by=f"{_BACKUP}::test_a_copy_waits_for_what_the_server_has_not_written_yet",
+    ),
+    Mutant(
+        name="A restore takes a file that was changed",
+        trap="ours",
+        path="local/backup.py",
+        edits={"intact = _digest(source / name) == expected": "intact = _digest(source / name).size >= 0"},
+        caught_by=f"{_BACKUP}::test_a_broken_backup_is_refused_and_leaves_nothing",
+    ),
+    Mutant(
+        name="A restore writes over a data folder",
+        trap="ours",
+        path="local/restore.py",
+        edits={"    if found:\n": "    if not found:\n        return\n    if UNFINISHED in found:\n"},
+        caught_by=f"{_BACKUP}::test_only_an_empty_folder_is_restored_into",
+    ),
+    Mutant(
+        name="A folder that was half restored is started",
+        trap="ours",
+        path="local/data_folder.py",
+        edits={"                _must_be_finished(path)\n": ""},
+        caught_by=f"{_BACKUP}::test_nothing_starts_in_a_folder_that_was_half_restored",
+    ),
+)
