@@ -40,6 +40,7 @@ COMMANDS = {
     "doctor": "Check the set-up, list every setting, and say what to mend. Exit code 1 if something is wrong.",
     "backup": "Copy the data folder of `seckill up` while it runs: ledger, gate and secrets as they are at one moment.",
     "restore": "Make an empty data folder what it was when `seckill backup` copied it. Checks every file first.",
+    "move": "Copy the ledger from SQLite to PostgreSQL or MariaDB, and compare every row. Stop everything first.",
     "verify-draw": "Recompute a draw from what was published, without trusting the server that made it.",
     "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",

@@ -67,4 +67,6 @@ async def test_a_copy_made_under_load_is_whole(folder: Path, monkeypatch: pytest
             assert found.round.epoch == 1, "the two copies contradicted each other"
             view = await check_conservation(engine, found, again.settings.database_url, accepted | late.orders)
             assert view.available == 0
+        # Nor was anything mended: what only the gate's records know of is written without what the shop said of it.
+        assert not again.logged("were not in the ledger")
         assert again.stop() == 0

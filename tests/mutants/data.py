@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _BACKUP = "tests/local/test_backup.py"
+_MOVE = "tests/operations/test_ledger_move.py"
 _UNDER_LOAD = "tests/e2e/test_backup.py::test_a_copy_made_under_load_is_whole"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -40,5 +41,41 @@ MUTANTS: tuple[Mutant, ...] = (
         path="local/data_folder.py",
         edits={"                _must_be_finished(path)\n": ""},
         caught_by=f"{_BACKUP}::test_nothing_starts_in_a_folder_that_was_half_restored",
+    ),
+    Mutant(
+        name="A moved ledger gives out ids once more",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"        last = max(greatest, noted.get(table.name, 0))\n": "        last = greatest\n"},
+        caught_by=f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[postgres]",
+        also=(f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[mariadb]",),
+    ),
+    Mutant(
+        name="A move takes what it has sent for what has arrived",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"if arrived != copied[table.name]:": "if arrived.rows != copied[table.name].rows:"},
+        caught_by=f"{_MOVE}::test_what_has_not_arrived_as_it_was_is_noticed",
+    ),
+    Mutant(
+        name="A move empties a database that is in use",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"table is not meta and marked is None and found is not None": "table is meta and found is None"},
+        caught_by=f"{_MOVE}::test_a_database_with_rows_is_refused_and_left_alone",
+    ),
+    Mutant(
+        name="Processes start on the ledger that was moved away",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={"        if MOVED in found:\n": "        if MOVED in found and MOVING in found:\n"},
+        caught_by=f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[postgres]",
+    ),
+    Mutant(
+        name="Processes start on a ledger that has arrived in part",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={"        if MOVING in found:\n": "        if MOVED in found:\n"},
+        caught_by=f"{_MOVE}::test_a_move_that_was_interrupted_is_run_again[postgres]",
     ),
 )

@@ -25,7 +25,18 @@ from seckill.backends.sql.payments import SqlPayments
 from seckill.backends.sql.pictures import SqlPictures
 from seckill.backends.sql.record_orders import Recording
 from seckill.backends.sql.round_story import read_story
-from seckill.backends.sql.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds
+from seckill.backends.sql.tables import (
+    CATALOGUE,
+    ID_KEY,
+    MOVED,
+    MOVING,
+    dead_letters,
+    meta,
+    orders,
+    outbox,
+    payments,
+    rounds,
+)
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.backends.sql.vouchers import SqlVouchers
@@ -37,7 +48,7 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
-from seckill.errors import LedgerRefused
+from seckill.errors import LedgerRefused, StartError
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
 from seckill.ports.story import RoundStory
@@ -450,8 +461,13 @@ class SqlLedger:
 
     async def _read_id_key(self) -> str | None:
         async with self._reading() as connection:
-            found = await connection.scalars(select(meta.c.value).where(meta.c.name == ID_KEY))
-            return found.one_or_none()
+            wanted = select(meta.c.name, meta.c.value).where(meta.c.name.in_([ID_KEY, MOVED, MOVING]))
+            found = {row.name: row.value for row in await connection.execute(wanted)}
+        if MOVED in found:
+            raise StartError(f"This ledger was moved to {found[MOVED]}: set SECKILL_DATABASE_URL to its new address.")
+        if MOVING in found:
+            raise StartError("This ledger is not complete: run the `seckill move` again that was interrupted.")
+        return found.get(ID_KEY)
 
     @to_the_end
     async def ping(self) -> None:
