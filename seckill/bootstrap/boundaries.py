@@ -14,6 +14,7 @@ from seckill.failpoints import Verb, armed, fires
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.board import Board
 from seckill.ports.broker import Courier, Delays, RelaySource
+from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
 from seckill.ports.gate import Gate
 from seckill.ports.history import History
@@ -47,6 +48,7 @@ _PORTS: dict[str, tuple[type, ...]] = {
         CheckoutLedger,
         OrderActionLedger,
         AudienceLedger,
+        BuyerDataLedger,
         Feed,
         WebhookLedger,
         VoucherLedger,
@@ -112,6 +114,7 @@ class _Watched:
             "checkouts",
             "actions",
             "audience",
+            "buyer_data",
             "feed",
             "webhooks",
             "vouchers",

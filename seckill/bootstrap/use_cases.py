@@ -8,6 +8,7 @@ from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
@@ -101,6 +102,10 @@ class UseCases:
     @cached_property
     def audience_desk(self) -> AudienceDesk:
         return AudienceDesk(self.engine.ledger.audience)
+
+    @cached_property
+    def buyer_data(self) -> BuyerData:
+        return BuyerData(self.engine.ledger.buyer_data, self.engine.gate)
 
     @cached_property
     def invitations(self) -> Invitations:

@@ -41,6 +41,8 @@ COMMANDS = {
     "backup": "Copy the data folder of `seckill up` while it runs: ledger, gate and secrets as they are at one moment.",
     "restore": "Make an empty data folder what it was when `seckill backup` copied it. Checks every file first.",
     "move": "Copy the ledger from SQLite to PostgreSQL or MariaDB, and compare every row. Stop everything first.",
+    "erase": "Put a pseudonym in a buyer's place, everywhere and for good. Orders stay, for the books.",
+    "export": "Everything that is held about one buyer, as JSON.",
     "verify-draw": "Recompute a draw from what was published, without trusting the server that made it.",
     "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",

@@ -10,6 +10,7 @@ from seckill.domain.order import Order, OrderState, States
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
 from seckill.ports.audience import AudienceLedger
+from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
 from seckill.ports.gate import Release
 from seckill.ports.line import LineLedger
@@ -344,6 +345,9 @@ class Ledger(
 
     @property
     def audience(self) -> AudienceLedger: ...
+
+    @property
+    def buyer_data(self) -> BuyerDataLedger: ...
 
     @property
     def lines(self) -> LineLedger: ...

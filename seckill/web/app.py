@@ -128,6 +128,7 @@ class Api:
             door=ClaimDoor(use.invitations, TokenGroups(settings.jwt_groups_claim), use.passes.seal, use.sale_cache),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
+            buyer_data=use.buyer_data,
             line=_line_parts(use),
             exposition=Exposition(),
         )

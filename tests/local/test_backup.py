@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 import redis
@@ -124,7 +125,7 @@ def test_only_an_empty_folder_is_restored_into(data: Path, copy: Path, tmp_path:
     with DataFolder.open(tmp_path / "used"):
         code = "import sys, pathlib; from seckill.local.restore import restore\n"
         code += "restore(*map(pathlib.Path, sys.argv[1:]))"
-        other = [sys.executable, "-c", code, copy, tmp_path / "used"]
+        other = [sys.executable, "-c", code, str(copy), str(tmp_path / "used")]
         said = subprocess.run(other, capture_output=True, text=True, check=False).stderr
         assert "is in use by another seckill" in said
     restore(copy, tmp_path / "used")  # a start that has left its lock file has left nothing
@@ -211,7 +212,7 @@ async def test_a_copy_waits_for_what_the_server_has_not_written_yet(
         looks += 1
         if looks == 3:
             with contextlib.closing(redis.Redis.from_url(server.url)) as client:
-                (home / FOLDER / INCR).write_bytes(b"answered " + bytes(client.get(keys.BACKUP)))
+                (home / FOLDER / INCR).write_bytes(b"answered " + cast(bytes, client.get(keys.BACKUP)))
         return manifest(folder)
 
     monkeypatch.setattr(gate_file_module, "_manifest", look)

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _BACKUP = "tests/local/test_backup.py"
 _MOVE = "tests/operations/test_ledger_move.py"
+_GONE = "tests/api/test_buyer_data.py::test_a_buyer_is_gone_and_the_books_hold[sqlite]"
 _UNDER_LOAD = "tests/e2e/test_backup.py::test_a_copy_made_under_load_is_whole"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -77,5 +78,33 @@ MUTANTS: tuple[Mutant, ...] = (
         path="backends/sql/ledger.py",
         edits={"        if MOVING in found:\n": "        if MOVED in found:\n"},
         caught_by=f"{_MOVE}::test_a_move_that_was_interrupted_is_run_again[postgres]",
+    ),
+    Mutant(
+        name="A buyer is erased while the gate still counts by the name",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={"        if hindrances:\n": "        if len(hindrances) > 9:\n"},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="Events of money still name a buyer who was erased",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={'        if facts.get("buyer") == user:\n': '        if facts.get("user") == user:\n'},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="What a shop has said of the orders of a buyer outlives the erasure",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={'values = {"user_id": pseudonym, "metadata": None}': 'values = {"user_id": pseudonym}'},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="A buyer who was erased is still on the lists",
+        trap="ours",
+        path="backends/sql/audience.py",
+        edits={"        digests.remove(digest)\n": ""},
+        caught_by=_GONE,
     ),
 )

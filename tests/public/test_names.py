@@ -33,7 +33,7 @@ NAMES = {
         *("Audit", "AuditFinding", "AuditResult", "AuditUnits", "Claimed", "Custody", "DeadLetter", "Order", "Orders"),
         *("Event", "Events", "ExportedOrder", "Item", "ItemCustody", "Pass", "Round", "Sale", "Sales", "Try"),
         *("ReceivedEvent", "Webhook", "WebhookDeliveries", "WebhookDelivery", "WebhookNotGenuine", "verify_webhook"),
-        *("ItemCodes", "OrderToPay", "UploadedImage", "Voucher", "VoucherCounts", "VouchersAdded"),
+        *("ErasedBuyer", "ItemCodes", "OrderToPay", "UploadedImage", "Voucher", "VoucherCounts", "VouchersAdded"),
     },
     "seckill.payment": {
         *("Bill", "Capture", "Checkout", "CheckoutProvider", "Notice", "PaymentProvider", "Refund"),

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
 from seckill.backends.sql.audience import SqlAudience
+from seckill.backends.sql.buyer_data import SqlBuyerData
 from seckill.backends.sql.checkouts import SqlCheckouts
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.dead_letters import Burial
@@ -79,6 +80,7 @@ class SqlLedger:
         self.checkouts = SqlCheckouts(database, self.tasks)
         self.actions = SqlOrderActions(database, self._endings, self._entries, gifts, self.tasks)
         self.audience = SqlAudience(database, self.tasks)
+        self.buyer_data = SqlBuyerData(database, self.tasks)
         self.lines = SqlLines(database, self._entries, self.tasks)
         self.vouchers = SqlVouchers(database, self._entries, self.tasks)
         self.pictures = SqlPictures(database, self.tasks)
