@@ -23,6 +23,7 @@ from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import CheckoutLedger, CheckoutProvider, PaymentLedger
 from seckill.ports.pictures import PictureLedger
+from seckill.ports.retention import RetentionLedger
 from seckill.ports.transport import Transport
 from seckill.ports.vouchers import VoucherLedger
 from seckill.ports.webhook import WebhookLedger
@@ -49,6 +50,7 @@ _PORTS: dict[str, tuple[type, ...]] = {
         OrderActionLedger,
         AudienceLedger,
         BuyerDataLedger,
+        RetentionLedger,
         Feed,
         WebhookLedger,
         VoucherLedger,
@@ -115,6 +117,7 @@ class _Watched:
             "actions",
             "audience",
             "buyer_data",
+            "retention",
             "feed",
             "webhooks",
             "vouchers",

@@ -17,6 +17,7 @@ from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
 from seckill.ports.pictures import PictureLedger
+from seckill.ports.retention import RetentionLedger
 from seckill.ports.story import StoryLedger
 from seckill.ports.transport import Delivery
 from seckill.ports.vouchers import VoucherLedger
@@ -348,6 +349,9 @@ class Ledger(
 
     @property
     def buyer_data(self) -> BuyerDataLedger: ...
+
+    @property
+    def retention(self) -> RetentionLedger: ...
 
     @property
     def lines(self) -> LineLedger: ...

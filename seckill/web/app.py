@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -133,22 +133,7 @@ class Api:
             exposition=Exposition(),
         )
         ctx = self.context
-        self.claims = ClaimRoute(
-            ctx.buyers,
-            ctx.sale_cache,
-            ctx.desk,
-            ctx.orders,
-            ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
-            partial(order_view, ctx),
-            order_ids,
-            ctx.item_ids,
-            Rates(settings.claims_per_second),
-            ctx.door,
-            ctx.addresses,
-            AddressRate(settings.claims_per_address),
-            use.unpaid_units.known,
-            self._note_claim,
-        )
+        self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
         self.outbox = TurnBuffer()
         self._unpaid_units = use.unpaid_units
         self._engine = engine
@@ -219,6 +204,28 @@ class Api:
             for loop in loops:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
+
+
+def _claim_route(
+    ctx: Context, use: UseCases, order_ids: OrderIds, note: Callable[[Exception, str, Headers], None]
+) -> ClaimRoute:
+    settings = ctx.settings
+    return ClaimRoute(
+        ctx.buyers,
+        ctx.sale_cache,
+        ctx.desk,
+        ctx.orders,
+        ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
+        partial(order_view, ctx),
+        order_ids,
+        ctx.item_ids,
+        Rates(settings.claims_per_second),
+        ctx.door,
+        ctx.addresses,
+        AddressRate(settings.claims_per_address),
+        use.unpaid_units.known,
+        note,
+    )
 
 
 def _line_parts(use: UseCases) -> LineParts:

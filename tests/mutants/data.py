@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _BACKUP = "tests/local/test_backup.py"
+_RETENTION = "tests/backends/sql/test_retention.py"
 _MOVE = "tests/operations/test_ledger_move.py"
 _GONE = "tests/api/test_buyer_data.py::test_a_buyer_is_gone_and_the_books_hold[sqlite]"
 _UNDER_LOAD = "tests/e2e/test_backup.py::test_a_copy_made_under_load_is_whole"
@@ -106,5 +107,19 @@ MUTANTS: tuple[Mutant, ...] = (
         path="backends/sql/audience.py",
         edits={"        digests.remove(digest)\n": ""},
         caught_by=_GONE,
+    ),
+    Mutant(
+        name="Letters go while the gate may still ask for them",
+        trap="ours",
+        path="backends/sql/retention.py",
+        edits={"or_(rounds.c.id.is_(None), forgotten)": "or_(rounds.c.id.is_(None), rounds.c.id > 0)"},
+        caught_by=f"{_RETENTION}::test_letters_go_when_all_is_decided_and_the_gate_has_forgotten[sqlite]",
+    ),
+    Mutant(
+        name="Entries of a line go before the events that are read from them",
+        trap="ours",
+        path="engine/retention.py",
+        edits={"max(lines_days, events_days)": "min(lines_days, events_days)"},
+        caught_by=f"{_RETENTION}::test_lines_go_with_their_entries_and_not_before_their_events[sqlite]",
     ),
 )

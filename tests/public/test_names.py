@@ -61,6 +61,7 @@ METHODS = {
     *("test_webhook", "webhook_deliveries", "redeliver_webhook"),
     *("upload_image", "upload_vouchers", "count_vouchers", "voucher", "redeem_voucher"),
     *("audit", "dead_letters", "dead_letter", "replay_dead_letter", "discard_dead_letter"),
+    *("export_buyer", "erase_buyer"),
     *("call", "document", "signed_in", "close"),
 }
 

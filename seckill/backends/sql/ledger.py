@@ -25,6 +25,7 @@ from seckill.backends.sql.order_actions import SqlOrderActions
 from seckill.backends.sql.payments import SqlPayments
 from seckill.backends.sql.pictures import SqlPictures
 from seckill.backends.sql.record_orders import Recording
+from seckill.backends.sql.retention import SqlRetention
 from seckill.backends.sql.round_story import read_story
 from seckill.backends.sql.tables import (
     CATALOGUE,
@@ -81,6 +82,7 @@ class SqlLedger:
         self.actions = SqlOrderActions(database, self._endings, self._entries, gifts, self.tasks)
         self.audience = SqlAudience(database, self.tasks)
         self.buyer_data = SqlBuyerData(database, self.tasks)
+        self.retention = SqlRetention(database, self.tasks)
         self.lines = SqlLines(database, self._entries, self.tasks)
         self.vouchers = SqlVouchers(database, self._entries, self.tasks)
         self.pictures = SqlPictures(database, self.tasks)
