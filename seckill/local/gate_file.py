@@ -35,7 +35,7 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     name: str
     stream: BinaryIO
     size: int  # what comes after it is later than the moment
@@ -51,7 +51,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class GateFile:
     manifest: str
-    parts: list[Part]
+    parts: list[FilePart]
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ def _opened(folder: Path, stack: ExitStack) -> GateFile:
     parts = []
     for name in names:
         stream = stack.enter_context((folder / name).open("rb"))
-        parts.append(Part(name, stream, os.fstat(stream.fileno()).st_size))
+        parts.append(FilePart(name, stream, os.fstat(stream.fileno()).st_size))
     return GateFile(manifest, parts)
 
 
@@ -111,7 +111,7 @@ def _manifest(folder: Path) -> str:
     return "".join(f"{line}\n" for line in lines if (match := _PART.fullmatch(line)) and match[2] != "h")
 
 
-def _is_in(part: Part, mark: bytes, since: int) -> bool:
+def _is_in(part: FilePart, mark: bytes, since: int) -> bool:
     part.stream.seek(since)
     return mark in part.stream.read(max(0, part.size - since))
 
