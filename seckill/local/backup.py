@@ -1,8 +1,8 @@
 """A copy of a data folder, made while it is in use: ledger, gate and secrets as they were at one moment.
 
 The ledger decides and the gate counts, so copies of two different moments would contradict each other: an order would
-be gone from the queue and not be in the ledger yet, or be in the ledger and not be counted. So for the few milliseconds
-that it takes to note where both files end, no process writes to the ledger. What the gate has handed over by then is in
+be gone from the queue and not be in the ledger yet, or be in the ledger and not be counted. So for as long as it
+takes to note where both files end, no process writes to the ledger. What the gate has handed over by then is in
 the ledger's copy, and what is still queued is in the gate's: together they are what a power cut at that moment would
 have left, and a start afterwards goes on from there.
 
@@ -30,7 +30,7 @@ from seckill.backends.sql.schema import REVISIONS
 from seckill.backends.sql.sqlite_writer_lock import ReadingConnection
 from seckill.errors import StartError
 from seckill.local.data_folder import DataFolder, read_secrets
-from seckill.local.gate_file import FOLDER, MANIFEST, GateFile, gate_file
+from seckill.local.gate_file import FOLDER, MANIFEST, GateFile, connected, gate_file
 from seckill.local.valkey import EmbeddedValkey
 
 FORMAT = 1
@@ -86,11 +86,12 @@ async def _moment(source: Path) -> AsyncIterator[tuple[sqlite3.Connection, GateF
         snapshot = stack.enter_context(contextlib.closing(_connect(source / LEDGER)))
         async with contextlib.AsyncExitStack() as open_:
             open_.push_async_callback(database.close)
+            client = await open_.enter_async_context(connected(url))
             async with writing(database):
                 since_s = time.monotonic()
                 snapshot.execute("BEGIN")
                 snapshot.execute("SELECT count(*) FROM meta").fetchone()  # from here on it sees this moment
-                gate = await open_.enter_async_context(gate_file(source / GATE_HOME, url))
+                gate = await open_.enter_async_context(gate_file(source / GATE_HOME, client))
             yield snapshot, gate, time.monotonic() - since_s
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import redis.asyncio
 import redis.exceptions
+from redis.asyncio import Redis as Client
 
 from seckill.backends.redis import keys
 from seckill.errors import StartError
@@ -55,28 +55,43 @@ class GateFile:
 
 
 @asynccontextmanager
-async def gate_file(home: Path, url: str | None) -> AsyncIterator[GateFile]:
-    """With everything that the server had answered when this was called. `home`: the server's folder. `url`: where it
-    listens; None: it does not run."""
+async def connected(url: str | None) -> AsyncIterator[Client | None]:
+    """To the server, which has answered once. None: it does not run."""
+    if url is None:
+        yield None
+        return
+    async with Client.from_url(url, socket_timeout=MARKED_WITHIN_S) as client:
+        with _answering():
+            await client.ping()
+        yield client
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (redis.exceptions.RedisError, TimeoutError) as error:
+        raise StartError("The embedded server does not answer: wait until it has started, and try again.") from error
+
+
+@asynccontextmanager
+async def gate_file(home: Path, client: Client | None) -> AsyncIterator[GateFile]:
+    """With everything that the server had answered when this was called. `home`: the server's folder. `client`: None if
+    it does not run."""
     folder = home / FOLDER
     with ExitStack() as stack:
-        if url is None:
+        if client is None:
             yield await asyncio.to_thread(_opened, folder, stack)
             return
         mark = secrets.token_hex(16)
-        client = redis.asyncio.Redis.from_url(url, socket_timeout=MARKED_WITHIN_S)
-        try:
-            async with client, asyncio.timeout(MARKED_WITHIN_S):
+        with _answering():
+            async with asyncio.timeout(MARKED_WITHIN_S):
                 before = await asyncio.to_thread(_sizes, folder)
                 await client.set(keys.BACKUP, mark, ex=MARK_S)
                 found = None
                 while found is None:
                     found = await asyncio.to_thread(_with_mark, folder, mark.encode(), before, stack)
                     await asyncio.sleep(0 if found else POLL_S)
-        except (redis.exceptions.RedisError, OSError, TimeoutError) as error:
-            raise StartError(
-                "The embedded server does not answer: wait until it has started, and try again."
-            ) from error
         yield found
 
 

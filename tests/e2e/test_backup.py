@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis as Client
 
 from seckill.local import backup
 from seckill.local.backup import back_up
@@ -39,12 +40,12 @@ async def test_a_copy_made_under_load_is_whole(folder: Path, monkeypatch: pytest
             assert len(accepted) == 70
 
             @contextlib.asynccontextmanager
-            async def after_the_worker(home: Path, url: str | None) -> AsyncIterator[GateFile]:
+            async def after_the_worker(home: Path, client: Client | None) -> AsyncIterator[GateFile]:
                 os.kill(worker, signal.SIGCONT)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(CHANCE_S):
                         await until_drained(engine)
-                async with gate_file(home, url) as found:
+                async with gate_file(home, client) as found:
                     yield found
 
             monkeypatch.setattr(backup, "gate_file", after_the_worker)

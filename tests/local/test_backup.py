@@ -22,7 +22,7 @@ from seckill.local import backup as backup_module
 from seckill.local import gate_file as gate_file_module
 from seckill.local.backup import GATE, MANIFEST_NAME, back_up
 from seckill.local.data_folder import UNFINISHED, DataFolder
-from seckill.local.gate_file import FOLDER, gate_file
+from seckill.local.gate_file import FOLDER, connected, gate_file
 from seckill.local.restore import restore
 from seckill.local.valkey import EmbeddedValkey
 
@@ -172,7 +172,7 @@ async def test_a_file_that_is_rewritten_meanwhile_is_whole(tmp_path: Path) -> No
                 if turn % 2:
                     with contextlib.suppress(redis.exceptions.ResponseError):  # the one before is still under way
                         await client.bgrewriteaof()
-                async with gate_file(tmp_path / "a" / "valkey", server.url) as found:
+                async with gate_file(tmp_path / "a" / "valkey", client) as found:
                     (tmp_path / f"b{turn}" / "valkey" / FOLDER).mkdir(parents=True)
                     for part in found.parts:
                         path = tmp_path / f"b{turn}" / "valkey" / FOLDER / part.name
@@ -218,7 +218,7 @@ async def test_a_copy_waits_for_what_the_server_has_not_written_yet(
     monkeypatch.setattr(gate_file_module, "_manifest", look)
     try:
         await server.ready()
-        async with gate_file(home, server.url) as found:
+        async with connected(server.url) as client, gate_file(home, client) as found:
             assert found.parts[-1].size > len("answered")
     finally:
         await server.stop()
