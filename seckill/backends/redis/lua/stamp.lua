@@ -1,0 +1,13 @@
+-- Which format a version must know to work with this gate. KEYS: the stamp. ARGV: what the caller's writing needs, the
+-- caller's version. Gives what is needed from now on, and which version has said so. It never falls: what a newer
+-- version has written stays when an older one comes back.
+local stamp, needs, version = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+if redis.call('TYPE', stamp).ok ~= 'hash' then
+  redis.call('DEL', stamp)
+end
+local before = redis.call('HMGET', stamp, 'needs', 'by')
+if before[2] and needs <= (tonumber(before[1] or '') or 0) then
+  return before
+end
+redis.call('HSET', stamp, 'needs', ARGV[1], 'by', version)
+return {ARGV[1], version}
