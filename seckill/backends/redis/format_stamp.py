@@ -29,6 +29,6 @@ def check_stamp(reply: list[bytes], where: str) -> None:
     needs, by = (part.decode(errors="replace") for part in reply)
     if int(needs) > FORMAT:
         raise StartError(
-            f"Valkey/Redis at {where} holds what seckill {by} has written, and this version, {__version__}, cannot read "
-            f"it: install {by} or a later one."
+            f"Valkey/Redis at {where} holds what seckill {by} has written, and this version, {__version__}, cannot "
+            "read it: install that one or a later one."
         )

@@ -31,8 +31,8 @@
     seckill:{k}:copied     string  empty, and written again whenever replicas must have what the lane tells of and
                                    there is nothing to write: a server waits for its replicas after a write only
     seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for its own
-    seckill:format         hash    needs (which format of these keys a version must be able to read), by (the version that
-                                   has said so): a version that cannot refuses to start
+    seckill:format         hash    needs (which format of these keys a version must be able to read), by (the version
+                                   that has said so): a version that cannot refuses to start
     seckill:{nodes}:seen   zset    every process by when it last said that it is there, in ms
     seckill:{nodes}:all    hash    process → its newest report, as JSON; both go a minute after the last
     seckill:states         channel order states as they are committed, for everyone who waits

@@ -57,7 +57,7 @@ def stamp(connection: Connection) -> None:
 
 def _must_know_enough(connection: Connection) -> None:
     found = connection.execute(select(meta.c.name, meta.c.value).where(meta.c.name.in_((NEEDS_REVISION, MIGRATED_BY))))
-    stamps = {name: value for name, value in found}
+    stamps = dict(map(tuple, found))
     if stamps.get(NEEDS_REVISION, "") > REVISIONS[-1]:
         other = stamps.get(MIGRATED_BY, "a newer version")
         raise StartError(

@@ -12,11 +12,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, text
 
+from seckill import __version__
 from seckill.backends.sql import migration
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.opening import open_database
-from seckill import __version__
 from seckill.backends.sql.schema import NEEDS, REVISIONS, Schema, schema_of
 from seckill.backends.sql.tables import CATALOGUE, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
 from seckill.errors import LedgerUnavailable, StartError

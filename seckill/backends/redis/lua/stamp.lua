@@ -6,8 +6,8 @@ if redis.call('TYPE', stamp).ok ~= 'hash' then
   redis.call('DEL', stamp)
 end
 local before = redis.call('HMGET', stamp, 'needs', 'by')
-if before[2] and needs <= (tonumber(before[1] or '') or 0) then
-  return before
+if needs <= (tonumber(before[1] or '') or 0) then
+  return {before[1], before[2] or 'of a newer version'}
 end
 redis.call('HSET', stamp, 'needs', ARGV[1], 'by', version)
 return {ARGV[1], version}
