@@ -19,6 +19,7 @@ from tests.mutants import (
     roles,
     sale,
     shared_limits,
+    upgrades,
     vouchers,
     web,
     webhooks,
@@ -45,6 +46,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         webhooks,
         door,
         line,
+        upgrades,
         chaos,
     )
     for mutant in part.MUTANTS
