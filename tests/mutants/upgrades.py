@@ -34,10 +34,10 @@ MUTANTS = (
         caught_by=f"{KEPT}::test_keys_and_limits_are_recognised[0.2.0]",
     ),
     Mutant(
-        name="A new version demands a field in stream entries that the one before did not write",
+        name="A new version sets aside the entries that the one before has queued",
         trap="ours",
         path="ports/entry.py",
-        edits={'max_length=128)] = ""  # not there: the limit counts by user': "max_length=128)]"},
+        edits={"VERSION = 1\n": "VERSION = 2\n"},
         caught_by=f"{KEPT}::test_what_was_queued_is_written_and_what_was_begun_is_finished[0.2.0]",
     ),
 )

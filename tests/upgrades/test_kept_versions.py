@@ -64,6 +64,7 @@ class Inherited:
     async def until(self, user: str, state: str) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE_S):
             while (order := await self.look(user))["state"] != state:
+                assert order["state"] != "failed", f"{user}'s order was given up"
                 await asyncio.sleep(0.02)
         return order
 
@@ -96,7 +97,7 @@ async def inherit(
     redis = connect(redis_url)
     await put_back(redis, read(version, kind, "gate.json"))
     await redis.aclose()
-    settings = replace(settings_of_a_node(redis_url, url), broker_url=broker_url, claim_idle_s=1)
+    settings = replace(settings_of_a_node(redis_url, url), broker_url=broker_url, claim_idle_s=1, retry_delays_s=(0.1,))
     async with open_engine(settings) as engine:
         node = await make_node(settings, engine)
         yield Inherited(node, engine, settings, read(version, kind, "told.json"))
