@@ -21,7 +21,7 @@ from seckill.settings import Settings
 from tests.api.conftest import make_node, settings_of_a_node
 from tests.deploy.authority import Authority
 from tests.fixtures import missing
-from tests.fixtures.mariadb import _start
+from tests.fixtures.mariadb import _start, execute
 from tests.fixtures.postgres import PostgresServer, apart
 from tests.fixtures.rabbitmq import RabbitServer
 from tests.fixtures.valkey import redis_program
@@ -52,7 +52,7 @@ async def sells(settings: Settings) -> None:
 
 async def refused(settings: Settings) -> None:
     """In one sentence, by a certificate that does not convince."""
-    with pytest.raises(SeckillError, match="certificate is not believed|certificate verify failed") as told:
+    with pytest.raises(SeckillError, match=r"certificate is not believed|certificate verify failed") as told:
         async with open_engine(settings):
             pass
     assert "\n" not in str(told.value)
@@ -121,7 +121,7 @@ def secure_mariadb(authority: Authority) -> Iterator[str]:
         server.authority = authority
         asyncio.run(_start(server))
         try:
-            apart(server.execute("CREATE DATABASE secure"))
+            execute(server, "CREATE DATABASE secure")
             yield server.url("secure")
         finally:
             apart(server.stop())

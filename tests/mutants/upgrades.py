@@ -1,4 +1,4 @@
-"""Flaws that show when one version follows another."""
+"""Flaws that show when one version follows another, or on servers that are set up otherwise."""
 
 from tests.mutants.mutant import Mutant
 
@@ -39,5 +39,19 @@ MUTANTS = (
         path="ports/entry.py",
         edits={"VERSION = 1\n": "VERSION = 2\n"},
         caught_by=f"{KEPT}::test_what_was_queued_is_written_and_what_was_begun_is_finished[0.2.0]",
+    ),
+    Mutant(
+        name="A user without the right to EXEC is let in",
+        trap="ours",
+        path="backends/redis/command_rights.py",
+        edits={'(*commands, ("DISCARD",), ("EXEC",)), (*replies, executed)': "commands, replies[:-1]"},
+        caught_by="tests/deploy/test_acl.py::test_without_one_of_the_others_something_is_missed[valkey-exec]",
+    ),
+    Mutant(
+        name="A broker whose certificate is not believed is waited for",
+        trap="ours",
+        path="backends/rabbitmq/connections.py",
+        edits={"isinstance(cause, ssl.SSLCertVerificationError)": "isinstance(cause, ssl.SSLZeroReturnError)"},
+        caught_by="tests/deploy/test_tls.py::test_rabbitmq",
     ),
 )

@@ -14,7 +14,7 @@ Names = dict[str, list[str]]
 
 def names() -> Names:
     api = document()
-    found = {name: [] for name in ("routes", "sent", "demanded", "answered")}
+    found: Names = {name: [] for name in ("routes", "sent", "demanded", "answered")}
     for path, operations in api["paths"].items():
         for method, operation in operations.items():
             route = f"{method.upper()} {path}"

@@ -186,7 +186,7 @@ async def sell_out(world: Inherited, title: str, units: int) -> None:
             elif len(sold) >= units:
                 break
     assert len(sold) == units
-    custody = {}
+    custody: dict[str, Any] = {}
     async with asyncio.timeout(PATIENCE_S):
         while custody.get("queued", 1) or custody["available"] or custody["returning"]:
             custody = (await world.node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()

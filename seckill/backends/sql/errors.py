@@ -41,7 +41,7 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
         if (distrust := _distrust(error)) is not None:
             raise LedgerUnsuitable(
                 f"The database's certificate is not believed ({distrust.verify_message}): name the authority that has "
-                "signed it in the database address (sslrootcert=FILE for PostgreSQL, ssl_ca=FILE for MariaDB and MySQL)."
+                "signed it in the database address (PostgreSQL: sslrootcert=FILE; MariaDB and MySQL: ssl_ca=FILE)."
             ) from error
         verdict = ErrorMeaning.UNAVAILABLE if _is_lost(error) else database.verdict(error)
         if verdict is None:

@@ -231,7 +231,8 @@ async def test_a_database_that_this_version_would_misread(empty_url: str, databa
         "UPDATE meta SET value = '9998' WHERE name = 'needs_revision'",
         "UPDATE meta SET value = '7.3.0' WHERE name = 'migrated_by'",
     ):
-        await sync(database, lambda connection, told=told: connection.execute(text(told)))
+        async with database.writers.begin() as connection:
+            await connection.execute(text(told))
     for attempt in (migrate, schema_of):
         with pytest.raises(StartError, match=r"migrated by seckill 7\.3\.0, and this version, .* install 7\.3\.0"):
             await attempt(empty_url)
