@@ -45,7 +45,7 @@ MUTANTS = (
         trap="ours",
         path="backends/redis/command_rights.py",
         edits={'(*commands, ("DISCARD",), ("EXEC",)), (*replies, executed)': "commands, replies[:-1]"},
-        caught_by="tests/deploy/test_acl.py::test_without_one_of_the_others_something_is_missed[valkey-exec]",
+        caught_by="tests/deploy/test_acl.py::test_each_right_that_is_missing_is_named_at_the_start[valkey]",
     ),
     Mutant(
         name="A broker whose certificate is not believed is waited for",

@@ -100,4 +100,6 @@ async def refused(send: Send, commands: tuple[tuple[object, ...], ...]) -> list[
 
 def _is_refusal(reply: object) -> bool:
     unknown = isinstance(reply, exceptions.ResponseError) and str(reply).lower().startswith("unknown command")
-    return unknown or isinstance(reply, exceptions.NoPermissionError)
+    # The refusal of EXEC itself comes wrapped, because it ends the transaction.
+    wrapped = isinstance(reply, exceptions.ExecAbortError) and "NOPERM" in str(reply)
+    return unknown or wrapped or isinstance(reply, exceptions.NoPermissionError)
