@@ -20,6 +20,7 @@ from tests.mutants import (
     roles,
     sale,
     shared_limits,
+    upgrades,
     vouchers,
     web,
     webhooks,
@@ -46,6 +47,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         webhooks,
         door,
         line,
+        upgrades,
         data,
         chaos,
     )
