@@ -56,7 +56,7 @@ PICTURES_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # It counts the orders of every round that is on.
-LAPSES_EVERY_S = 10.0
+FIGURES_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class KeeperStep:
     name: str
     take: Callable[[], Awaitable[object]]
     every_s: float
+    lasting: bool = False  # it goes on until all stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,4 +144,4 @@ class Keeper:
 async def run_schedule(steps: Sequence[KeeperStep], stop: Stop) -> None:
     async with asyncio.TaskGroup() as loops:
         for step in steps:
-            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s))
+            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s, lasting=step.lasting))

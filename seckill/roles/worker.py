@@ -8,13 +8,15 @@ from seckill.engine.orders.broker_relay import run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.operations.presence import present
+from seckill.operations.vitals import Vitals, watched
 from seckill.settings import Settings
 from seckill.telemetry import recorded_here
 
 
-async def work(engine: Engine, settings: Settings, stop: Stop) -> None:
+async def work(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | None = None) -> None:
     use = UseCases(engine, settings)
     async with (
+        watched(vitals, use.readiness),
         present(engine.board, "worker", lambda: {"recorded": recorded_here()}),
         asyncio.TaskGroup() as loops,
     ):

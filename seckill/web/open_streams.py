@@ -19,6 +19,10 @@ class Seats:
         self._taken: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
 
+    @property
+    def taken(self) -> int:
+        return self._taken.total()
+
     @contextmanager
     def taken_by(self, user: str, address: str) -> Iterator[None]:
         """`address`: as `ClientAddresses.counted` says; empty: none in particular. Raises NoSeat."""

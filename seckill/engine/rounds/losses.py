@@ -15,7 +15,7 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.ports.alarm import Alarm
 from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
-from seckill.telemetry import ROUNDS_MISSING
+from seckill.telemetry import GATE_DAMAGE, ROUNDS_MISSING
 
 log = structlog.get_logger()
 
@@ -71,6 +71,7 @@ class LossDetection:
         """Of a store that forgot, in the log. Something that none of our programs writes is for people to explain."""
         damage = await self._gate.damage(round_.ref)
         if damage:
+            GATE_DAMAGE.inc(len(damage))
             facts = {"round": round_.id, "damage": damage}
             await self._alarm.raise_("a round is damaged in the gate: it refuses until it is rebuilt", facts)
         else:
