@@ -97,10 +97,26 @@ LOOP_LAG = Gauge(
     ["role"],
     multiprocess_mode="livemax",
 )
+ALIVE_AT = Gauge(
+    "seckill_alive_timestamp_seconds",
+    "When the event loop last told that it turns",
+    ["role"],
+    multiprocess_mode="livemin",
+)
 STEP_SECONDS = Gauge(
     "seckill_step_seconds", "For how long the longest step that runs now has run", ["role"], multiprocess_mode="livemax"
 )
 STORE_UP = Gauge("seckill_store_up", "1: the store answers", ["role", "store"], multiprocess_mode="livemin")
+# Shown before they happen: to Prometheus the first of a series that was not there is no increase.
+for _metric, _values in (
+    (ORDERS_RECORDED, ("new", "repeated")),
+    (CAPTURES, ("settled", "late", "surplus")),
+    (CHECKOUTS, ("opened", "failed")),
+    (REFUNDS, ("done", "failed", "refused")),
+    (ALARMS, ("delivered", "failed", "given_up")),
+):
+    for _value in _values:
+        _metric.labels(_value)
 
 
 class SaleReading(msgspec.Struct, frozen=True, kw_only=True):

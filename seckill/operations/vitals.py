@@ -16,6 +16,7 @@ from seckill import __version__
 from seckill.engine.readiness import Parts, Readiness, StoreHealth
 from seckill.loops import Stop, longest_step, repeat
 from seckill.telemetry import (
+    ALIVE_AT,
     BUILD_INFO,
     CPU_SECONDS,
     LOOP_LAG,
@@ -138,6 +139,7 @@ class Vitals:
             self._beat_s = self._monotonic()
             worst_s = max(worst_s, self._beat_s - before_s - BEAT_EVERY_S)
             if self._beat_s - told_s >= TELL_EVERY_S or not cpu_s:
+                ALIVE_AT.labels(self.role).set(time.time())
                 LOOP_LAG.labels(self.role).set(worst_s)
                 STEP_SECONDS.labels(self.role).set(longest_step()[1])
                 RESIDENT_BYTES.labels(self.role).set(_resident_bytes())
