@@ -10,6 +10,7 @@ from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.operations.vitals import Vitals, watched
 from seckill.operations.watchdog import Watchdog
+from seckill.ports.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.web.events import EventNames, event_document
 from seckill.web.item_ids import ItemIds
@@ -28,6 +29,7 @@ async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
         steps.append(KeeperStep("audit", watchdog.step, settings.audit_every_s))
     async with watched(vitals, use.readiness), present(engine.board, "keeper"):
         await run_schedule(steps, stop)
+    await use.alarm.drain(LAST_WORDS_S)
 
 
 def event_names(use: UseCases) -> EventNames:

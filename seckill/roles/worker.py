@@ -9,6 +9,7 @@ from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.vitals import Vitals, watched
+from seckill.ports.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.telemetry import recorded_here
 
@@ -23,3 +24,4 @@ async def work(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
         loops.create_task(run_worker(use.worker(stop), stop))
         if engine.broker:
             loops.create_task(run_relay(use.relay(engine.broker), stop))
+    await use.alarm.drain(LAST_WORDS_S)

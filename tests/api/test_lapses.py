@@ -18,7 +18,7 @@ class Bell(Alarm):
         super().__init__("")
         self.rung: list[Mapping[str, object]] = []
 
-    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+    async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         assert what == "many orders of a sale are let lapse"
         self.rung.append(facts)
 

@@ -239,14 +239,14 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="ports/alarm.py",
+        path="ports/alarm_post.py",
         edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
         caught_by="tests/ports/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(
         name="An alarm that is answered byte by byte is waited for",
         trap="ours",
-        path="ports/alarm.py",
+        path="ports/alarm_post.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
         caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
     ),

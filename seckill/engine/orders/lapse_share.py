@@ -7,6 +7,8 @@ from seckill.domain.sale import Round
 from seckill.ports.alarm import Alarm
 from seckill.ports.ledger import Tally
 
+MANY = "many orders of a sale are let lapse"
+
 
 class Lapses:
     """`share`: from which an alarm is raised, 0: never; `orders`: the fewest for which a share means anything."""
@@ -15,19 +17,21 @@ class Lapses:
         self._alarm = alarm
         self._share = share
         self._orders = orders
-        self._told: set[int] = set()  # rounds
+        self._told: dict[int, str] = {}  # rounds, and their sales
 
-    def forget_others(self, rounds: Collection[Round]) -> None:
-        self._told &= {round_.id for round_ in rounds}
+    async def forget_others(self, rounds: Collection[Round]) -> None:
+        for round_id in self._told.keys() - {round_.id for round_ in rounds}:
+            facts = {"sale": self._told.pop(round_id), "round": round_id}
+            await self._alarm.resolve("the round whose orders were let lapse is over", facts, ends=MANY)
 
     async def consider(self, sale_id: str, round_: Round, tally: Tally) -> bool:
         """Returns whether it has raised an alarm."""
         share = lapsed_share(tally)
         if not self._share or share < self._share or tally.orders < self._orders or round_.id in self._told:
             return False
-        self._told.add(round_.id)
+        self._told[round_.id] = sale_id
         facts = {"sale": sale_id, "round": round_.id, "orders": tally.orders, "lapsed": tally.lapsed}
-        await self._alarm.raise_("many orders of a sale are let lapse", facts)
+        await self._alarm.raise_(MANY, facts, lasting=True)
         return True
 
 

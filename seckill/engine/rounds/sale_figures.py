@@ -22,7 +22,7 @@ class SaleFigures:
         rounds = self._sale_cache.watched()
         units = {round_.sale_id: round_.total for round_ in rounds}
         rounds.sort(key=lambda round_: (-units[round_.sale_id], round_.sale_id, round_.ordinal))
-        self._lapses.forget_others(rounds)
+        await self._lapses.forget_others(rounds)
         shown: dict[str, SaleReading] = {}
         alarms = 0
         for round_ in rounds:
