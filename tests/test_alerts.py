@@ -225,10 +225,12 @@ def test_prometheus_understands_its_configuration() -> None:
 
 def runbook(page: Path) -> dict[str, set[str]]:
     """The rows of the table "What happens if": their anchors, and the alerts that they name."""
-    table = re.search(r"^\| … \|.*?\n\n", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert table
+    part = re.search(
+        r"^## (?:What happens if …|如果……会怎样)\n(.*?)^## ", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert part
     found = {}
-    for row in table[0].strip().splitlines()[2:]:
+    for row in re.findall(r"^\|.*$", part[1], re.MULTILINE)[2:]:
         cells = row.strip("|").split(" | ")
         anchor = re.match(r' *<a id="if-([a-z-]+)"></a>', cells[0])
         assert anchor, row

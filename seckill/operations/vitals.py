@@ -38,7 +38,7 @@ STUCK_AFTER_S = 600.0
 SEEN_WITHIN_S = 10.0
 
 
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+class HealthReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is answered to somebody who asks."""
 
     status: str
@@ -76,26 +76,26 @@ class Vitals:
         self._beat_s = monotonic()  # a start that hangs is noticed as well
         self._seen: tuple[float, Parts] | None = None
 
-    def health(self) -> Report:
+    def health(self) -> HealthReport:
         silent_s = self._monotonic() - self._beat_s
         if silent_s > HUNG_AFTER_S:
-            return Report("hung", good=False, seconds=round(silent_s, 1))
+            return HealthReport("hung", good=False, seconds=round(silent_s, 1))
         loop, runs_s = longest_step()
         if runs_s > STUCK_AFTER_S:
-            return Report("stuck", good=False, loop=loop, seconds=round(runs_s, 1))
-        return Report("ok")
+            return HealthReport("stuck", good=False, loop=loop, seconds=round(runs_s, 1))
+        return HealthReport("ok")
 
-    def readiness(self) -> Report:
+    def readiness(self) -> HealthReport:
         health = self.health()
         if not health.good:
             return health
         if self._seen is None:
-            return Report("starting", good=False)
+            return HealthReport("starting", good=False)
         seen_s, parts = self._seen
         if self._monotonic() - seen_s > SEEN_WITHIN_S:
             parts = Parts()  # away, as far as anybody knows
         good = self._enough(parts)
-        return Report("ready" if good else "not_ready", good=good, gate=parts.gate, ledger=parts.ledger)
+        return HealthReport("ready" if good else "not_ready", good=good, gate=parts.gate, ledger=parts.ledger)
 
     @asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
