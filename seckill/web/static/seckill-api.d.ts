@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 3583cdd7ce3983ddb58632feca426c1315a3324d2a5d96cf92ee3f41f5bd175a
+// 7070b12d6eb1d1042b253d8e8a5c5859e85eaa8e601d0a237f385e15e9ac62e5
 
 export interface paths {
     "/healthz": {
@@ -383,7 +383,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The line of a sale, with who is in it, by place */
+        /** The line of a sale, with who is in it, by place, or before the draw by entry */
         get: operations["show_line_to_operator"];
         put?: never;
         post?: never;
@@ -1766,6 +1766,7 @@ export interface components {
         /** Sale */
         Sale: {
             audience?: components["schemas"]["Audience"] | null;
+            beacon?: boolean;
             begins_at: string;
             /** @enum {string} */
             confirm: "gate" | "ledger";
@@ -1809,6 +1810,7 @@ export interface components {
             repeat: string | null;
             return_url?: string | null;
             round: string;
+            serve_per_s?: number | null;
             server_time: string;
             state: string;
             terms_url?: string | null;
@@ -3400,6 +3402,8 @@ export interface operations {
                 limit?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
+                /** @description Only this buyer's, wherever it is */
+                buyer?: string;
                 /** @description Another round of the sale than the current one */
                 round?: string;
             };
@@ -3411,7 +3415,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The line of a sale, with who is in it, by place */
+            /** @description The line of a sale, with who is in it, by place, or before the draw by entry */
             200: {
                 headers: {
                     [name: string]: unknown;
