@@ -103,5 +103,5 @@ async def test_serving_is_paused_resumed_and_paced(visit: Visit) -> None:
     await expect(page.locator("[data-entry=served]")).to_have_count(2)
     shown = await ask(stack, "GET", f"/v1/admin/sales/{sale['id']}/line", operator(stack))
     assert (shown["serve_per_s"], shown["line"]["paused"]) == (30, False)
-    await page.set_viewport_size(PHONE)
+    await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert await fits(page), "nothing is wider than a phone"

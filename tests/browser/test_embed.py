@@ -538,6 +538,7 @@ async def test_a_line_from_joining_to_paying(window: Window, stack: Stack) -> No
     assert ["entry", "waiting"] in told
     assert told[told.index(["entry", "served"]) :][:2] == [["entry", "served"], ["order", "unpaid"]]
     await expect(element(other).locator("[data-line=passed_over]")).to_contain_text("all units are paid for")
+    await expect(element(other).locator("[data-action=join]")).to_have_count(0)  # one place in a draw is all there is
 
 
 async def test_a_waiting_list_stands_where_the_button_was(window: Window, stack: Stack) -> None:

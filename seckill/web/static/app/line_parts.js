@@ -99,8 +99,10 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
     const askLeave = () => setQuestion({ title: t("line_leave_title"), effect: t("line_leave_effect"), yes: t("line_leave"), no: t("cancel_no"), act: leave });
     if (order !== null) return html`<${Buying} ...${shown} given=${order} />`;
     const isIn = entry !== null && !OVER.includes(entry.state);
-    const mayJoin = !isIn && !ended && (entry?.state !== "left" || entry.reason === null);
     const begins = Date.parse(sale.begins_at);
+    // A place in a draw that is made is published, so it is the only one; and who was removed stays out.
+    const wasDrawn = entry !== null && kind !== "waiting_list" && now >= begins && Date.parse(entry.joined_at) < begins;
+    const mayJoin = !isIn && !ended && !wasDrawn && (entry?.state !== "left" || entry.reason === null);
     const unchosen = sale.items && itemOf(sale, itemId) === null;
     const label = t(kind === "waiting_list" ? "line_join_list" : kind === "draw" && now < begins ? "line_join_draw" : "line_join");
     return html`<div class="panel line" tabindex="-1" data-line=${entry?.state ?? "none"}>
@@ -121,10 +123,12 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
   }
 
   function Standing({ entry, line, ended }) {
-    const { place, ahead, chance, reason } = entry;
+    const { place, chance, reason } = entry;
+    // As it was when the entry was read, or as the line has moved since.
+    const ahead = entry.ahead === null ? null : Math.min(entry.ahead, Math.max(0, place - 1 - (line?.served_up_to ?? 0)));
     const state = LAPSED.includes(entry.order_state) ? "lapsed" : entry.state;
     const why = state === "passed_over" && has(`passed_over_${reason}`) ? t(`passed_over_${reason}`) : (reason ?? "");
-    if (state !== "waiting") return html`<p class="headline" data-state=${state}>${t(`line_${state}`)}</p><p class="result">${t(`line_${state}_text`, { reason: why })}</p>`;
+    if (state !== "waiting") return html`<p class="headline" data-state=${state === "served" ? "open" : state}>${t(`line_${state}`)}</p><p class="result">${t(`line_${state}_text`, { reason: why })}</p>`;
     if (ended) return html`<p class="headline" data-state="ended">${t("line_over")}</p><p class="result">${t("line_over_text")}</p>`;
     if (place === null || ahead === null) return html`<p class="headline" data-state="open">${t("line_in")}</p><p class="result">${t("line_undrawn")}</p>`;
     return html`<p class="headline" data-state="open">${t("line_place", { place: count(place) })}</p>
