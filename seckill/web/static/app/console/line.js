@@ -63,7 +63,8 @@ function stateOf({ line, closed_at: closed, wants_beacon: wants, beacon }) {
   if (!line.drawn && wants && beacon === null) return ["paused", "line_is_without_beacon"];
   if (line.paused) return ["paused", "line_is_paused"];
   if (!line.drawn) return ["queued", "line_is_drawn_now"];
-  return line.waiting > 0 ? ["open", "line_is_on"] : ["ended", "line_is_empty"];
+  if (line.waiting === 0) return ["ended", "line_is_empty"];
+  return line.units_left === 0 ? ["queued", "line_is_out"] : ["open", "line_is_on"];
 }
 
 export function LineView({ sale }) {

@@ -46,6 +46,7 @@ export const STRINGS = {
   line_is_paused: ["serving is paused", "已暂停叫号"],
   line_is_drawn_now: ["closed; the draw is being made", "已截止，正在抽签"],
   line_is_on: ["being served", "叫号中"],
+  line_is_out: ["all units are given out; who waits gets what comes back", "已全部叫出，退回的给后面的人"],
   line_is_empty: ["nobody waits", "没有人在等"],
   line_figure_waiting: ["Waiting", "等待"],
   line_figure_served: ["Served", "已叫号"],
