@@ -8,6 +8,7 @@ from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
@@ -41,6 +42,7 @@ from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
+from seckill.engine.retention import Retention
 from seckill.engine.rounds.failover import LaneFailover
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.losses import LossDetection
@@ -101,6 +103,20 @@ class UseCases:
     @cached_property
     def audience_desk(self) -> AudienceDesk:
         return AudienceDesk(self.engine.ledger.audience)
+
+    @cached_property
+    def buyer_data(self) -> BuyerData:
+        return BuyerData(self.engine.ledger.buyer_data, self.engine.gate)
+
+    @cached_property
+    def retention(self) -> Retention:
+        settings = self.settings
+        return Retention(
+            self.engine.ledger.retention,
+            letters_days=settings.letters_kept_days,
+            lines_days=settings.lines_kept_days,
+            events_days=settings.events_kept_days,
+        )
 
     @cached_property
     def invitations(self) -> Invitations:
@@ -311,6 +327,7 @@ class UseCases:
             refunds=self.refunds,
             checkouts=self.checkouts,
             event_feed=self.event_feed,
+            retention=self.retention,
             vouchers=self.vouchers,
             pictures=self.pictures,
             drawing=self.drawing,

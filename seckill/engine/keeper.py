@@ -16,6 +16,7 @@ from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.releases import BATCH_MAX, ReleaseDesk
 from seckill.engine.pictures import PictureDesk
+from seckill.engine.retention import Retention
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.rounds.recovery import RoundRecovery
@@ -58,6 +59,7 @@ FEED_EVERY_S = 1.0
 VOUCHERS_EVERY_S = 5.0
 # It is about days.
 PICTURES_EVERY_S = 600.0
+RETENTION_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # It counts the orders of every round that is on.
@@ -90,6 +92,7 @@ class Keeper:
     refunds: RefundDesk
     checkouts: Checkouts
     event_feed: EventFeed
+    retention: Retention
     vouchers: VoucherDesk
     pictures: PictureDesk
     drawing: Drawing
@@ -113,6 +116,7 @@ class Keeper:
             KeeperStep("feed", self.event_feed.keep, FEED_EVERY_S),
             KeeperStep("vouchers", self.vouchers.tidy, VOUCHERS_EVERY_S),
             KeeperStep("pictures", self.pictures.forget_unused, PICTURES_EVERY_S),
+            KeeperStep("retention", self.retention.step, RETENTION_EVERY_S),
         ]
         if self.checkouts.offered:
             steps.append(KeeperStep("checkouts", self.checkouts.call_off_due, CALL_OFF_EVERY_S))

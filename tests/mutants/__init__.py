@@ -7,6 +7,7 @@ from tests.mutants import (
     audit,
     chaos,
     confirm,
+    data,
     door,
     feed,
     gate,
@@ -45,6 +46,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         webhooks,
         door,
         line,
+        data,
         chaos,
     )
     for mutant in part.MUTANTS
