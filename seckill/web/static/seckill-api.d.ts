@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// e0b8db7939c32314d657300cbbe9abdfe4a242b5d122b9a8fd0c541d8325df51
+// 585dd7d7f436398df653d67dad2e83dc222d74092e5f29c7959fd191faa1fd47
 
 export interface paths {
     "/healthz": {
@@ -417,7 +417,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The line of a sale, with who is in it, by place */
+        /** The line of a sale, with who is in it, by place, or before the draw by entry */
         get: operations["show_line_to_operator"];
         put?: never;
         post?: never;
@@ -1831,6 +1831,7 @@ export interface components {
         /** Sale */
         Sale: {
             audience?: components["schemas"]["Audience"] | null;
+            beacon?: boolean;
             begins_at: string;
             /** @enum {string} */
             confirm: "gate" | "ledger";
@@ -1874,6 +1875,7 @@ export interface components {
             repeat: string | null;
             return_url?: string | null;
             round: string;
+            serve_per_s?: number | null;
             server_time: string;
             state: string;
             terms_url?: string | null;
@@ -3630,6 +3632,8 @@ export interface operations {
                 limit?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
+                /** @description Only this buyer's, wherever it is */
+                buyer?: string;
                 /** @description Another round of the sale than the current one */
                 round?: string;
             };
@@ -3641,7 +3645,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The line of a sale, with who is in it, by place */
+            /** @description The line of a sale, with who is in it, by place, or before the draw by entry */
             200: {
                 headers: {
                     [name: string]: unknown;
