@@ -1,6 +1,7 @@
 """Links in docs/ are written for a reader of the repository. The site has its own way to the other language, and no
 sources: a link to one becomes the name of the file."""
 
+import logging
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ def slug(heading: str, separator: str) -> str:
 
 def on_config(config: Any) -> None:
     config.mdx_configs["toc"]["slugify"] = slug
+    logging.getLogger("jieba").setLevel(logging.WARNING)  # which tells how it loads its dictionary
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 585dd7d7f436398df653d67dad2e83dc222d74092e5f29c7959fd191faa1fd47
+// a03c1051c76236a7cecd53cfd5b715ad4ff579bfad26fccf711264b4f6ff01c8
 
 export interface paths {
     "/healthz": {
