@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
@@ -22,6 +22,7 @@ from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.line import Receipts
 from seckill.domain.outcome import Outcome
+from seckill.engine.access.access_book import LOOK_EVERY_S
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.rounds.operator import NotInForce
 from seckill.errors import GateError, LedgerError
@@ -54,6 +55,7 @@ from seckill.web.orders import view as order_view
 from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages, nowhere
 from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
+from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
@@ -116,8 +118,11 @@ class Api:
             refunds=use.refunds,
             webhooks=use.webhooks,
             webhook_tests=use.webhook_tests,
-            buyers=Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url))),
+            buyers=Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url)), use.access_book.barred),
             admin_key=AdminKey(settings.admin_key, settings.admin_key_old),
+            access_book=use.access_book,
+            access=use.access_desk,
+            record=engine.ledger.book,
             seats=Seats(settings.streams_per_address),
             addresses=ClientAddresses(settings.trusted_proxies),
             incidents=Incidents(),
@@ -125,7 +130,13 @@ class Api:
             sign_in_rate=AddressRate(settings.sign_ins_per_address),
             pass_rate=AddressRate(settings.passes_per_address),
             passes=use.passes,
-            door=ClaimDoor(use.invitations, TokenGroups(settings.jwt_groups_claim), use.passes.seal, use.sale_cache),
+            door=ClaimDoor(
+                use.invitations,
+                TokenGroups(settings.jwt_groups_claim),
+                use.passes.seal,
+                use.sale_cache,
+                use.access_book.barred,
+            ),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
             line=_line_parts(use),
@@ -175,6 +186,8 @@ class Api:
     async def running(self) -> AsyncIterator[None]:
         ctx, engine = self.context, self._engine
         stop = Stop()
+        with suppress(LedgerError):  # otherwise the loop sees to it, and until then nobody can be told who may buy
+            await ctx.access_book.refresh()
 
         async def pulses() -> None:
             ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
@@ -196,6 +209,7 @@ class Api:
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
                 repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
                 repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
+                repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),
                 repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
                 repeat("states", listen, stop),
                 repeat("versions", hear_of_units, stop),
@@ -293,7 +307,9 @@ def _asked_properly(route: Route) -> Handler:
         only(request, known)
         return await handler(request)
 
-    return checked if route.who in ("buyer", "operator") else handler
+    if route.who == "operator":
+        return guarded(route, checked)
+    return checked if route.who == "buyer" else handler
 
 
 def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
