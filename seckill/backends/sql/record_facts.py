@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from seckill.domain.door import EVERYBODY, Door, PassKind
 from seckill.domain.item import Item
 from seckill.domain.line import RoundLine
 from seckill.domain.sale import Sale
@@ -31,12 +32,22 @@ def sale_facts(sale: Sale) -> dict[str, Any]:
         "limit_group": round_.limit_group,
         "vouchers": sale.vouchers,
         **msgspec.to_builtins(sale.goods),
-        **{f"door_{name}": value for name, value in msgspec.to_builtins(sale.door).items()},
+        **_door_facts(sale.door),
     }
     if sale.items:
         units = dict(round_.items)
         facts["items"] = [_item_facts(item, units.get(item.id, item.units)) for item in sale.items]
     return facts
+
+
+def _door_facts(door: Door) -> dict[str, Any]:
+    """Under the names that users know."""
+    return {
+        "pass": door.pass_kind,
+        "pass_work": None if door.pass_kind is PassKind.NONE else door.work,
+        "audience": None if door.audience == EVERYBODY else msgspec.to_builtins(door.audience),
+        **msgspec.to_builtins(door.line),
+    }
 
 
 def _item_facts(item: Item, units: int) -> dict[str, Any]:

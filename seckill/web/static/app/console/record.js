@@ -9,6 +9,7 @@ import { ask, told } from "./session.js";
 const PATH = "/v1/admin/record";
 const PAGE = 50;
 const OF_SALE = 5;
+const AT_ONCE = 5; // more facts than these are shown to whoever wants to see them
 
 const queryOf = (saleId, who, limit) => {
   const query = new URLSearchParams({ limit });
@@ -64,18 +65,17 @@ const labelOf = (what) => {
 };
 
 function Entries({ entries, titles, onWho }) {
-  return html`<div class="scroll"><table class="record">
-    <thead><tr>${["at", "record_who", "record_what", "record_change", "record_reason"].map((name) => html`<th key=${name} scope="col">${t(name)}</th>`)}</tr></thead>
-    <tbody>${entries.map(
-      (entry) => html`<tr key=${entry.id} data-what=${entry.what}>
-        <td><time datetime=${entry.at} title=${entry.request_id}>${dateTime(Date.parse(entry.at))}</time></td>
-        <td class="text">${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : entry.who}</td>
-        <td class="text">${labelOf(entry.what)}<br /><${Subject} entry=${entry} titles=${titles} /></td>
-        <td class="text"><${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} /></td>
-        <td class="text">${entry.why ?? ""}</td>
-      </tr>`,
-    )}</tbody>
-  </table></div>`;
+  return html`<ol class="record">${entries.map(
+    (entry) => html`<li key=${entry.id} data-what=${entry.what}>
+      <p class="facts"><time datetime=${entry.at} title=${entry.request_id}>${dateTime(Date.parse(entry.at))}</time></p>
+      <div>
+        <p>${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : html`<b>${entry.who}</b>`}
+          ${" "}${labelOf(entry.what)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
+        ${entry.why && html`<p class="text">${t("record_reason", { why: entry.why })}</p>`}
+        <${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} />
+      </div>
+    </li>`,
+  )}</ol>`;
 }
 
 function Subject({ entry, titles }) {
@@ -92,8 +92,10 @@ function Change({ before, after }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   // Of something new, only what was said about it.
   const told = names.filter((name) => name in before || !isNothing(after[name]));
-  return html`<ul class="changes">${told.map((name) => {
+  if (told.length === 0) return null;
+  const list = html`<ul class="changes">${told.map((name) => {
     const parts = [name in before ? shownAs(before[name]) : null, name in after ? shownAs(after[name]) : null];
-    return html`<li key=${name}><b>${name}</b> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
+    return html`<li key=${name} class="text"><b>${name}</b> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
   })}</ul>`;
+  return told.length <= AT_ONCE ? list : html`<details><summary>${t("record_change")}</summary>${list}</details>`;
 }
