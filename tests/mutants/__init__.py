@@ -14,6 +14,7 @@ from tests.mutants import (
     ledger,
     line,
     money,
+    operators,
     providers,
     reference,
     roles,
@@ -45,6 +46,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         webhooks,
         door,
         line,
+        operators,
         chaos,
     )
     for mutant in part.MUTANTS
