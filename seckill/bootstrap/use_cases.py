@@ -10,6 +10,7 @@ from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
+from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
@@ -103,6 +104,10 @@ class UseCases:
     @cached_property
     def access_desk(self) -> AccessDesk:
         return AccessDesk(self.engine.ledger.access, self.engine.ledger.lines, self.access_book)
+
+    @cached_property
+    def record_desk(self) -> RecordDesk:
+        return RecordDesk(self.engine.ledger.book)
 
     @cached_property
     def audience_lists(self) -> AudienceLists:

@@ -118,11 +118,11 @@ class Api:
             refunds=use.refunds,
             webhooks=use.webhooks,
             webhook_tests=use.webhook_tests,
-            buyers=Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url)), use.access_book.barred),
+            buyers=_buyers(use),
             admin_key=AdminKey(settings.admin_key, settings.admin_key_old),
             access_book=use.access_book,
             access=use.access_desk,
-            record=engine.ledger.book,
+            record=use.record_desk,
             seats=Seats(settings.streams_per_address),
             addresses=ClientAddresses(settings.trusted_proxies),
             incidents=Incidents(),
@@ -130,13 +130,7 @@ class Api:
             sign_in_rate=AddressRate(settings.sign_ins_per_address),
             pass_rate=AddressRate(settings.passes_per_address),
             passes=use.passes,
-            door=ClaimDoor(
-                use.invitations,
-                TokenGroups(settings.jwt_groups_claim),
-                use.passes.seal,
-                use.sale_cache,
-                use.access_book.barred,
-            ),
+            door=_door(use),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
             line=_line_parts(use),
@@ -232,6 +226,16 @@ class Api:
             for loop in loops:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
+
+
+def _buyers(use: UseCases) -> Buyers:
+    keys = TokenKeys(use.settings, KeySet.of(use.settings.jwks_url))
+    return Buyers(use.settings, keys, use.access_book.barred)
+
+
+def _door(use: UseCases) -> ClaimDoor:
+    groups = TokenGroups(use.settings.jwt_groups_claim)
+    return ClaimDoor(use.invitations, groups, use.passes.seal, use.sale_cache, use.access_book.barred)
 
 
 def _line_parts(use: UseCases) -> LineParts:

@@ -12,6 +12,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
 from seckill.engine.access.access_book import AccessBook, NoOperator
 from seckill.engine.access.access_desk import AccessDesk
+from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.claims.admission import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.door.address_rate import AddressRate
@@ -36,7 +37,6 @@ from seckill.engine.vouchers import VoucherDesk
 from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
 from seckill.operations.repair import Repair
 from seckill.ports.payment import PaymentProvider
-from seckill.ports.record import RecordBook
 from seckill.settings import Settings
 from seckill.telemetry import Exposition
 from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
@@ -91,7 +91,7 @@ class Context:
     admin_key: AdminKey
     access_book: AccessBook
     access: AccessDesk
-    record: RecordBook
+    record: RecordDesk
     seats: Seats
     addresses: ClientAddresses
     incidents: Incidents

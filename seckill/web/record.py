@@ -32,7 +32,7 @@ async def show_record(request: Request) -> Response:
         until_ms=instant(request, "until"),
     )
     count = page_size(request, ENTRIES_MAX)
-    found = await ctx.record.entries(wanted, before, count + 1)
+    found = await ctx.record.page(wanted, before, count + 1)
     page = found[:count]
     next_ = str(page[-1].id) if len(found) > count else None
     return json_response(Record([_view(ctx, each) for each in page], next_))
