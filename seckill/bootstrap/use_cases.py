@@ -11,6 +11,7 @@ from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
@@ -44,6 +45,7 @@ from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
+from seckill.engine.retention import Retention
 from seckill.engine.rounds.failover import LaneFailover
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.losses import LossDetection
@@ -116,6 +118,20 @@ class UseCases:
     @cached_property
     def audience_desk(self) -> AudienceDesk:
         return AudienceDesk(self.engine.ledger.audience)
+
+    @cached_property
+    def buyer_data(self) -> BuyerData:
+        return BuyerData(self.engine.ledger.buyer_data, self.engine.gate)
+
+    @cached_property
+    def retention(self) -> Retention:
+        settings = self.settings
+        return Retention(
+            self.engine.ledger.retention,
+            letters_days=settings.letters_kept_days,
+            lines_days=settings.lines_kept_days,
+            events_days=settings.events_kept_days,
+        )
 
     @cached_property
     def invitations(self) -> Invitations:
@@ -326,6 +342,7 @@ class UseCases:
             refunds=self.refunds,
             checkouts=self.checkouts,
             event_feed=self.event_feed,
+            retention=self.retention,
             vouchers=self.vouchers,
             pictures=self.pictures,
             drawing=self.drawing,

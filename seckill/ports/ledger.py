@@ -11,6 +11,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
 from seckill.ports.access import AccessLedger
 from seckill.ports.audience import AudienceLedger
+from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
 from seckill.ports.gate import Release
 from seckill.ports.line import LineLedger
@@ -18,6 +19,7 @@ from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
 from seckill.ports.pictures import PictureLedger
 from seckill.ports.record import RecordBook
+from seckill.ports.retention import RetentionLedger
 from seckill.ports.story import StoryLedger
 from seckill.ports.transport import Delivery
 from seckill.ports.vouchers import VoucherLedger
@@ -350,6 +352,12 @@ class Ledger(
 
     @property
     def audience(self) -> AudienceLedger: ...
+
+    @property
+    def buyer_data(self) -> BuyerDataLedger: ...
+
+    @property
+    def retention(self) -> RetentionLedger: ...
 
     @property
     def lines(self) -> LineLedger: ...

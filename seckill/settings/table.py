@@ -11,7 +11,7 @@ from seckill.settings import kinds, provider_keys
 from seckill.settings.conflicts import conflicts
 from seckill.settings.secrets import Secret as Secret  # part of what this module offers
 from seckill.settings.secrets import redact_url
-from seckill.settings.setting import PREFIX, Setting, about, written
+from seckill.settings.setting import PREFIX, Setting, about, kept, written
 from seckill.settings.unknown_names import unknown_names
 
 
@@ -508,13 +508,14 @@ class Settings:
             "that turns out to be false.",
         ),
     )
-    events_kept_days: int = field(
-        default=30,
-        metadata=about(
-            kinds.whole(1, 3_650),
-            "How long events can be read from the feed; who reads on after an older one is told to begin anew.",
-            "days",
-        ),
+    events_kept_days: int = kept(
+        30, "How long events can be read from the feed; who reads on after an older one is told to begin anew."
+    )
+    letters_kept_days: int = kept(
+        90, "How long letters are kept about which all is decided: written after all, or discarded."
+    )
+    lines_kept_days: int = kept(
+        365, "How long lines and draws of rounds that are over are kept, with all entries; never shorter than events."
     )
     webhook_private: Literal["off", "on"] = field(
         default="off",

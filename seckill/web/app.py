@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -133,26 +133,12 @@ class Api:
             door=_door(use),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
+            buyer_data=use.buyer_data,
             line=_line_parts(use),
             exposition=Exposition(),
         )
         ctx = self.context
-        self.claims = ClaimRoute(
-            ctx.buyers,
-            ctx.sale_cache,
-            ctx.desk,
-            ctx.orders,
-            ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
-            partial(order_view, ctx),
-            order_ids,
-            ctx.item_ids,
-            Rates(settings.claims_per_second),
-            ctx.door,
-            ctx.addresses,
-            AddressRate(settings.claims_per_address),
-            use.unpaid_units.known,
-            self._note_claim,
-        )
+        self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
         self.outbox = TurnBuffer()
         self._unpaid_units = use.unpaid_units
         self._engine = engine
@@ -236,6 +222,28 @@ def _buyers(use: UseCases) -> Buyers:
 def _door(use: UseCases) -> ClaimDoor:
     groups = TokenGroups(use.settings.jwt_groups_claim)
     return ClaimDoor(use.invitations, groups, use.passes.seal, use.sale_cache, use.access_book.barred)
+
+
+def _claim_route(
+    ctx: Context, use: UseCases, order_ids: OrderIds, note: Callable[[Exception, str, Headers], None]
+) -> ClaimRoute:
+    settings = ctx.settings
+    return ClaimRoute(
+        ctx.buyers,
+        ctx.sale_cache,
+        ctx.desk,
+        ctx.orders,
+        ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
+        partial(order_view, ctx),
+        order_ids,
+        ctx.item_ids,
+        Rates(settings.claims_per_second),
+        ctx.door,
+        ctx.addresses,
+        AddressRate(settings.claims_per_address),
+        use.unpaid_units.known,
+        note,
+    )
 
 
 def _line_parts(use: UseCases) -> LineParts:

@@ -13,6 +13,7 @@ from seckill.domain.public_id import PublicIds
 from seckill.engine.access.access_book import AccessBook, NoOperator
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.door.address_rate import AddressRate
@@ -102,6 +103,7 @@ class Context:
     door: ClaimDoor
     lists: AudienceLists
     audience_desk: AudienceDesk
+    buyer_data: BuyerData
     line: LineParts
     exposition: Exposition
 

@@ -26,6 +26,7 @@ from seckill.web import (
     vouchers,
 )
 from seckill.web.access_routes import ACCESS_ROUTES
+from seckill.web.buyer_data_routes import BUYER_DATA_ROUTES
 from seckill.web.line_routes import LINE_ROUTES
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
@@ -44,6 +45,7 @@ _ORDER_FILTERS = (
 ROUTES = (
     *ACCESS_ROUTES,
     *LINE_ROUTES,
+    *BUYER_DATA_ROUTES,
     Route(
         method="POST",
         path="/v1/sales",

@@ -51,6 +51,7 @@ MAY = {
         PATCH /v1/sales/{sale_id}
         POST /v1/admin/buyers/block
         POST /v1/admin/buyers/end-tokens
+        POST /v1/admin/buyers/export
         POST /v1/admin/buyers/unblock
         POST /v1/admin/dead/{letter_id}/discard
         POST /v1/admin/dead/{letter_id}/replay
@@ -71,6 +72,7 @@ MAY = {
         DELETE /v1/admin/webhooks/{webhook_id}
         GET /v1/admin/operators
         PATCH /v1/admin/webhooks/{webhook_id}
+        POST /v1/admin/buyers/erase
         POST /v1/admin/operators
         POST /v1/admin/repair
         POST /v1/admin/tokens/end

@@ -7,6 +7,7 @@ from tests.mutants import (
     audit,
     chaos,
     confirm,
+    data,
     door,
     feed,
     gate,
@@ -47,6 +48,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         door,
         line,
         operators,
+        data,
         chaos,
     )
     for mutant in part.MUTANTS

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// c174faaa1b551758c8618e677a2cf039f05bafca52ff597d5ab378b29141cc20
+// de6d520e834b5af03a71d59d1412f8a42d27ca4789c3f2b510f9cab846010cc3
 
 export interface paths {
     "/healthz": {
@@ -147,6 +147,46 @@ export interface paths {
          * @description Needs the role `operator`.
          */
         post: operations["end_tokens_of_buyer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move
+         * @description Needs the role `admin`.
+         */
+        post: operations["erase_buyer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Everything that is held about one buyer
+         * @description Needs the role `operator`.
+         */
+        post: operations["export_buyer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1369,6 +1409,19 @@ export interface components {
             sale_id: string;
             total: number;
         };
+        /**
+         * BuyerFile
+         * @description Everything that is held about a buyer. Times are RFC 3339, amounts in minor units.
+         */
+        BuyerFile: {
+            buyer: string;
+            entries: Record<string, never>[];
+            lists: string[];
+            made_at: string;
+            orders: Record<string, never>[];
+            queued: Record<string, never>[];
+            set_aside: Record<string, never>[];
+        };
         /** BuyerStanding */
         BuyerStanding: {
             blocked: boolean;
@@ -1480,6 +1533,17 @@ export interface components {
         /** EntryRemoval */
         EntryRemoval: {
             reason: string;
+        };
+        /**
+         * ErasedBuyer
+         * @description How many of each name a pseudonym now. `lists`: audiences that they are no longer part of.
+         */
+        ErasedBuyer: {
+            entries: number;
+            events: number;
+            letters: number;
+            lists: number;
+            orders: number;
         };
         /** Event */
         Event: {
@@ -1909,6 +1973,13 @@ export interface components {
             started_at: string;
             state: string;
             version: string;
+        };
+        /**
+         * OneBuyer
+         * @description `buyer`: the `sub` of their tokens.
+         */
+        OneBuyer: {
+            buyer: string;
         };
         /** OperatorKey */
         OperatorKey: {
@@ -2753,6 +2824,171 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BuyerStanding"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    erase_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OneBuyer"];
+            };
+        };
+        responses: {
+            /** @description Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasedBuyer"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OneBuyer"];
+            };
+        };
+        responses: {
+            /** @description Everything that is held about one buyer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerFile"];
                 };
             };
             /** @description Refused */

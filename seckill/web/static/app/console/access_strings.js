@@ -63,6 +63,7 @@ export const ACCESS_STRINGS = {
   what_buyer_blocked: ["blocked a buyer", "限制买家"],
   what_buyer_unblocked: ["unblocked a buyer", "解除限制"],
   what_buyer_tokens_ended: ["ended a buyer’s tokens", "使买家的令牌失效"],
+  what_buyer_erased: ["erased a buyer’s data", "清除买家数据"],
   what_tokens_ended: ["ended all tokens", "使全部令牌失效"],
   what_repair_applied: ["repaired", "修复"],
 
