@@ -21,6 +21,7 @@ from tests.mutants import (
     roles,
     sale,
     shared_limits,
+    upgrades,
     vouchers,
     web,
     webhooks,
@@ -48,6 +49,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         door,
         line,
         operators,
+        upgrades,
         data,
         chaos,
     )
