@@ -56,6 +56,7 @@ from seckill.engine.rounds.recovery import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
+from seckill.engine.rounds.sale_figures import SaleFigures
 from seckill.engine.rounds.story import Stories
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.vouchers import VoucherDesk
@@ -243,8 +244,12 @@ class UseCases:
 
     @cached_property
     def lapses(self) -> Lapses:
-        share, orders = self.settings.lapse_alarm_share, self.settings.lapse_alarm_orders
-        return Lapses(self.engine.ledger, self.sale_cache, self.alarm, share=share, orders=orders)
+        return Lapses(self.alarm, share=self.settings.lapse_alarm_share, orders=self.settings.lapse_alarm_orders)
+
+    @cached_property
+    def sale_figures(self) -> SaleFigures:
+        ledger = self.engine.ledger
+        return SaleFigures(ledger, ledger.lines, self.sale_cache, self.lapses)
 
     @cached_property
     def event_feed(self) -> EventFeed:

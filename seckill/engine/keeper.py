@@ -63,7 +63,7 @@ RETENTION_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # It counts the orders of every round that is on.
-LAPSES_EVERY_S = 10.0
+FIGURES_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class KeeperStep:
     take: Callable[[], Awaitable[object]]
     every_s: float
     idle_s: float = 0.0  # after a step that found nothing to do, if that is longer
+    lasting: bool = False  # it goes on until all stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,4 +156,6 @@ class Keeper:
 async def run_schedule(steps: Sequence[KeeperStep], stop: Stop) -> None:
     async with asyncio.TaskGroup() as loops:
         for step in steps:
-            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s, idle_s=step.idle_s))
+            loops.create_task(
+                repeat(step.name, step.take, stop, step.every_s, idle_s=step.idle_s, lasting=step.lasting)
+            )

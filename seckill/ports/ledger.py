@@ -61,6 +61,7 @@ class Tally:
     next_expiry_ms: int | None
     orders: int  # that there ever were; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
+    taken_cents: int  # price of the paid orders, less what is refunded of it
     items: Mapping[int, "Tally"] = field(default_factory=dict)  # together they are all of the above
 
 

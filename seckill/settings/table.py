@@ -487,7 +487,8 @@ class Settings:
         default=None,
         metadata=about(
             kinds.whole(1, 65_535),
-            "Port on which a role, or `seckill up` for all of them, serves `/metrics` without a key; when empty, none.",
+            "Port on which a role serves `/metrics`, `/healthz` and `/readyz` without a key, or `seckill up` the "
+            "figures of all roles; when empty, none.",
         ),
     )
     metrics_host: str = field(

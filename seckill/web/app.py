@@ -30,7 +30,7 @@ from seckill.loops import Stop, repeat
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
 from seckill.settings import Settings
-from seckill.telemetry import BACKLOG, ROUNDS_MISSING, Exposition
+from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS, Exposition
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.buyer_rate import Rates
 from seckill.web.claim import ClaimRoute
@@ -43,6 +43,7 @@ from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.door import ClaimDoor
 from seckill.web.envelope import Envelope
 from seckill.web.guess_backoff import GuessBackoff
+from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
 from seckill.web.key_set import KeySet
@@ -175,6 +176,7 @@ class Api:
         async def figures() -> None:
             BACKLOG.set(await engine.transport.backlog(ctx.sale_cache.lanes()))
             ROUNDS_MISSING.set(len(ctx.sale_cache.without_pulse()))
+            WAITING_CLIENTS.set(ctx.seats.taken)
 
         async def listen() -> None:
             await ctx.orders.listen(engine.transport)
@@ -191,17 +193,18 @@ class Api:
                 repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
                 repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),
                 repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
-                repeat("states", listen, stop),
-                repeat("versions", hear_of_units, stop),
+                repeat("states", listen, stop, lasting=True),
+                repeat("versions", hear_of_units, stop, lasting=True),
                 repeat("figures", figures, stop, FIGURES_EVERY_S),
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
-                *([repeat("keys", ctx.buyers.keys.follow, stop)] if ctx.settings.jwks_url else []),
+                *([repeat("keys", ctx.buyers.keys.follow, stop, lasting=True)] if ctx.settings.jwks_url else []),
                 repeat("entries", ctx.line.watches.look, stop, LOOK_UP_EVERY_S),
             )
         ]
 
         def posted() -> dict[str, object]:
             figures = ctx.desk.figures
+            figures.tell()
             return {"claims": figures.claims, "refused": figures.refused(), "answers": figures.answers()}
 
         try:
@@ -212,6 +215,7 @@ class Api:
             for loop in loops:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
+            ctx.desk.figures.tell()
 
 
 def _buyers(use: UseCases) -> Buyers:
@@ -272,6 +276,7 @@ def _framework(ctx: Context) -> Starlette:
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
+        *help_routes(),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// de6d520e834b5af03a71d59d1412f8a42d27ca4789c3f2b510f9cab846010cc3
+// f08804e4e7b76d294b0d2d01eafd3a6a5af4c22dbd903144e6231e33a0223cf6
 
 export interface paths {
     "/healthz": {
@@ -645,7 +645,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The line of a sale, with who is in it, by place
+         * The line of a sale, with who is in it, by place, or before the draw by entry
          * @description Needs the role `viewer`.
          */
         get: operations["show_line_to_operator"];
@@ -2239,6 +2239,7 @@ export interface components {
         /** Sale */
         Sale: {
             audience?: components["schemas"]["Audience"] | null;
+            beacon?: boolean;
             begins_at: string;
             /** @enum {string} */
             confirm: "gate" | "ledger";
@@ -2282,6 +2283,7 @@ export interface components {
             repeat: string | null;
             return_url?: string | null;
             round: string;
+            serve_per_s?: number | null;
             server_time: string;
             state: string;
             terms_url?: string | null;
@@ -4640,6 +4642,8 @@ export interface operations {
                 limit?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
+                /** @description Only this buyer's, wherever it is */
+                buyer?: string;
                 /** @description Another round of the sale than the current one */
                 round?: string;
             };
@@ -4651,7 +4655,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The line of a sale, with who is in it, by place */
+            /** @description The line of a sale, with who is in it, by place, or before the draw by entry */
             200: {
                 headers: {
                     [name: string]: unknown;
