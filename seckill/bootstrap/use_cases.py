@@ -8,6 +8,9 @@ from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
+from seckill.engine.access.access_book import AccessBook
+from seckill.engine.access.access_desk import AccessDesk
+from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
@@ -96,6 +99,18 @@ class UseCases:
     @cached_property
     def admission(self) -> AdmissionDesk:
         return AdmissionDesk(self.engine.gate, self.sale_cache, SoldOutFlags(self.engine.gate), self._before_answers)
+
+    @cached_property
+    def access_book(self) -> AccessBook:
+        return AccessBook(self.engine.ledger.access, self.sale_cache.now_ms, self._monotonic)
+
+    @cached_property
+    def access_desk(self) -> AccessDesk:
+        return AccessDesk(self.engine.ledger.access, self.engine.ledger.lines, self.access_book)
+
+    @cached_property
+    def record_desk(self) -> RecordDesk:
+        return RecordDesk(self.engine.ledger.book)
 
     @cached_property
     def audience_lists(self) -> AudienceLists:

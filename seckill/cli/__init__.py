@@ -33,6 +33,9 @@ COMMANDS = {
     "orders": "List, export, cancel and refund orders.",
     "voucher": "Upload, count, look up and redeem voucher codes.",
     "webhook": "Create, list, show, change, test and delete webhooks; their deliveries and secrets.",
+    "operator": "Create, list and revoke operators' keys.",
+    "record": "Who has changed what: list and export the record.",
+    "buyer": "Block and unblock buyers, and end their tokens.",
     "dead": "List, show, replay and discard dead letters: orders that could not be written.",
     "token": "Tokens for trying things out.",
     "audit": "Check that nothing was oversold, lost or given back twice. Changes nothing, and may run at full load.",
@@ -48,7 +51,8 @@ COMMANDS = {
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
-GROUPS = ("sale", "orders", "voucher", "webhook", "dead", "token")  # with commands of their own
+# Those with commands of their own.
+GROUPS = ("sale", "orders", "voucher", "webhook", "operator", "record", "buyer", "dead", "token")
 JUDGES = (
     "audit",
     "repair",

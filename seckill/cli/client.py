@@ -33,7 +33,9 @@ def connected(url: str | None, *, for_anybody: bool = False, repeat_for_s: float
         try:
             yield client
         except Denied as error:
-            raise SeckillError("The admin key is not the one of this server: set SECKILL_ADMIN_KEY.") from error
+            if error.code in ("unauthenticated", "forbidden"):
+                raise SeckillError("The admin key is not the one of this server: set SECKILL_ADMIN_KEY.") from error
+            raise  # the key is known, and the answer says what is wrong with it
         except NoAnswer as error:
             raise StartError(f"The API at {base} does not answer ({error.reason}): start it, or give --url.") from error
 

@@ -18,6 +18,7 @@ from seckill.cli.output import console, print_json
 from seckill.cli.parameters import AsJson
 from seckill.loops import Stop
 from seckill.operations.repair import Mended, Repair
+from seckill.ports.record import Actor, acting_as
 
 Apply = Annotated[
     bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
@@ -42,7 +43,8 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
                 if not as_json:
                     console().print(f"[green]doing[/]  {escape(says)}", soft_wrap=True)
 
-            mended = await mender.run(auditor, apply=apply, tell=tell)
+            with acting_as(Actor("command-line")):
+                mended = await mender.run(auditor, apply=apply, tell=tell)
             _show(mended, auditor.teller(), as_json=as_json)
             return EXIT[Verdict.BROKEN if mended.plan.steps else mended.report.verdict]
 

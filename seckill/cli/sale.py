@@ -12,7 +12,7 @@ from seckill.cli.door_options import NO_DOOR, DoorOptions
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items
 from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, moment
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, Why, moment
 from seckill.client import requests
 from seckill.domain import money
 from seckill.domain.door import PassKind
@@ -181,21 +181,21 @@ def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False
 
 
 @app.command
-def pause(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+def pause(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Stop selling for now."""
-    _print_one(call(requests.act_on_sale(sale_id, "pause"), url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "pause", reason), url=url), as_json)
 
 
 @app.command
-def resume(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+def resume(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Sell on."""
-    _print_one(call(requests.act_on_sale(sale_id, "resume"), url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "resume", reason), url=url), as_json)
 
 
 @app.command
-def close(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+def close(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """End a sale for good."""
-    _print_one(call(requests.act_on_sale(sale_id, "close"), url=url), as_json)
+    _print_one(call(requests.act_on_sale(sale_id, "close", reason), url=url), as_json)
 
 
 @app.command

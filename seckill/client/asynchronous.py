@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Self, TypeVar, Unpack
+from urllib.parse import quote
 
 import msgspec
 
@@ -549,6 +550,8 @@ class AsyncClient:
             headers["Prefer"] = request.prefer
         if request.pass_ is not None:
             headers["Seckill-Pass"] = request.pass_
+        if request.reason is not None:
+            headers["Seckill-Reason"] = quote(request.reason)
         return Message(
             method=request.method,
             path=request.path,

@@ -48,6 +48,7 @@ class Request(Generic[T]):
     key: str | None = None  # its Idempotency-Key
     prefer: str | None = None  # RFC 7240
     pass_: str | None = None  # of the buyer, for a sale that needs one
+    reason: str | None = None  # why an operator does it, for the record
     for_anybody: bool = False  # it needs no token; an operator's shows more
     repeatable: bool = False  # done twice, it is done once
     wait_s: float = 0.0  # how long the API may hold back its answer
@@ -107,7 +108,7 @@ def create_sale(
 
 def sales(before: str | None = None) -> Request[Sales]:
     return Request(
-        method="GET", path=f"/v1/sales{_query(before=before)}", answer=Sales, for_anybody=True, repeatable=True
+        method="GET", path=f"/v1/sales{query_of(before=before)}", answer=Sales, for_anybody=True, repeatable=True
     )
 
 
@@ -119,18 +120,18 @@ def change_sale(sale_id: str, **changes: object) -> Request[Sale]:
     return Request(method="PATCH", path=_sale(sale_id), answer=Sale, body=changes)
 
 
-def act_on_sale(sale_id: str, verb: str) -> Request[Sale]:
+def act_on_sale(sale_id: str, verb: str, reason: str | None = None) -> Request[Sale]:
     """`pause`, `resume` or `close`."""
-    return Request(method="POST", path=f"{_sale(sale_id)}/{verb}", answer=Sale)
+    return Request(method="POST", path=f"{_sale(sale_id)}/{verb}", answer=Sale, reason=reason)
 
 
 def rounds(sale_id: str, *, before: str | None = None, round_: str | None = None) -> Request[Rounds]:
-    query = _query(before=before, round=round_)
+    query = query_of(before=before, round=round_)
     return Request(method="GET", path=f"{_sale(sale_id)}/rounds{query}", answer=Rounds, repeatable=True)
 
 
 def custody(sale_id: str, round_: str | None = None) -> Request[Custody]:
-    query = _query(round=round_)
+    query = query_of(round=round_)
     return Request(method="GET", path=f"{_sale(sale_id)}/custody{query}", answer=Custody, repeatable=True)
 
 
@@ -171,12 +172,12 @@ def ask_for_pass(sale_id: str, answer: Mapping[str, Any]) -> Request[PassAnswer]
 
 
 def order(order_id: str, *, wait_s: float = 0.0, seen: OrderState | None = None) -> Request[Order]:
-    query = _query(wait=f"{wait_s:g}", seen=seen) if wait_s else ""
+    query = query_of(wait=f"{wait_s:g}", seen=seen) if wait_s else ""
     return Request(method="GET", path=f"{_order(order_id)}{query}", answer=Order, repeatable=True, wait_s=wait_s)
 
 
 def orders(*, cursor: str | None = None, limit: int | None = None) -> Request[Orders]:
-    query = _query(cursor=cursor, limit=limit)
+    query = query_of(cursor=cursor, limit=limit)
     return Request(method="GET", path=f"/v1/orders{query}", answer=Orders, repeatable=True)
 
 
@@ -219,7 +220,7 @@ class OrderQuery:
     codes: bool = False  # with their voucher codes, which count as shown to their buyers from then on
 
     def written(self, **more: object) -> str:
-        return _query(
+        return query_of(
             sale_id=self.sale_id,
             round=self.round,
             state=self.state,
@@ -245,7 +246,7 @@ def export_orders(wanted: OrderQuery, kind: str, *, after: str | None, limit: in
 def upload_vouchers(sale_id: str, content: bytes, *, item_id: str | None = None) -> Request[VouchersAdded]:
     return Request(
         method="POST",
-        path=f"{_vouchers(sale_id)}{_query(item_id=item_id)}",
+        path=f"{_vouchers(sale_id)}{query_of(item_id=item_id)}",
         answer=VouchersAdded,
         content=("text/csv", content),
         wait_s=UPLOAD_S_MAX,
@@ -283,7 +284,7 @@ def events(
     limit: int | None = None,
     wait_s: float = 0.0,
 ) -> Request[Events]:
-    query = _query(
+    query = query_of(
         after=after,
         types=None if types is None else ",".join(types),
         sale_id=sale_id,
@@ -334,7 +335,7 @@ def try_webhook(webhook_id: str, *, wait_s: float = 0.0) -> Request[WebhookDeliv
 def webhook_deliveries(
     webhook_id: str, *, state: str | None = None, limit: int | None = None, after: str | None = None
 ) -> Request[WebhookDeliveries]:
-    query = _query(state=state, limit=limit, after=after)
+    query = query_of(state=state, limit=limit, after=after)
     path = f"{_webhook(webhook_id)}/deliveries{query}"
     return Request(method="GET", path=path, answer=WebhookDeliveries, repeatable=True)
 
@@ -344,12 +345,12 @@ def redeliver_webhook(webhook_id: str, delivery_id: str, *, wait_s: float = 0.0)
 
 
 def _delivered(path: str, wait_s: float) -> Request[WebhookDelivery]:
-    query = _query(wait=f"{wait_s:g}" if wait_s else None)
+    query = query_of(wait=f"{wait_s:g}" if wait_s else None)
     return Request(method="POST", path=f"{path}{query}", answer=WebhookDelivery, wait_s=wait_s)
 
 
 def audit(*, full: bool = False) -> Request[Audit]:
-    query = _query(full="true" if full else None)
+    query = query_of(full="true" if full else None)
     return Request(method="GET", path=f"/v1/admin/audit{query}", answer=Audit, repeatable=True)
 
 
@@ -396,6 +397,6 @@ def _letter(letter_id: str) -> str:
     return f"/v1/admin/dead/{quote(letter_id, safe='')}"
 
 
-def _query(**parameters: object) -> str:
+def query_of(**parameters: object) -> str:
     given = {name: value for name, value in parameters.items() if value is not None}
     return f"?{urlencode(given, quote_via=quote)}" if given else ""

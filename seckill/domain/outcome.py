@@ -13,6 +13,7 @@ class Outcome(StrEnum):
 
     UNAUTHENTICATED = "unauthenticated"
     UNKNOWN_SALE = "unknown_sale"
+    BLOCKED = "blocked"  # an operator has decided that this buyer buys nothing
     NOT_INVITED = "not_invited"  # the buyer is not of the sale's audience
     PASS_REQUIRED = "pass_required"  # noqa: S105 (not a password)
     PERSON_UNKNOWN = "person_unknown"  # the token does not say whom the limit counts by
@@ -58,6 +59,7 @@ class ClaimRefusal:
 REFUSALS: Mapping[Outcome, ClaimRefusal] = {
     Outcome.UNAUTHENTICATED: ClaimRefusal(RefusalKind.NO_IDENTITY, "Sign in first."),
     Outcome.UNKNOWN_SALE: ClaimRefusal(RefusalKind.NO_SUCH_THING, "There is no such sale."),
+    Outcome.BLOCKED: ClaimRefusal(RefusalKind.NOT_ALLOWED, "You may not buy here; please ask the shop why."),
     Outcome.NOT_INVITED: ClaimRefusal(RefusalKind.NOT_ALLOWED, "This sale is for others; you are not invited to it."),
     Outcome.PASS_REQUIRED: ClaimRefusal(
         RefusalKind.NOT_ALLOWED, "This sale needs a pass: ask for one, and send it as the header Seckill-Pass."

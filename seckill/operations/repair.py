@@ -26,6 +26,7 @@ from seckill.loops import Stop
 from seckill.ports.entry import write_entry
 from seckill.ports.gate import GateStatus, Release, RepairGate
 from seckill.ports.ledger import RepairLedger
+from seckill.ports.record import RecordBook
 from seckill.ports.transport import Delivery
 
 log = structlog.get_logger()
@@ -110,6 +111,7 @@ class Repair:
         self._use = use_cases
         self._gate: RepairGate = use_cases.engine.gate
         self._ledger: RepairLedger = use_cases.engine.ledger
+        self._book: RecordBook = use_cases.engine.ledger.book
 
     async def plan(self, report: Report, teller: Teller) -> Plan:
         """In the order in which it has to be done: what is lost must be in the ledger before a gate is rebuilt."""
@@ -214,6 +216,8 @@ class Repair:
     async def apply(self, plan: Plan, tell: Callable[[str], None]) -> None:
         for step in plan.steps:
             tell(step.says)
+            # Before: whatever becomes of it, it is known who wanted it.
+            await self._book.note("repair.applied", "", after={"step": step.says})
             reached("repair.step.before")
             await step.act()
             reached("repair.step.after")

@@ -13,11 +13,12 @@ import structlog
 
 from seckill.audit.document import Teller
 from seckill.audit.report import SAFETY, Finding, Report, Verdict
-from seckill.domain.sale import Round, RoundStatus, SaleChange
+from seckill.domain.sale import Round, RoundStatus, Sale, SaleChange
 from seckill.engine.rounds.operator import NotInForce, OperatorDesk
 from seckill.errors import SeckillError
 from seckill.ports.alarm import Alarm
 from seckill.ports.ledger import WatchdogLedger
+from seckill.ports.record import Actor, acting_as
 from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 
 log = structlog.get_logger()
@@ -110,7 +111,7 @@ class Watchdog:
                     if sale.round.concerns_audit and not further:
                         log.warning("the sale stays open: an operator has resumed it all the same", sale=sale_id)
                     else:
-                        await self._desk.change(sale, _PAUSE)
+                        await self._change(sale, _PAUSE)
                         log.warning("the sale is paused, because the audit has found something broken", sale=sale_id)
             except NotInForce as error:  # stored: the keeper passes it on
                 log.warning("the sale is paused as soon as the gate answers", sale=sale_id, reason=str(error))
@@ -118,6 +119,10 @@ class Watchdog:
                 log.error("the sale could not be paused", sale=sale_id, reason=str(error))
                 continue
             del self._to_pause[sale_id, round_id]
+
+    async def _change(self, sale: Sale, change: SaleChange) -> None:
+        with acting_as(Actor("audit")):
+            await self._desk.change(sale, change)
 
     async def _lift(self, report: Report) -> None:
         """Whichever keeper paused it. Everything is compared once more first, and must be sound both times."""
@@ -137,7 +142,7 @@ class Watchdog:
         if sale is None or not sale.round.concerns_audit:
             return  # another keeper or an operator was faster
         try:
-            await self._desk.change(sale, _LIFT)
+            await self._change(sale, _LIFT)
         except NotInForce as error:  # stored: the keeper passes it on
             log.warning("the sale goes on as soon as the gate answers", sale=sale.id, reason=str(error))
         if sale.round.status is RoundStatus.PAUSED:

@@ -9,6 +9,7 @@ from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import Order, OrderState, States
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
+from seckill.ports.access import AccessLedger
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
@@ -17,6 +18,7 @@ from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
 from seckill.ports.pictures import PictureLedger
+from seckill.ports.record import RecordBook
 from seckill.ports.retention import RetentionLedger
 from seckill.ports.story import StoryLedger
 from seckill.ports.transport import Delivery
@@ -288,6 +290,10 @@ class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
 
     async def close_letter(self, letter: Letter, state: LetterState) -> bool: ...
 
+    async def replay_letter(self, letter: Letter, admission: Admission) -> bool:
+        """Writes what it is about, as `record` does, and closes it. False, and nothing more than that is done, if the
+        letter has been dealt with meanwhile."""
+
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
         """Gives up. If the order is not in the ledger, it gets a row that says `failed`, which wins against any later
         commit, and its release is decided; all in one transaction. Returns the state of the order, None if there can
@@ -359,6 +365,12 @@ class Ledger(
 
     @property
     def feed(self) -> Feed: ...
+
+    @property
+    def access(self) -> AccessLedger: ...
+
+    @property
+    def book(self) -> RecordBook: ...
 
     @property
     def webhooks(self) -> WebhookLedger: ...

@@ -58,11 +58,20 @@ class JoinLedger(Protocol):
         it: then it stays as it is. Closes the list of a draw whose time has come."""
 
 
-class LineDeskLedger(JoinLedger, Protocol):
-    """For what buyers and operators do to a line."""
-
+class LeaveLedger(Protocol):
     async def leave(self, entry_id: int, user: str | None, reason: str | None = None) -> Standing | NoEntry:
         """`user`: whose it must be; None: an operator removes it, for a reason that stays. Harmless to repeat."""
+
+
+class BlockedLines(LeaveLedger, Protocol):
+    """For taking a buyer out of all lines."""
+
+    async def waiting_of(self, user: str) -> Sequence[int]:
+        """Entries of a buyer that wait."""
+
+
+class LineDeskLedger(JoinLedger, LeaveLedger, Protocol):
+    """For what buyers and operators do to a line."""
 
     async def standing(self, entry_id: int) -> Standing | None: ...
 
@@ -152,5 +161,5 @@ class ServingLedger(Protocol):
         """Those who wait, from the end of the line. Returns how many it was."""
 
 
-class LineLedger(LineDeskLedger, LineFiguresLedger, DrawLedger, ServingLedger, Protocol):
+class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawLedger, ServingLedger, Protocol):
     """All of it: what a backend implements."""

@@ -93,7 +93,9 @@ class Settings:
     )
     admin_key: Secret | None = field(
         default=None,
-        metadata=about(kinds.admin_key, "Operators send it as their bearer token.", "≥ 16 characters"),
+        metadata=about(
+            kinds.admin_key, "The root key of operators, or for commands: the key that they send.", "≥ 16 characters"
+        ),
     )
     admin_key_old: Secret | None = field(
         default=None,

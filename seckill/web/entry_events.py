@@ -71,6 +71,8 @@ class _EntryEvents(StreamingResponse):
                     yield b":\n\n"
                     continue
             before, found = found, await self._find()
+            if not self._ctx.buyers.trusts(self._buyer):
+                return
             if _name(found) != _name(before):
                 yield await self._event(found)
 

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from seckill import __version__
 from seckill.engine.readiness import StoreHealth
+from seckill.settings import Settings
 from seckill.telemetry import MEDIA_TYPE
 from seckill.web.context import context
 from seckill.web.responses import NO_STORE, json_response
@@ -33,9 +34,11 @@ async def version(request: Request) -> Response:
     return json_response({"name": "seckill", "version": __version__, "rehearsal": context(request).settings.rehearsal})
 
 
+def metrics_are_open(settings: Settings) -> bool:
+    return settings.metrics != "operator"
+
+
 async def metrics(request: Request) -> Response:
     ctx = context(request)
-    if ctx.settings.metrics == "operator":
-        ctx.require_operator(request)
     text = ctx.exposition.known() or await asyncio.to_thread(ctx.exposition.now)
     return Response(text, headers=NO_STORE, media_type=MEDIA_TYPE)

@@ -1,5 +1,6 @@
 """The routes of the line; see `routes.py`."""
 
+from seckill.domain.operator import Role
 from seckill.web import entries, entry_events, line_schemas, lines, story, story_schemas
 from seckill.web.route import Route
 
@@ -95,6 +96,7 @@ LINE_ROUTES = (
         summary="The line of a sale, with who is in it, by place, or before the draw by entry",
         handler=lines.show_line_to_operator,
         who="operator",
+        role=Role.VIEWER,
         answer=line_schemas.LineOfOperator,
         query=(
             *_PAGE,
@@ -110,6 +112,7 @@ LINE_ROUTES = (
         summary="Pause serving, change its pace, give the beacon of the draw",
         handler=lines.change_line,
         who="operator",
+        role=Role.OPERATOR,
         body=line_schemas.LinePatch,
         answer=line_schemas.LineOfOperator,
         query=(_ROUND,),
@@ -121,6 +124,7 @@ LINE_ROUTES = (
         summary="Remove an entry from its line, for a reason that stays on record",
         handler=entries.remove_entry,
         who="operator",
+        role=Role.OPERATOR,
         body=line_schemas.EntryRemoval,
         answer=line_schemas.Entry,
         problems=(400, 404, 409, 422, 503),

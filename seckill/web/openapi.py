@@ -63,7 +63,7 @@ def document(routes: Sequence[Route] = ROUTES, prefix: str = "") -> dict[str, An
             "schemas": components,
             "securitySchemes": {
                 "buyer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-                "operator": {"type": "http", "scheme": "bearer", "description": "The admin key"},
+                "operator": {"type": "http", "scheme": "bearer", "description": "An operator's key"},
                 "provider": {
                     "type": "apiKey",
                     "in": "header",
@@ -84,6 +84,7 @@ def _operation(route: Route) -> dict[str, Any]:
     responses |= {str(status): _problem(route, status) for status in sorted({*route.problems, *denied})}
     operation: dict[str, Any] = {
         "summary": route.summary,
+        **({} if route.role is None else {"description": f"Needs the role `{route.role}`."}),
         "tags": [_TAGS[route.who]],
         "operationId": _operation_id(route),
         "security": _SECURITY[route.who],

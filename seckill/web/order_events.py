@@ -77,7 +77,7 @@ class _OrderEvents(StreamingResponse):
             except TimeoutError:
                 yield b":\n\n"
                 continue
-            if not goes_on:
+            if not goes_on or not self._ctx.buyers.trusts(self._buyer):
                 return
             yield self._event(watch.order)
 

@@ -116,6 +116,7 @@ async def pay_order(request: Request) -> Response:
     that is."""
     ctx = context(request)
     user = ctx.require_buyer(request)
+    ctx.door.refuse_blocked(user)
     if ctx.checkouts.offered:
         return await _where_to_pay(request, ctx, await _own(request, ctx, user))
     if not ctx.actions.sandbox:

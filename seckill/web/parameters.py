@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from starlette.requests import Request
 
 from seckill.engine.orders.tracking import WAIT_S_MAX
 from seckill.web.context import Context
 from seckill.web.problems import invalid, not_found
+from seckill.web.schemas import to_ms
 
 PAGE_MAX = 100
 PAGE_DEFAULT = 20
@@ -54,6 +56,20 @@ def wait_s(request: Request) -> float:
     if not 0 <= wait_s <= WAIT_S_MAX:
         raise invalid("wait", f"must be a number of seconds from 0 to {WAIT_S_MAX:.0f}")
     return wait_s
+
+
+def instant(request: Request, name: str) -> int | None:
+    """In ms; None: it is not given."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise invalid(name, "must be a time with its offset, such as 2026-11-20T10:00:00+08:00")
+    return to_ms(found)
 
 
 async def known_sale(ctx: Context, request: Request) -> int | None:

@@ -32,6 +32,7 @@ async def ask_for_pass(request: Request) -> Response:
     ctx = context(request)
     buyer = ctx.require_token(request)
     sale = await sale_meant(ctx, request.path_params["sale_id"])
+    ctx.door.refuse_blocked(buyer.user)
     early_ms = ctx.door.invited(sale, buyer)
     asked = decode(await read_body(request.receive), _new_pass)
     address = ctx.counted_address(request)

@@ -7,6 +7,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seckill.domain.operator import Role
+from seckill.settings import Settings
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -28,3 +31,9 @@ class Route:
     query: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     problems: tuple[int, ...] = ()
+    role: Role | None = None  # the smallest that may call it; every route of operators has one
+    open_to_all: Callable[[Settings], bool] | None = None  # whether the settings let everybody call it all the same
+
+    def __post_init__(self) -> None:
+        if (self.who == "operator") is (self.role is None):
+            raise ValueError(f"{self.method} {self.path}: a route of operators has a role, and no other has one")

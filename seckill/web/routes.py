@@ -1,6 +1,7 @@
 """Every route, with what the OpenAPI document says about it."""
 
 from seckill.audit.document import Audit
+from seckill.domain.operator import Role
 from seckill.web import (
     audience,
     audit,
@@ -23,13 +24,13 @@ from seckill.web import (
     schemas,
     upload_schemas,
     vouchers,
-    webhook_schemas,
-    webhooks,
 )
+from seckill.web.access_routes import ACCESS_ROUTES
 from seckill.web.buyer_data_routes import BUYER_DATA_ROUTES
 from seckill.web.line_routes import LINE_ROUTES
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
+from seckill.web.webhook_routes import WEBHOOK_ROUTES
 
 _ORDER_FILTERS = (
     ("sale_id", "Only of this sale, round after round"),
@@ -42,6 +43,7 @@ _ORDER_FILTERS = (
 )
 
 ROUTES = (
+    *ACCESS_ROUTES,
     *LINE_ROUTES,
     *BUYER_DATA_ROUTES,
     Route(
@@ -50,6 +52,7 @@ ROUTES = (
         summary="Announce a sale",
         handler=sales.create_sale,
         who="operator",
+        role=Role.OPERATOR,
         status=201,
         body=schemas.NewSale,
         answer=schemas.Sale,
@@ -80,6 +83,7 @@ ROUTES = (
         summary="Add units, move the window, change title, limit or what is shown, publish or hide",
         handler=sales.change_sale,
         who="operator",
+        role=Role.OPERATOR,
         body=schemas.SalePatch,
         answer=schemas.Sale,
         problems=(400, 404, 409, 422, 503),
@@ -90,6 +94,7 @@ ROUTES = (
         summary="Where every unit is",
         handler=sales.custody,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.Custody,
         query=(("round", "Another round of the sale than the current one"),),
         problems=(404, 503),
@@ -100,6 +105,7 @@ ROUTES = (
         summary="The rounds of a sale, the newest first, at most 50",
         handler=sales.list_rounds,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.SaleRounds,
         query=(("before", "Only those that were made before this round"), ("round", "Only this round")),
         problems=(404, 503),
@@ -111,6 +117,7 @@ ROUTES = (
             summary=summary,
             handler=handler,
             who="operator",
+            role=Role.OPERATOR,
             answer=schemas.Sale,
             problems=(404, 409, 503),
         )
@@ -143,6 +150,7 @@ ROUTES = (
         summary="Replace the list of buyers whom a sale is for, one on each line, as CSV or as JSON lines",
         handler=audience.replace_audience,
         who="operator",
+        role=Role.OPERATOR,
         upload="text/csv",
         answer=door_schemas.AudienceReplaced,
         problems=(400, 404, 413, 422, 503),
@@ -221,6 +229,7 @@ ROUTES = (
             summary=summary,
             handler=handler,
             who="operator",
+            role=Role.OPERATOR,
             body=body,
             answer=schemas.Order,
             headers=(("Idempotency-Key", "Repeat with the same key, and it is done once"),),
@@ -247,6 +256,7 @@ ROUTES = (
         summary="Upload codes, one on each line: all of them or none",
         handler=vouchers.upload_vouchers,
         who="operator",
+        role=Role.OPERATOR,
         query=(("item_id", "For this item alone; left out: for whatever the sale sells"),),
         upload="text/csv",
         answer=upload_schemas.VouchersAdded,
@@ -258,6 +268,7 @@ ROUTES = (
         summary="How many codes a sale has, and how many it lacks",
         handler=vouchers.count_vouchers,
         who="operator",
+        role=Role.VIEWER,
         answer=upload_schemas.VoucherCounts,
         problems=(404, 409, 422, 503),
     ),
@@ -267,6 +278,7 @@ ROUTES = (
         summary="Redeem a code, once",
         handler=vouchers.redeem_voucher,
         who="operator",
+        role=Role.OPERATOR,
         answer=schemas.Voucher,
         problems=(404, 409, 422, 503),
     ),
@@ -276,6 +288,7 @@ ROUTES = (
         summary="Who has a code, and what has become of it",
         handler=vouchers.show_voucher,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.Voucher,
         problems=(404, 503),
     ),
@@ -285,6 +298,7 @@ ROUTES = (
         summary="Upload a picture for a sale: JPEG, PNG or WebP, at most 10 MiB and 40 million pixels",
         handler=pictures.upload_image,
         who="operator",
+        role=Role.OPERATOR,
         status=201,
         upload="image/*",
         answer=upload_schemas.UploadedImage,
@@ -303,6 +317,7 @@ ROUTES = (
         summary="Refunds: those still to be made, then the newest",
         handler=payments.list_refunds,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.Refunds,
         problems=(503,),
     ),
@@ -312,6 +327,7 @@ ROUTES = (
         summary="Note that a refund was made by hand",
         handler=payments.finish_refund,
         who="operator",
+        role=Role.OPERATOR,
         answer=schemas.Refund,
         problems=(404, 503),
     ),
@@ -334,6 +350,7 @@ ROUTES = (
         summary="Does everything add up? The invariants now, with the ids of what breaks one",
         handler=audit.show_audit,
         who="operator",
+        role=Role.VIEWER,
         answer=Audit,
         query=(("full", "`true`: compare all orders one by one, also if that was done a moment ago"),),
         problems=(409,),
@@ -344,6 +361,7 @@ ROUTES = (
         summary="What the audit finds and what would mend it; does it with `apply`",
         handler=repair.repair,
         who="operator",
+        role=Role.ADMIN,
         body=schemas.NewRepair,
         answer=schemas.Repaired,
         problems=(400, 409, 413, 422, 503),
@@ -354,6 +372,7 @@ ROUTES = (
         summary="The next five windows of a sale that would repeat like this",
         handler=sales.show_windows,
         who="operator",
+        role=Role.VIEWER,
         body=schemas.Repetition,
         answer=schemas.Windows,
         problems=(400, 413, 422),
@@ -364,6 +383,7 @@ ROUTES = (
         summary="Dead letters, newest first",
         handler=dead_letters.list_dead,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.DeadLetters,
     ),
     Route(
@@ -372,6 +392,7 @@ ROUTES = (
         summary="One dead letter with its history",
         handler=dead_letters.show_dead,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.DeadLetter,
         problems=(404,),
     ),
@@ -382,6 +403,7 @@ ROUTES = (
             summary=summary,
             handler=handler,
             who="operator",
+            role=Role.OPERATOR,
             answer=schemas.DeadLetter,
             problems=(404, 409),
         )
@@ -396,6 +418,7 @@ ROUTES = (
         summary="Figures of the sales that are on, and every process, as they are now",
         handler=console.live,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.Live,
         problems=(503,),
     ),
@@ -405,6 +428,7 @@ ROUTES = (
         summary="Orders with every event, newest first",
         handler=order_list.find_orders,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.FoundOrders,
         query=(
             *_ORDER_FILTERS,
@@ -422,6 +446,7 @@ ROUTES = (
             summary=f"All orders that fit, newest first, streamed as {words}",
             handler=handler,
             who="operator",
+            role=Role.VIEWER,
             answer=schemas.ExportedOrder,
             media_type=media_type,
             query=(
@@ -442,6 +467,7 @@ ROUTES = (
         summary="Every committed change of sales, rounds, orders and money, once each, in the order of the commits",
         handler=events.list_events,
         who="operator",
+        role=Role.VIEWER,
         answer=schemas.Events,
         query=(
             ("after", "`next` of the answer before; the oldest that is kept if left out"),
@@ -452,98 +478,7 @@ ROUTES = (
         ),
         problems=(410, 422, 503),
     ),
-    Route(
-        method="POST",
-        path="/v1/admin/webhooks",
-        summary="Send events to an address from now on; the answer has the secret, this once",
-        handler=webhooks.create_webhook,
-        who="operator",
-        status=201,
-        body=webhook_schemas.NewWebhook,
-        answer=webhook_schemas.Webhook,
-        problems=(400, 409, 413, 422, 503),
-    ),
-    Route(
-        method="GET",
-        path="/v1/admin/webhooks",
-        summary="All webhooks, and how each is doing",
-        handler=webhooks.list_webhooks,
-        who="operator",
-        answer=webhook_schemas.Webhooks,
-        problems=(422, 503),
-    ),
-    Route(
-        method="GET",
-        path="/v1/admin/webhooks/{webhook_id}",
-        summary="One webhook",
-        handler=webhooks.show_webhook,
-        who="operator",
-        answer=webhook_schemas.Webhook,
-        problems=(404, 503),
-    ),
-    Route(
-        method="PATCH",
-        path="/v1/admin/webhooks/{webhook_id}",
-        summary="Change where it goes and which events it gets; enable or disable it",
-        handler=webhooks.change_webhook,
-        who="operator",
-        body=webhook_schemas.WebhookPatch,
-        answer=webhook_schemas.Webhook,
-        problems=(400, 404, 413, 422, 503),
-    ),
-    Route(
-        method="DELETE",
-        path="/v1/admin/webhooks/{webhook_id}",
-        summary="Send nothing to it any more, and forget its deliveries",
-        handler=webhooks.delete_webhook,
-        who="operator",
-        status=204,
-        problems=(404, 503),
-    ),
-    Route(
-        method="POST",
-        path="/v1/admin/webhooks/{webhook_id}/rotate",
-        summary="Give it a new secret, shown this once; both sign while they overlap",
-        handler=webhooks.rotate_webhook,
-        who="operator",
-        body=webhook_schemas.NewWebhookSecret,
-        answer=webhook_schemas.Webhook,
-        problems=(400, 404, 413, 422, 503),
-    ),
-    Route(
-        method="POST",
-        path="/v1/admin/webhooks/{webhook_id}/test",
-        summary="Send a `webhook.test` to it, also if it is disabled",
-        handler=webhooks.test_webhook,
-        who="operator",
-        answer=webhook_schemas.WebhookDelivery,
-        query=(("wait", "Seconds to wait, at most 30, until it was tried"),),
-        problems=(404, 422, 503),
-    ),
-    Route(
-        method="GET",
-        path="/v1/admin/webhooks/{webhook_id}/deliveries",
-        summary="Deliveries that wait or were given up, and the last 100 that were made, newest first",
-        handler=webhooks.list_deliveries,
-        who="operator",
-        answer=webhook_schemas.WebhookDeliveries,
-        query=(
-            ("state", "Only `waiting`, `delivered` or `failed` ones"),
-            ("limit", "Deliveries on a page, 1 to 100, 20 if left out"),
-            ("after", "`next` of the page before"),
-        ),
-        problems=(404, 422, 503),
-    ),
-    Route(
-        method="POST",
-        path="/v1/admin/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
-        summary="Send it again, now; one that waits behind another of the same order keeps its place",
-        handler=webhooks.redeliver,
-        who="operator",
-        answer=webhook_schemas.WebhookDelivery,
-        query=(("wait", "Seconds to wait, at most 30, until it was tried"),),
-        problems=(404, 422, 503),
-    ),
+    *WEBHOOK_ROUTES,
     Route(
         method="GET",
         path="/v1/time",
@@ -554,7 +489,15 @@ ROUTES = (
     Route(method="GET", path="/healthz", summary="Alive", handler=health.healthz),
     Route(method="GET", path="/readyz", summary="Ready to sell", handler=health.readyz, problems=(503,)),
     Route(method="GET", path="/version", summary="Version", handler=health.version),
-    Route(method="GET", path="/metrics", summary="Figures for Prometheus", handler=health.metrics, who="operator"),
+    Route(
+        method="GET",
+        path="/metrics",
+        summary="Figures for Prometheus",
+        handler=health.metrics,
+        who="operator",
+        role=Role.VIEWER,
+        open_to_all=health.metrics_are_open,
+    ),
 )
 
 # There only with `seckill up --demo`.

@@ -35,7 +35,7 @@ _rotation = msgspec.json.Decoder(NewWebhookSecret)
 
 
 async def create_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     wish = decode(await read_body(request.receive), _new)
     _check_url(ctx, wish.url)
     types = _checked_types(wish.types)
@@ -51,17 +51,17 @@ async def create_webhook(request: Request) -> Response:
 
 
 async def list_webhooks(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     return json_response(Webhooks([_view(ctx, status) for status in await ctx.webhooks.all()]))
 
 
 async def show_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     return json_response(await _shown(ctx, _webhook_id(request)))
 
 
 async def change_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     webhook_id = _webhook_id(request)
     wish = decode(await read_body(request.receive), _patch)
     if wish.url is not UNSET:
@@ -80,14 +80,14 @@ async def change_webhook(request: Request) -> Response:
 
 
 async def delete_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     if not await ctx.webhooks.delete(_webhook_id(request)):
         raise not_found()
     return Response(status_code=204)
 
 
 async def rotate_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     webhook_id = _webhook_id(request)
     wish = decode(await read_body(request.receive), _rotation)
     rotated = await ctx.webhooks.rotate(webhook_id, wish.overlap_hours * 3600)
@@ -97,13 +97,13 @@ async def rotate_webhook(request: Request) -> Response:
 
 
 async def test_webhook(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     sent = await ctx.webhook_tests.send(_webhook_id(request), wait_s(request))
     return _told(sent)
 
 
 async def list_deliveries(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     webhook_id = _webhook_id(request)
     count = page_size(request)
     before = None
@@ -122,15 +122,9 @@ async def list_deliveries(request: Request) -> Response:
 
 
 async def redeliver(request: Request) -> Response:
-    ctx = _operator(request)
+    ctx = context(request)
     again = await ctx.webhooks.send_again(_webhook_id(request), id_in_path(request, "delivery_id"), wait_s(request))
     return _told(again)
-
-
-def _operator(request: Request) -> Context:
-    ctx = context(request)
-    ctx.require_operator(request)
-    return ctx
 
 
 def _webhook_id(request: Request) -> int:

@@ -216,6 +216,8 @@ class _Conversation:
         return True
 
     async def _send(self, message: Any) -> None:
+        if not self._ctx.buyers.trusts(self._buyer):
+            raise _End(UNAUTHENTICATED)
         try:
             async with asyncio.timeout(SEND_WITHIN_S):
                 await self._websocket.send_text(msgspec.json.encode(message).decode())

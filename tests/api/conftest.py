@@ -93,6 +93,7 @@ class Node:
         await ctx.sale_cache.refresh_sales()
         ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
         await ctx.lists.refresh()
+        await ctx.access_book.refresh()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

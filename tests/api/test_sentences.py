@@ -44,6 +44,8 @@ FILES = [
             "repair",
             "audit",
             "webhooks",
+            "operators",
+            "buyers",
             "vouchers",
         )
     ),

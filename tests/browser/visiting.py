@@ -160,10 +160,11 @@ class Visit:
         await expect(page.locator("h1")).to_have_text(sale["title"])
         return page
 
-    async def console(self, **options: Any) -> Page:
+    async def console(self, *, key: str | None = None, **options: Any) -> Page:
+        """Signed in with the admin key, or with another."""
         page = await self.page(DESKTOP, **options)
         await page.goto(f"{self.stack.url}/console")
-        await page.fill("input[name=key]", admin_key(self.stack))
+        await page.fill("input[name=key]", key or admin_key(self.stack))
         await page.click("button[type=submit]")
         await expect(page.locator("aside")).to_be_visible()
         return page

@@ -31,6 +31,7 @@ def test_the_outcomes_stand_in_the_order_of_the_contract() -> None:
     assert [outcome.value for outcome in Outcome] == [
         "unauthenticated",
         "unknown_sale",
+        "blocked",
         "not_invited",
         "pass_required",
         "person_unknown",

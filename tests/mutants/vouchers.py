@@ -138,15 +138,15 @@ MUTANTS = (
     Mutant(
         name="Anybody uploads codes",
         trap="S10",
-        path="web/vouchers.py",
-        edits={"    ctx.require_operator(request)  # before anything of the body is read\n": ""},
+        path="web/app.py",
+        edits={'    if route.who == "operator":\n        return guarded(route, checked)\n': ""},
         caught_by=f"{_API}::test_a_token_of_a_buyer_uploads_nothing",
     ),
     Mutant(
         name="A glance at the list of orders shows every code",
         trap="ours",
         path="web/order_list.py",
-        edits={'    return "codes" in request.query_params\n': "    return True\n"},
+        edits={'    if "codes" not in request.query_params:\n        return False\n': ""},
         caught_by=f"{_API}::test_codes_are_shown_to_their_buyer_and_to_operators_only",
     ),
     Mutant(

@@ -115,7 +115,7 @@ def test_another_spelling_of_a_signature_is_not_another_token() -> None:
 def test_minted_tokens_are_accepted() -> None:
     token = mint_buyer_token(Secret(SECRET), "ann", 3600, None, None, NOW)
     claims = f'{{"sub":"ann","iat":{NOW:.0f},"exp":{NOW + 3600:.0f}}}'
-    assert shared().verify(token, NOW) == Buyer("ann", NOW + 3600, claims)
+    assert shared().verify(token, NOW) == Buyer("ann", NOW + 3600, claims, NOW)
     token = mint_buyer_token(Secret(SECRET), "ann", 31 * DAY_S, "shop", "seckill", NOW)
     assert shared(jwt_issuer="shop", jwt_audience="seckill").verify(token, NOW).user == "ann"
 

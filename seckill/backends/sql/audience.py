@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import audience_parts, sales
 from seckill.backends.sql.uncancelled_calls import to_the_end
@@ -38,6 +39,7 @@ class SqlAudience:
             version = await lock_catalogue(connection) + 1
             if await _version(connection, sale_id) is None:
                 return None
+            listed = await connection.scalar(select(sales.c.list_buyers).where(sales.c.id == sale_id))
             await connection.execute(delete(audience_parts).where(_parts.sale_id == sale_id))
             parts = [digests[start : start + PART_DIGESTS] for start in range(0, len(digests), PART_DIGESTS)]
             rows: list[dict[str, Any]] = [
@@ -46,6 +48,17 @@ class SqlAudience:
             for start in range(0, len(rows), PARTS_AT_ONCE):
                 await connection.execute(insert(audience_parts), rows[start : start + PARTS_AT_ONCE])
             await set_changed(connection, sale_id, version, list_version=version, list_buyers=len(digests))
+            # The lists themselves may be as long as the shop has customers.
+            facts = {"buyers": listed}, {"buyers": len(digests), "version": version}
+            await note(
+                connection,
+                self._database,
+                "audience.replaced",
+                sale_id,
+                sale_id=sale_id,
+                before=facts[0],
+                after=facts[1],
+            )
             return await to_sale(connection, (await connection.execute(select_sale(sale_id))).one())
 
     @to_the_end

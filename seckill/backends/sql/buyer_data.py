@@ -12,6 +12,7 @@ from seckill.backends.sql.audience import listed, strike
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.line_tables import STATES, line_entries
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, to_rounds
 from seckill.backends.sql.tables import (
     dead_letters,
@@ -92,6 +93,7 @@ class SqlBuyerData:
             await connection.execute(update(orders).where(orders.c.user_id == user).values(**values))
             of_line = update(line_entries).where(line_entries.c.user_id == user)
             entries = await connection.execute(of_line.values(**values))
+            await note(connection, self._database, "buyer.erased", pseudonym)
             return Erasure(
                 orders=len(found),
                 entries=entries.rowcount,

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import RELEASE
 from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_orders import note_more
 from seckill.backends.sql.tables import dead_letters, items, order_events, orders, outbox, rounds, sales
 from seckill.domain.admission import Admission
@@ -18,6 +19,7 @@ from seckill.domain.event import EventType
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.ports.entry import salvage
+from seckill.ports.record import acting
 from seckill.ports.transport import Delivery
 
 _CAUSE = "given up"
@@ -111,6 +113,25 @@ async def change(
         .values(**values)
     )
     return changed.rowcount == 1
+
+
+async def close(connection: AsyncConnection, database: Database, letter: Letter, state: LetterState) -> bool:
+    closed = await change(connection, database, letter, reason=None, state=state, next_ms=None)
+    if closed and acting() is not None:
+        found = await connection.execute(select(dead_letters.c.round_id).where(dead_letters.c.id == letter.id))
+        of_round = select(rounds.c.sale_id).where(rounds.c.id == found.scalar_one())
+        what = "letter.discarded" if state is LetterState.DISCARDED else "letter.replayed"
+        sale_id = await connection.scalar(of_round)
+        await note(
+            connection,
+            database,
+            what,
+            letter.id,
+            sale_id=sale_id,
+            before={"state": letter.state},
+            after={"state": state},
+        )
+    return closed
 
 
 class Burial:

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
+from seckill.backends.sql.access import SqlAccess
 from seckill.backends.sql.audience import SqlAudience
 from seckill.backends.sql.buyer_data import SqlBuyerData
 from seckill.backends.sql.checkouts import SqlCheckouts
@@ -21,6 +22,7 @@ from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.feed import SqlFeed
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.lines import SqlLines
+from seckill.backends.sql.operator_record import SqlRecordBook
 from seckill.backends.sql.order_actions import SqlOrderActions
 from seckill.backends.sql.payments import SqlPayments
 from seckill.backends.sql.pictures import SqlPictures
@@ -88,6 +90,8 @@ class SqlLedger:
         self.pictures = SqlPictures(database, self.tasks)
         self.feed = SqlFeed(database, self.tasks)
         self.webhooks = SqlWebhooks(database, self.tasks)
+        self.access = SqlAccess(database, self.tasks)
+        self.book = SqlRecordBook(database, self.tasks)
         self._burial = Burial(database, self._entries)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
         # Made once, because they are used all the time: making one takes longer than running it.
@@ -380,7 +384,13 @@ class SqlLedger:
     @to_the_end
     async def close_letter(self, letter: Letter, state: LetterState) -> bool:
         async with self._writing() as connection:
-            return await letters.change(connection, self.database, letter, reason=None, state=state, next_ms=None)
+            return await letters.close(connection, self.database, letter, state)
+
+    @to_the_end
+    async def replay_letter(self, letter: Letter, admission: Admission) -> bool:
+        async with self._writing() as connection:
+            await self._recording.run(connection, [admission])
+            return await letters.close(connection, self.database, letter, LetterState.RECORDED)
 
     @to_the_end
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:

@@ -12,6 +12,7 @@ from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_rows import change_row, close_if_due, entries_of, items_of, lock_line, to_entry, to_line
 from seckill.backends.sql.line_tables import STATE_OF, STATES, line_entries, lines
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import rounds
 from seckill.domain.event import EventType
 from seckill.domain.line import EntryState, LineEntry, RoundLine
@@ -111,6 +112,17 @@ async def leave(
         await connection.execute(update(line_entries).where(_e.id == entry_id).values(**values))
         await change_row(connection, row.round_id, waiting=row.waiting - 1)
         await use.entries.line_entries(connection, EventType.ENTRY_LEFT, row, [entry_id])
+        if user is None:
+            await note(
+                connection,
+                use.database,
+                "entry.removed",
+                entry_id,
+                sale_id=row.sale_id,
+                why=reason,
+                before={"state": EntryState.WAITING},
+                after={"state": EntryState.LEFT},
+            )
     return (await read_standing(connection, entry_id)) or NoEntry.UNKNOWN
 
 

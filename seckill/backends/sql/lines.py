@@ -14,6 +14,8 @@ from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_joining import LineWriters
 from seckill.backends.sql.line_rows import change_row, entries_of, lock_line, to_entry, to_line
 from seckill.backends.sql.line_tables import STATES, line_entries, lines
+from seckill.backends.sql.operator_record import note
+from seckill.backends.sql.record_facts import line_facts
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds
 from seckill.backends.sql.uncancelled_calls import to_the_end
@@ -44,6 +46,14 @@ class SqlLines:
     async def leave(self, entry_id: int, user: str | None, reason: str | None = None) -> Standing | NoEntry:
         async with writing(self._database) as connection:
             return await line_joining.leave(connection, self._use, entry_id, user, reason)
+
+    @to_the_end
+    async def waiting_of(self, user: str) -> Sequence[int]:
+        # By way of the lines: entries are found by their round first.
+        mine = select(_e.id).join(lines, lines.c.round_id == _e.round_id)
+        waiting = (lines.c.waiting > 0, _e.user_id == user, _e.state == STATES[EntryState.WAITING])
+        async with reading(self._database) as connection:
+            return list(await connection.scalars(mine.where(*waiting).order_by(_e.id)))
 
     @to_the_end
     async def standing(self, entry_id: int) -> Standing | None:
@@ -100,6 +110,7 @@ class SqlLines:
             row = await lock_line(connection, round_id)
             if row is None:
                 return None
+            before = line_facts(to_line(row))
             values: dict[str, int | str | None] = {} if paused is None else {"paused": int(paused)}
             if pace is not None:
                 values["serve_per_s"] = pace or None
@@ -110,7 +121,18 @@ class SqlLines:
                 await change_row(connection, round_id, **values)
                 facts = {name: bool(value) if name == "paused" else value for name, value in values.items()}
                 await self._use.entries.other(connection, EventType.LINE_CHANGED, row.sale_id, round_id, facts)
-            return to_line((await connection.execute(select(lines).where(lines.c.round_id == round_id))).one())
+            line = to_line((await connection.execute(select(lines).where(lines.c.round_id == round_id))).one())
+            if values:
+                await note(
+                    connection,
+                    self._database,
+                    "line.changed",
+                    round_id,
+                    sale_id=row.sale_id,
+                    before=before,
+                    after=line_facts(line),
+                )
+            return line
 
     @to_the_end
     async def entries_by_place(

@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Integer, Table, and_, delete, func, insert, literal, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql import line_tables
+from seckill.backends.sql import access_tables, line_tables
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.tables import ID_KEY, MOVED, MOVING, audience_parts, meta, metadata, pictures
@@ -54,7 +54,8 @@ class _Contents:
 
 def tables() -> list[Table]:
     """In the order in which they refer to each other."""
-    assert line_tables.line_entries.metadata is metadata  # or some would be missing
+    for each in (line_tables.line_entries, access_tables.operator_keys):
+        assert each.metadata is metadata  # or some would be missing
     return list(metadata.sorted_tables)
 
 

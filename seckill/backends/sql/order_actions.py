@@ -10,6 +10,7 @@ from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import Endings, Reversal, to_order
 from seckill.backends.sql.errors import writing
 from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.payments import select_refunds, to_refund
 from seckill.backends.sql.sales import lock_catalogue
 from seckill.backends.sql.tables import order_actions, orders, payments, refunds
@@ -55,7 +56,8 @@ class SqlOrderActions:
     async def act(self, action: OrderAction) -> Acted | None:
         try:
             async with writing(self._database) as connection:
-                if await self._order(connection, action) is None:
+                before = await self._order(connection, action)
+                if before is None:
                     return None
                 # First of all: another transaction with the same request waits here, and then finds it.
                 noted = await self._note.run(connection, _parameters(action))
@@ -65,8 +67,10 @@ class SqlOrderActions:
                     await self._cancel(connection, action)
                 else:
                     await self._refund(connection, action, noted[0].id)
+                acted = await self._acted(connection, action, ActionOutcome.DONE)
+                await self._record(connection, action, before, acted.order)
                 reached("ledger.act.inside")
-                return await self._acted(connection, action, ActionOutcome.DONE)
+                return acted
         except _Refused as refused:
             async with writing(self._database) as connection:
                 return await self._acted(connection, action, refused.outcome)
@@ -107,6 +111,22 @@ class SqlOrderActions:
         if cents > 0:  # a free order has no money to give back
             await self._owe(connection, order, cents, action_id)
             await self._tell_refund(connection, order, action_id, units)
+
+    async def _record(self, connection: AsyncConnection, action: OrderAction, before: Order, after: Order) -> None:
+        what = "order.cancelled" if action.kind is ActionKind.CANCEL else "order.refunded"
+        facts = [{"state": order.state, "refunded_cents": order.refunded_cents} for order in (before, after)]
+        if action.kind is ActionKind.REFUND:
+            facts[1]["return_unit"] = action.return_unit
+        await note(
+            connection,
+            self._database,
+            what,
+            int(action.number),
+            sale_id=after.sale_id,
+            before=facts[0],
+            after=facts[1],
+            why=action.reason,
+        )
 
     async def _owe(self, connection: AsyncConnection, order: Order, cents: int, action_id: int) -> None:
         owed = select(

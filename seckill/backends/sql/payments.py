@@ -15,6 +15,7 @@ from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import RELEASE, Endings, to_order
 from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import order_actions, orders, outbox, payments, refunds, rounds
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType
@@ -23,6 +24,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import RoundRef, RoundStatus
 from seckill.failpoints import reached
 from seckill.ports.payment import Capture, Captured, Fate, LatePayment, Refund, Settlement
+from seckill.ports.record import acting
 
 # Reasons for refunds other than refusals of the gate.
 ALREADY_PAID = "already_paid"
@@ -269,8 +271,18 @@ class SqlPayments:
             )
             if done.rowcount == 1:
                 await self._tell_refund(connection, EventType.REFUND_DONE, this)
+                await self._record_refund(connection, refund_id)
                 return True
             return (await connection.execute(select(refunds.c.id).where(this))).first() is not None
+
+    async def _record_refund(self, connection: AsyncConnection, refund_id: int) -> None:
+        """Made by hand, by somebody in particular; what a keeper does is in the feed."""
+        if acting() is None:
+            return
+        row = (await connection.execute(select_refunds().where(refunds.c.id == refund_id))).one()
+        sale_id = await connection.scalar(select(orders.c.sale_id).where(orders.c.id == row.order_id))
+        facts = {"order_number": str(row.order_id), "amount_cents": row.amount_cents, "currency": row.currency}
+        await note(connection, self._database, "refund.done", refund_id, sale_id=sale_id, after=facts)
 
     @to_the_end
     async def refund(self, refund_id: int) -> Refund | None:

@@ -14,6 +14,8 @@ from seckill.backends.sql.goods import GOODS, changed_columns, goods_columns, to
 from seckill.backends.sql.items import change_items, deal_items, insert_items, read_items, read_units
 from seckill.backends.sql.limit_groups import lane_in_group, read_siblings, require_group
 from seckill.backends.sql.line_rows import insert_line
+from seckill.backends.sql.operator_record import note
+from seckill.backends.sql.record_facts import sale_facts
 from seckill.backends.sql.tables import CATALOGUE, meta, rounds, sale_keys, sales
 from seckill.backends.sql.voucher_cover import cover, spare
 from seckill.domain.door import Door
@@ -205,6 +207,7 @@ async def create_sale(
     sale = await to_sale(connection, (await connection.execute(select_sale(sale_id))).one())
     await entries.sale(connection, EventType.SALE_CREATED, sale)
     await entries.round(connection, EventType.ROUND_CREATED, sale.round)
+    await note(connection, database, EventType.SALE_CREATED, sale.id, sale_id=sale.id, after=sale_facts(sale))
     return sale
 
 
@@ -351,6 +354,7 @@ async def change_sale(
         await _require_codes(connection, database, sale, change, decision)
     after = await to_sale(connection, (await connection.execute(wanted)).one())
     await _tell(connection, entries, sale, after, decision)
+    await _note(connection, database, sale, after)
     return after
 
 
@@ -378,6 +382,13 @@ async def _tell(
         await entries.sale(connection, EventType.SALE_CHANGED, after, changed)
     if after.round.status is not before.round.status:
         await entries.sale(connection, _OF_STATUS[after.round.status], after)
+
+
+async def _note(connection: AsyncConnection, database: Database, before: Sale, after: Sale) -> None:
+    moved = after.round.status is not before.round.status
+    what = _OF_STATUS[after.round.status] if moved else EventType.SALE_CHANGED
+    facts = sale_facts(before), sale_facts(after)
+    await note(connection, database, what, after.id, sale_id=after.id, before=facts[0], after=facts[1])
 
 
 async def _neighbours(connection: AsyncConnection, round_: Round) -> tuple[Round | None, Round | None]:

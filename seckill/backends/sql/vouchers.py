@@ -25,6 +25,7 @@ from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import to_order
 from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import cover_rounds, lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds, voucher_uploads, vouchers
 from seckill.backends.sql.uncancelled_calls import to_the_end
@@ -162,8 +163,10 @@ class SqlVouchers:
             )
             if completed.rowcount != 1:
                 raise UploadGivenUp
-            sale_id = int((await connection.execute(select(voucher_uploads.c.sale_id).where(this))).scalar_one())
-            sale = await self._cover(connection, sale_id, version)
+            upload = (await connection.execute(select(voucher_uploads).where(this))).one()
+            sale = await self._cover(connection, upload.sale_id, version)
+            facts = {"codes": upload.codes, "item": upload.item_id}
+            await note(connection, self._database, "vouchers.uploaded", upload_id, sale_id=upload.sale_id, after=facts)
             reached("ledger.complete_upload.inside")
             return sale
 
@@ -281,6 +284,15 @@ class SqlVouchers:
             assert voucher.number is not None, "what is redeemed has an order"
             row = (await connection.execute(select(orders).where(orders.c.id == int(voucher.number)))).one()
             await self._entries.voucher_redeemed(connection, to_order(row), voucher.id)
+            # By its number: the code itself is as good as money.
+            await note(
+                connection,
+                self._database,
+                "voucher.redeemed",
+                voucher.id,
+                sale_id=voucher.sale_id,
+                after={"order_number": str(int(voucher.number))},
+            )
             reached("ledger.redeem.inside")
             return Redeemed(RedeemOutcome.DONE, voucher)
 

@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.operator_record import note
+from seckill.backends.sql.record_facts import webhook_facts
 from seckill.backends.sql.tables import FEED, meta, webhook_deliveries, webhooks
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.webhook_dispatch import SqlDispatch
@@ -36,7 +38,9 @@ class SqlWebhooks(SqlDispatch):
             now_ms = await now_of(connection, self._database)
             made = await connection.execute(insert(webhooks).values(new_webhook(draft, newest, now_ms)))
             assert made.inserted_primary_key is not None
-            return await self._webhook(connection, made.inserted_primary_key[0])
+            webhook = await self._webhook(connection, made.inserted_primary_key[0])
+            await self._note(connection, "webhook.created", webhook.id, after=webhook)
+            return webhook
 
     @to_the_end
     async def list_webhooks(self, webhook_id: int | None = None) -> list[WebhookStatus]:
@@ -83,13 +87,17 @@ class SqlWebhooks(SqlDispatch):
             known = await self._locked(connection, webhook_id)
             if known is None:
                 return None
+            before = await self._webhook(connection, webhook_id)
             if change.enabled is False and not known.enabled:
                 values.pop("disabled_by")  # it was already, and why is still true
             if values:
                 await connection.execute(update(webhooks).where(webhooks.c.id == webhook_id).values(values))
             if change.enabled or change.url is not None:
                 await self.wake(connection, webhook_id, anew=True)
-            return await self._webhook(connection, webhook_id)
+            after = await self._webhook(connection, webhook_id)
+            if values:
+                await self._note(connection, "webhook.changed", webhook_id, before=before, after=after)
+            return after
 
     @to_the_end
     async def rotate_secret(self, webhook_id: int, secret: str, overlap_s: float) -> Webhook | None:
@@ -104,6 +112,7 @@ class SqlWebhooks(SqlDispatch):
                 .where(webhooks.c.id == webhook_id)
                 .values(secret=secret, old_secret=known.secret, old_secret_ms=until_ms)
             )
+            await note(connection, self._database, "webhook.rotated", webhook_id, after={"overlap_s": overlap_s})
             return await self._webhook(connection, webhook_id)
 
     @to_the_end
@@ -111,6 +120,8 @@ class SqlWebhooks(SqlDispatch):
         async with writing(self._database) as connection:
             if await self._locked(connection, webhook_id) is None:
                 return False
+            before = await self._webhook(connection, webhook_id)
+            await self._note(connection, "webhook.deleted", webhook_id, before=before)
             await connection.execute(delete(webhook_deliveries).where(webhook_deliveries.c.webhook_id == webhook_id))
             await connection.execute(delete(webhooks).where(webhooks.c.id == webhook_id))
             return True
@@ -172,6 +183,19 @@ class SqlWebhooks(SqlDispatch):
             )
             assert made.inserted_primary_key is not None
             return await _delivery(connection, webhook_id, made.inserted_primary_key[0])
+
+    async def _note(
+        self,
+        connection: AsyncConnection,
+        what: str,
+        webhook_id: int,
+        *,
+        before: Webhook | None = None,
+        after: Webhook | None = None,
+    ) -> None:
+        facts = [None if it is None else webhook_facts(it) for it in (before, after)]
+        sale_id = next((it.sale_id for it in (after, before) if it is not None), None)
+        await note(connection, self._database, what, webhook_id, sale_id=sale_id, before=facts[0], after=facts[1])
 
     async def _locked(self, connection: AsyncConnection, webhook_id: int) -> AnyRow | None:
         found = await connection.execute(select(webhooks).where(webhooks.c.id == webhook_id).with_for_update())

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from seckill.domain.audience_list import digest_of
 from seckill.domain.order import Order
+from seckill.domain.outcome import Outcome
+from seckill.ports.access import AccessLedger
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.ledger import SaleLookup
 
@@ -17,18 +19,23 @@ class GuestLedger(SaleLookup, Protocol):
     @property
     def audience(self) -> AudienceLedger: ...
 
+    @property
+    def access(self) -> AccessLedger: ...
+
 
 class LateGuests:
     def __init__(self, ledger: GuestLedger) -> None:
         self._ledger = ledger
 
-    async def early_ms(self, order: Order) -> int | None:
-        """How long before others this buyer may buy. None: not at all."""
+    async def early_ms(self, order: Order) -> int | Outcome:
+        """How long before others this buyer may buy, or why not at all."""
         sale = await self._ledger.sale(order.sale_id, order.round_id)
         if sale is None:
-            return None
+            return Outcome.NOT_INVITED
+        if (await self._ledger.access.standing(order.user)).blocked_ms is not None:
+            return Outcome.BLOCKED
         audience = sale.door.audience
         list_decides = audience.listed and not (audience.groups or audience.early)
         if list_decides and not await self._ledger.audience.is_listed(sale.id, digest_of(order.user)):
-            return None
+            return Outcome.NOT_INVITED
         return max(0, sale.round.begins_ms - order.created_ms) if audience.early else 0

@@ -118,8 +118,8 @@ class Payments:
     async def _admit(self, late: LatePayment) -> None:
         old = late.order
         early_ms = await self._guests.early_ms(old)
-        if early_ms is None:
-            await self._give_back(late, Outcome.NOT_INVITED.value)
+        if isinstance(early_ms, Outcome):
+            await self._give_back(late, early_ms.value)
             return
         claim = Claim(old.user, old.quantity, late_request_id(old.number), old.metadata, old.item, early_ms, old.person)
         (answer,) = (await self._gate.admit(late.ref, [claim])).answers

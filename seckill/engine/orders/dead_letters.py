@@ -94,10 +94,13 @@ class DeadLetterDesk:
         letter = await self._dead(letter_id)
         if letter.number is not None and (order := await self._ledger.order(letter.number)) is not None:
             raise NotPossible(f"The order of dead letter {letter_id} is {order.state} already.")
-        refused = await self._try(letter)
-        if refused is not None:
-            raise NotPossible(f"Dead letter {letter_id} cannot be written: {refused}")
-        await self._ledger.close_letter(letter, LetterState.RECORDED)
+        delivery = read_entry(letter.lane, letter.entry_id, letter.payload.encode())
+        if delivery.admission is None:
+            raise NotPossible(f"Dead letter {letter_id} cannot be written: {delivery.problem}")
+        try:
+            await self._ledger.replay_letter(letter, delivery.admission)
+        except LedgerRefused as refused:
+            raise NotPossible(f"Dead letter {letter_id} cannot be written: {refused}") from refused
         return letter
 
     async def discard(self, letter_id: int) -> Letter:

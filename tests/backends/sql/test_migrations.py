@@ -14,6 +14,7 @@ from sqlalchemy import Connection, event, text
 
 from seckill import __version__
 from seckill.backends.sql import migration
+from seckill.backends.sql.access_tables import ACCESS
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.opening import open_database
@@ -25,7 +26,7 @@ from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
 from tests.patience import PATIENCE_S
 
-META = {(CATALOGUE, "0"), (FEED, "0"), (NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)}
+META = {(ACCESS, "0"), (CATALOGUE, "0"), (FEED, "0"), (NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)}
 # Everything that is not in `metadata` but in the database, as the database itself writes it down.
 SHAPE = {
     "sqlite": "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",

@@ -9,6 +9,8 @@ export const STRINGS = {
   pass_ready: ["Your pass is ready.", "通行证已就绪。"],
   pass_refused: ["The shop gives you no pass for this sale, so you cannot buy here.", "商家没有为你发放通行证，无法购买。"],
 
+  refused_blocked_title: ["You cannot buy here", "暂时无法购买"],
+  refused_blocked: ["The shop has stopped purchases of this account. Nothing was bought; please ask the shop.", "商家已停止此账号的购买，没有下单。请联系商家。"],
   refused_not_invited_title: ["Not for you this time", "这场暂不对你开放"],
   refused_not_invited: ["This sale is for others: members of a group, or people on a list of the shop. Nothing was bought.", "这场活动只对部分会员或名单内的买家开放，没有下单。"],
   refused_person_unknown_title: ["Not with this sign-in", "当前登录无法购买"],

@@ -1,20 +1,23 @@
 // The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
-// #/dead, #/audit) and nothing secret.
+// #/dead, #/record/SALE, #/buyers, #/keys, #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
 import { addTexts, chooseLanguage, count, currentLanguage, t } from "../i18n.js";
-import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage } from "../ui.js";
+import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
+import { BuyersView } from "./buyers.js";
 import { DeadView } from "./dead.js";
 import { SaleForm } from "./form.js";
+import { KeysView } from "./keys.js";
 import { OrdersView } from "./orders.js";
+import { RecordView } from "./record.js";
 import { RefundsView } from "./refunds.js";
 import { SaleView } from "./sale.js";
-import { currentKey, enter, isKeyDenied, leave, onSession, told } from "./session.js";
+import { currentKey, currentOperator, enter, isKeyDenied, leave, may, onSession, recall, told } from "./session.js";
 import { STRINGS } from "./strings.js";
 import { WebhooksView } from "./webhooks.js";
 
@@ -99,12 +102,24 @@ function useMedia(query) {
   return matches;
 }
 
+const AREAS = ["orders", "refunds", "webhooks", "dead", "record", "buyers", "keys", "audit"];
 const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
+
+/** Who is signed in, asked again until somebody answers. */
+function useOperator() {
+  useRepeated(async () => {
+    if (currentOperator() !== null || isKeyDenied()) return 1_000;
+    await recall().catch(() => {});
+    return 1_000;
+  }, []);
+  return currentOperator();
+}
 
 function Desk() {
   const address = useAddress();
   const [creating, setCreating] = useState(false);
   const audit = useAudit();
+  const me = useOperator();
   const [chosen, setChosen] = useState(null);
   const wanted = address.area === "sales" ? address.id : chosen;
   const { sales, live, away, samples, reload, showOlder } = useLive(wanted);
@@ -129,7 +144,7 @@ function Desk() {
     <aside>
       <p class="shop">${meta("shop")} · ${t("console")}</p>
       <${TestBanner} />
-      <button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>
+      ${may("operator") && html`<button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>`}
       <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
         <summary>${t("sales")}${sale !== undefined ? `: ${sale.title}` : ""}</summary>
         <ul class="sale-list" onClick=${() => narrow && setListed(false)}>
@@ -146,10 +161,11 @@ function Desk() {
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas">
-        ${["orders", "refunds", "webhooks", "dead", "audit"].map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
+        ${me && html`<p class="facts" data-me>${me.name} · ${t(`role_${me.role}`)}</p>`}
       </nav>
     </aside>
     <main>
@@ -167,6 +183,9 @@ function Area({ address, sale, sales, live, samples, titles, audit, onChanged, o
   if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "webhooks") return html`<${WebhooksView} titles=${titles} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
+  if (address.area === "record") return html`<${RecordView} key=${address.id} saleId=${address.id} titles=${titles} />`;
+  if (address.area === "buyers") return html`<${BuyersView} />`;
+  if (address.area === "keys") return html`<${KeysView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
   if (sale === undefined) {

@@ -5,7 +5,7 @@ import { counted, dateTime, readable, t } from "../i18n.js";
 import { Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
-import { ask, told } from "./session.js";
+import { ask, may, told } from "./session.js";
 
 export function DeadView() {
   const [content, trouble, reload] = usePolled("/v1/admin/dead", 5_000);
@@ -44,10 +44,10 @@ export function DeadView() {
           ${letter.history.map(({ at, reason }, index) => html`<li key=${index}><time datetime=${at}>${dateTime(Date.parse(at))}</time><span class="text">${said(reason)}</span></li>`)}
         </ol>
         <details><summary>${t("payload")}</summary><pre>${letter.payload}</pre></details>
-        <div class="actions">
+        ${may("operator") && html`<div class="actions">
           <button type="button" class="button quiet small" onClick=${confirm(letter, "replay")}>${t("replay")}</button>
           <button type="button" class="button danger small" onClick=${confirm(letter, "discard")}>${t("discard")}</button>
-        </div>
+        </div>`}
       </article>`,
     )}
     <${Confirm} question=${question} onClose=${() => setQuestion(null)} />

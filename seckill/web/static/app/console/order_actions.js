@@ -5,12 +5,12 @@ import { minorUnits } from "../currencies.js";
 import { money, t } from "../i18n.js";
 import { newKey } from "../press.js";
 import { Dialog, html } from "../ui.js";
-import { ask, told } from "./session.js";
+import { ask, may, told } from "./session.js";
 
 export function OrderActions({ order, onChange }) {
   const [open, setOpen] = useState(false);
   const verb = { unpaid: "cancel", paid: "refund" }[order.state];
-  if (!verb) return null;
+  if (!verb || !may("operator")) return null;
   return html`<div class="actions">
     <button type="button" class="button quiet small" data-action=${verb} onClick=${() => setOpen(true)}>${t(`act_${verb}`)}</button>
     <${Dialog} open=${open} title=${t(`act_${verb}_title`)} onClose=${() => setOpen(false)}>

@@ -5,7 +5,7 @@ import { nowMs } from "../clock.js";
 import { counted, has, money, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
-import { ask, told } from "./session.js";
+import { ask, may, told } from "./session.js";
 
 export const refundReason = (reason) => (has(`refund_${reason}`) ? t(`refund_${reason}`) : reason);
 
@@ -56,6 +56,6 @@ function Row({ refund, onDone }) {
       ${refund.refused && html`<span class="problem">${t("refund_refused", { words: refund.refused })}</span>`}</td>
     <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
     <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : counted("refund_waits", refund.attempts)} />
-      ${!made && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
+      ${!made && may("operator") && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;
 }

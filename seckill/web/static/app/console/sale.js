@@ -15,7 +15,8 @@ import { LineView, hasLine } from "./line.js";
 import { Nodes } from "./nodes.js";
 import { NextRounds } from "./repetition.js";
 import { Vouchers } from "./vouchers.js";
-import { ask, told } from "./session.js";
+import { RecordOfSale } from "./record.js";
+import { ask, may, told } from "./session.js";
 
 const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
 const ORDERS_EVERY_MS = 2_000;
@@ -37,7 +38,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
       </div>
       ${verdict}
     </header>
-    <${Actions} sale=${sale} onChanged=${onChanged} />
+    ${may("operator") && html`<${Actions} sale=${sale} onChanged=${onChanged} />`}
     <${CustodyBar} custody=${custody} now=${now} />
     ${sale.items && html`<${CustodyByItem} sale=${sale} custody=${custody} />`}
     ${hasLine(sale) && html`<${LineView} sale=${sale} />`}
@@ -57,6 +58,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
         ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
     </div>
+    <${RecordOfSale} key=${sale.id} saleId=${sale.id} />
     <section aria-labelledby="nodes-title">
       <h2 id="nodes-title">${t("nodes")}</h2>
       <${Nodes} nodes=${live?.nodes ?? []} now=${now} />

@@ -8,6 +8,8 @@ const KEY = "seckill.admin-key";
 const KEPT_FOR_SAVING_MS = 60_000;
 const listeners = new Set();
 let denial = null; // the answer that said so
+let operator = null; // whose key it is: {name, role}, once that is known
+const RANKS = ["viewer", "operator", "admin"];
 
 export const currentKey = () => sessionStorage.getItem(KEY);
 
@@ -23,8 +25,20 @@ const tell = () => {
   for (const listener of listeners) listener();
 };
 
+/** Who is signed in. null: not known yet. */
+export const currentOperator = () => operator;
+
+/** Whether there is any use in offering what needs this role. The server decides. */
+export const may = (role) => operator !== null && RANKS.indexOf(operator.role) >= RANKS.indexOf(role);
+
+/** After the page was loaded anew, with a key that is still there. Throws what `ask` throws. */
+export async function recall() {
+  operator = await ask("GET", "/v1/admin/me");
+  tell();
+}
+
 export async function enter(key) {
-  await call("GET", "/v1/admin/live", { token: key });
+  operator = await call("GET", "/v1/admin/me", { token: key });
   sessionStorage.setItem(KEY, key);
   denial = null;
   tell();
@@ -33,10 +47,13 @@ export async function enter(key) {
 export function leave() {
   sessionStorage.removeItem(KEY);
   denial = null;
+  operator = null;
   tell();
 }
 
-export const isDenied = (error) => error instanceof Refused && (error.status === 401 || error.status === 403);
+/** The key opens nothing. One whose role is too small for something is still good for the rest. */
+export const isDenied = (error) =>
+  error instanceof Refused && (error.status === 401 || (error.status === 403 && error.problem?.code !== "role_too_small"));
 
 /** Throws what `call` throws. Nothing is asked with a key that was denied. */
 export async function ask(method, path, body, options = {}) {

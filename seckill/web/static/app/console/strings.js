@@ -1,6 +1,9 @@
 // Texts that only the console needs, beside those in ../strings.js.
 
+import { ACCESS_STRINGS } from "./access_strings.js";
+
 export const STRINGS = {
+  ...ACCESS_STRINGS,
   all_states: ["All states", "全部状态"],
   filter_sale: ["Sale", "秒杀"],
   filter_state: ["State", "状态"],

@@ -6,7 +6,7 @@ import { count, counted, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Dialog, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
-import { ask, told } from "./session.js";
+import { ask, may, told } from "./session.js";
 
 const PATH = "/v1/admin/webhooks";
 const TEST_WITHIN_S = 20;
@@ -35,7 +35,7 @@ export function WebhooksView({ titles }) {
   const parts = { titles, attempt, onEdit: (webhook) => setForm({ webhook }), onSecret: setMade, onAsk: setQuestion };
   return html`<div class="view">
     <div class="view-head"><h1>${t("webhooks")}</h1>
-      <button type="button" class="button primary small" onClick=${() => setForm({ webhook: null })}>${t("new_webhook")}</button></div>
+      ${may("admin") && html`<button type="button" class="button primary small" onClick=${() => setForm({ webhook: null })}>${t("new_webhook")}</button>`}</div>
     <p class="facts">${t("webhooks_why")}</p>
     <p class=${result.wrong ? "problem" : "facts"} role="status" aria-live="polite">${result.text}</p>
     ${content === null && html`<p class="facts" role="status">${trouble ? told(trouble) : t("loading")}</p>`}
@@ -85,13 +85,13 @@ function Endpoint({ webhook, titles, attempt, onEdit, onSecret, onAsk }) {
     <p class="facts">${[webhook.description, ...filter].filter(Boolean).join(" · ")}</p>
     <p class="facts">${figures(webhook).join(" · ")}</p>
     ${webhook.missed && html`<p class="problem">${t("webhook_missed", { after: webhook.missed.after, until: webhook.missed.until })}</p>`}
-    <div class="actions">
+    ${may("admin") && html`<div class="actions">
       <button type="button" class="button quiet small" data-action="test" disabled=${busy} onClick=${test}>${t("webhook_test")}</button>
       <button type="button" class="button quiet small" data-action="edit" onClick=${() => onEdit(webhook)}>${t("edit")}</button>
       <button type="button" class="button quiet small" data-action="toggle" onClick=${toggle}>${t(webhook.enabled ? "webhook_disable" : "webhook_enable")}</button>
       <button type="button" class="button quiet small" data-action="rotate" onClick=${rotate}>${t("webhook_rotate")}</button>
       <button type="button" class="button danger small" data-action="delete" onClick=${remove}>${t("webhook_delete")}</button>
-    </div>
+    </div>`}
     <details onToggle=${(event) => setShown(event.currentTarget.open)}><summary>${t("webhook_deliveries")}</summary>
       ${shown && html`<${Deliveries} path=${path} attempt=${attempt} />`}
     </details>
@@ -130,7 +130,7 @@ function Deliveries({ path, attempt }) {
       (delivery) => html`<tr key=${delivery.id} data-delivery=${delivery.id}>
         <td>${delivery.type}<br /><span class="facts">${delivery.event_id}</span></td>
         <td><${Chip} state=${STATES[delivery.state]} label=${t(`delivery_${delivery.state}`)} />
-          <button type="button" class="button quiet small" onClick=${again(delivery)}>${t("webhook_send_again")}</button></td>
+          ${may("admin") && html`<button type="button" class="button quiet small" onClick=${again(delivery)}>${t("webhook_send_again")}</button>`}</td>
         <td>${answerOf(delivery)}${delivery.tries > 1 ? html`<br /><span class="facts">${counted("attempts", delivery.tries)}</span>` : ""}</td>
         <td>${delivery.tried_at ? shortTime(Date.parse(delivery.tried_at), nowMs()) : "–"}</td>
       </tr>`,

@@ -1,0 +1,82 @@
+"""Operators: who they are, what their role lets them do, and how their keys are made. Pure.
+
+A key is long and random, so one round of a hash hides it: nobody can guess their way through 2²⁵⁶ of them. The part
+before the secret names the key, so that it is found without comparing secrets, and seen in a leak for what it is.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+
+NAME_MAX = 64
+ROOT = "root"  # whoever has the key of the settings
+PREFIX = "sko"
+_ID_BYTES = 6
+_SECRET_BYTES = 32
+_KEY = re.compile(rf"{PREFIX}_([0-9a-f]{{{2 * _ID_BYTES}}})_[A-Za-z0-9_-]{{43}}")
+# What the code itself does without being asked, and what no person may be called.
+RESERVED = frozenset({ROOT, "audit", "command-line"})
+
+
+class Role(StrEnum):
+    """Each may do what those before it may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    def may_act_as(self, needed: "Role") -> bool:
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """Who is asking."""
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorKey:
+    """As the ledger has it: without the key itself."""
+
+    id: str
+    name: str
+    role: Role
+    digest: str
+    created_ms: int
+    created_by: str
+    expires_ms: int | None = None
+    revoked_ms: int | None = None
+
+    @property
+    def operator(self) -> Operator:
+        return Operator(name=self.name, role=self.role)
+
+
+def new_key() -> tuple[str, str]:
+    """Its id, and the key with it."""
+    key_id = secrets.token_hex(_ID_BYTES)
+    return key_id, f"{PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+
+
+def key_id_in(candidate: str) -> str | None:
+    """None: it is not made like one of ours."""
+    found = _KEY.fullmatch(candidate)
+    return None if found is None else found[1]
+
+
+def digest_of(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def is_key(candidate: str, digest: str) -> bool:
+    """In constant time."""
+    return hmac.compare_digest(digest_of(candidate), digest)

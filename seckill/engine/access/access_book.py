@@ -1,0 +1,112 @@
+"""Who may come in, as a process knows it by heart: no request asks the ledger.
+
+It looks for changes every second, so whatever an operator decides counts in every process within `EFFECTIVE_WITHIN_S`.
+A process that cannot read the ledger any more could not hear of a key that is revoked: after that time it trusts no
+named key until it can again, while buyers who are blocked stay blocked, as far as it knows of them.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from seckill.domain.operator import Operator, OperatorKey, is_key, key_id_in
+from seckill.ports.access import EVERYBODY, AccessLedger, BuyerStanding
+
+LOOK_EVERY_S = 1.0
+# How long it takes at most until every process acts on what was decided.
+EFFECTIVE_WITHIN_S = 5.0
+
+
+class NoOperator(Enum):
+    """Why a key does not open the door."""
+
+    WRONG = auto()
+    EXPIRED = auto()
+    REVOKED = auto()
+    NOT_KNOWN = auto()  # nobody can tell: the keys could not be read lately
+
+
+class BarredBuyers:
+    """`active` is all that a claim looks at while nobody is barred."""
+
+    __slots__ = ("_before_s", "_blocked", "_everybody_s", "_known", "active")
+
+    def __init__(self) -> None:
+        self.active = True  # until it is known whether anybody is
+        self._known = False
+        self._blocked: set[str] = set()
+        self._before_s: dict[str, int] = {}
+        self._everybody_s = 0
+
+    def blocks(self, user: str) -> bool | None:
+        """None: it is not known yet."""
+        return user in self._blocked if self._known else None
+
+    def has_ended(self, user: str, issued_s: float) -> bool | None:
+        """Whether the buyer's token of that time is over. None: it is not known yet."""
+        if not self._known:
+            return None
+        return issued_s < max(self._everybody_s, self._before_s.get(user, 0))
+
+    def learn(self, changed: Sequence[BuyerStanding]) -> None:
+        for standing in changed:
+            user, before_s = standing.user, standing.tokens_before_s or 0
+            if user == EVERYBODY:
+                self._everybody_s = before_s
+                continue
+            if before_s:
+                self._before_s[user] = before_s
+            if standing.blocked_ms is None:
+                self._blocked.discard(user)
+            else:
+                self._blocked.add(user)
+        self._known = True
+        self.active = bool(self._blocked or self._before_s or self._everybody_s)
+
+
+def nobody_barred() -> BarredBuyers:
+    barred = BarredBuyers()
+    barred.learn(())
+    return barred
+
+
+class AccessBook:
+    def __init__(
+        self,
+        ledger: AccessLedger,
+        now_ms: Callable[[], int],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._monotonic = monotonic
+        self._now_ms = now_ms
+        self._version = -1
+        self._read_at: float | None = None
+        self._keys: dict[str, OperatorKey] = {}
+        self.barred = BarredBuyers()
+
+    async def refresh(self) -> None:
+        # From before the question: what is committed after it may not be in the answer.
+        asked_at = self._monotonic()
+        changes = await self._ledger.changes(self._version)
+        if changes is not None:
+            self._keys = {key.id: key for key in changes.keys}
+            self.barred.learn(changes.buyers)
+            self._version = changes.version
+        self._read_at = asked_at
+
+    def operator(self, candidate: str) -> Operator | NoOperator:
+        """Whose key it is. Compares in constant time."""
+        key_id = key_id_in(candidate)
+        if key_id is None:
+            return NoOperator.WRONG
+        if self._read_at is None or self._monotonic() - self._read_at > EFFECTIVE_WITHIN_S:
+            return NoOperator.NOT_KNOWN
+        key = self._keys.get(key_id)
+        if key is None or not is_key(candidate, key.digest):
+            return NoOperator.WRONG
+        if key.revoked_ms is not None:
+            return NoOperator.REVOKED
+        if key.expires_ms is not None and self._now_ms() >= key.expires_ms:
+            return NoOperator.EXPIRED
+        return key.operator

@@ -1,0 +1,52 @@
+"""Who may come in: operators' keys, and buyers who may not buy or whose tokens are over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from seckill.domain.operator import OperatorKey
+
+EVERYBODY = ""  # in the place of a buyer's id, which is never empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuyerStanding:
+    user: str  # or EVERYBODY
+    blocked_ms: int | None = None
+    tokens_before_s: int | None = None  # tokens that were issued before are over
+    reason: str | None = None  # of the block
+    blocked_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanges:
+    version: int
+    keys: Sequence[OperatorKey]  # all of them
+    buyers: Sequence[BuyerStanding]  # those that have changed
+
+
+class AccessLedger(Protocol):
+    async def changes(self, after: int) -> AccessChanges | None:
+        """What is new after that version. None: nothing."""
+
+    async def add_key(self, key: OperatorKey, lifetime_s: float | None) -> OperatorKey:
+        """`created_ms` and `expires_ms` are by the database's clock."""
+
+    async def keys(self) -> list[OperatorKey]:
+        """Newest first."""
+
+    async def revoke_key(self, key_id: str) -> OperatorKey | None:
+        """Harmless to repeat. None: there is no such key."""
+
+    async def block(self, user: str, reason: str) -> BuyerStanding:
+        """Harmless to repeat: the first reason stays."""
+
+    async def unblock(self, user: str, reason: str) -> BuyerStanding: ...
+
+    async def end_tokens(self, user: str, before_s: int, reason: str) -> BuyerStanding:
+        """Never takes back what was ended before: the later moment counts."""
+
+    async def standing(self, user: str) -> BuyerStanding: ...
+
+    async def blocked(self, after: str, count: int) -> list[BuyerStanding]:
+        """By name, those after this one."""

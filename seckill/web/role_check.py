@@ -1,0 +1,73 @@
+"""Before every route of operators: the key, the role, and whose name goes on the record.
+
+One place for all of them, by the table of routes: a handler can neither forget it nor ask for another role than the
+table says.
+"""
+
+from typing import cast
+from urllib.parse import unquote
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seckill.domain.operator import Operator, Role
+from seckill.ports.record import Actor, acting_as
+from seckill.web.context import context
+from seckill.web.problems import HttpProblem, invalid
+from seckill.web.route import Handler, Route
+
+REASON = "seckill-reason"
+REASON_MAX = 255
+_OPERATOR = "seckill.operator"
+
+
+def guarded(route: Route, handler: Handler) -> Handler:
+    role = route.role
+    assert role is not None, "the table of routes has seen to it"
+
+    async def guard(request: Request) -> Response:
+        ctx = context(request)
+        if route.open_to_all is not None and route.open_to_all(ctx.settings):
+            return await handler(request)
+        operator = ctx.require_operator(request)
+        _require(operator, role)
+        request.scope[_OPERATOR] = operator
+        with acting_as(Actor(operator.name, _request_id(), _reason(request))):
+            return await handler(request)
+
+    return guard
+
+
+def operator_in(request: Request) -> Operator:
+    """Whose request it is."""
+    return cast(Operator, request.scope[_OPERATOR])
+
+
+def require_role(request: Request, role: Role) -> None:
+    """For what one parameter of a route adds to it."""
+    _require(operator_in(request), role)
+
+
+def _require(operator: Operator, needed: Role) -> None:
+    if not operator.role.may_act_as(needed):
+        detail = f"This needs the role {needed}; the key of {operator.name} has the role {operator.role}."
+        raise HttpProblem(403, "role_too_small", detail, role=operator.role, needs=needed)
+
+
+def _request_id() -> str:
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+
+
+def _reason(request: Request) -> str | None:
+    """Of a change that has no place for one. Escaped like an address: a header is no place for Chinese otherwise."""
+    given = request.headers.get(REASON)
+    if given is None:
+        return None
+    try:
+        reason = unquote(given, errors="strict") if given.isascii() else ""
+    except UnicodeDecodeError:
+        reason = ""
+    if not reason.strip() or not reason.isprintable() or len(reason) > REASON_MAX:
+        raise invalid("Seckill-Reason", f"must be one line of 1 to {REASON_MAX} characters, percent-encoded UTF-8")
+    return reason.strip()

@@ -1,0 +1,152 @@
+"""Flaws of operators' keys, of the record, and of buyers who are blocked."""
+
+from tests.mutants.mutant import Mutant
+
+_OPERATORS = "tests/api/test_operators.py"
+_RECORD = "tests/api/test_operator_record.py"
+_BUYERS = "tests/api/test_blocked_buyers.py"
+_BOOK = "tests/engine/test_access_book.py"
+
+MUTANTS = (
+    Mutant(
+        name="Every key may do everything",
+        trap="ours",
+        path="web/role_check.py",
+        edits={"        _require(operator, role)\n": ""},
+        caught_by=f"{_OPERATORS}::test_each_role_may_call_what_it_may_and_nothing_else",
+    ),
+    Mutant(
+        name="A route of operators may do without a role",
+        trap="ours",
+        path="web/route.py",
+        edits={'        if (self.who == "operator") is (self.role is None):\n': "        if False:\n"},
+        caught_by=f"{_OPERATORS}::test_a_route_of_operators_without_a_role_cannot_be_written",
+    ),
+    Mutant(
+        name="Whoever only reads is shown voucher codes",
+        trap="ours",
+        path="web/order_list.py",
+        edits={"    require_role(request, Role.OPERATOR)\n": ""},
+        caught_by=f"{_OPERATORS}::test_a_viewer_sees_no_codes",
+    ),
+    Mutant(
+        name="Any secret will do with the id of a key",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={"        if key is None or not is_key(candidate, key.digest):\n": "        if key is None:\n"},
+        caught_by=f"{_BOOK}::test_a_key_until_its_end",
+    ),
+    Mutant(
+        name="A revoked key still opens",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={"        if key.revoked_ms is not None:\n            return NoOperator.REVOKED\n": ""},
+        caught_by=f"{_OPERATORS}::test_a_revoked_key_opens_nothing_on_any_node",
+    ),
+    Mutant(
+        name="Only the node that was asked hears of a revoked key",
+        trap="ours",
+        path="web/app.py",
+        edits={'                repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),\n': ""},
+        caught_by=f"{_OPERATORS}::test_a_revoked_key_opens_nothing_on_any_node",
+    ),
+    Mutant(
+        name="A process that cannot read the ledger trusts the keys that it knew",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={
+            "self._read_at is None or self._monotonic() - self._read_at > EFFECTIVE_WITHIN_S": "self._read_at is None"
+        },
+        caught_by=f"{_BOOK}::test_a_process_that_cannot_read_the_ledger_trusts_no_named_key",
+    ),
+    Mutant(
+        name="The ledger keeps the keys themselves",
+        trap="ours",
+        path="engine/access/access_desk.py",
+        edits={"digest=digest_of(key)": "digest=key"},
+        caught_by=f"{_OPERATORS}::test_a_key_is_shown_once_and_stored_as_a_digest",
+    ),
+    Mutant(
+        name="A change of a sale is not on the record",
+        trap="ours",
+        path="backends/sql/sales.py",
+        edits={"    await _note(connection, database, sale, after)\n": ""},
+        caught_by=f"{_RECORD}::test_a_sale_from_its_announcement_to_its_end",
+    ),
+    Mutant(
+        name="A change is committed before it is on the record",
+        trap="ours",
+        path="backends/sql/sales.py",
+        edits={
+            "    await _note(connection, database, sale, after)\n": (
+                "    await connection.commit()\n    await _note(connection, database, sale, after)\n"
+            )
+        },
+        caught_by=f"{_RECORD}::test_there_is_no_change_without_its_entry_and_no_entry_without_its_change",
+    ),
+    Mutant(
+        name="The record tells where a webhook goes, with all that is in its address",
+        trap="ours",
+        path="backends/sql/record_facts.py",
+        edits={"urlsplit(webhook.url).hostname": "webhook.url"},
+        caught_by=f"{_RECORD}::test_everything_else_that_operators_change",
+    ),
+    Mutant(
+        name="What buyers do is on the record of operators",
+        trap="ours",
+        path="backends/sql/line_joining.py",
+        edits={"        if user is None:\n": "        if user is not None:\n"},
+        caught_by=f"{_RECORD}::test_everything_else_that_operators_change",
+    ),
+    Mutant(
+        name="A blocked buyer goes on claiming",
+        trap="ours",
+        path="web/claim.py",
+        edits={"        if self._barred.active:\n            self._door.refuse_blocked(buyer.user)\n": ""},
+        caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
+    ),
+    Mutant(
+        name="A blocked buyer goes on paying",
+        trap="ours",
+        path="web/orders.py",
+        edits={"    ctx.door.refuse_blocked(user)\n": ""},
+        caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
+    ),
+    Mutant(
+        name="A blocked buyer keeps the place in a line",
+        trap="ours",
+        path="engine/access/access_desk.py",
+        edits={"            await self._lines.leave(entry_id, None, reason)\n": "            pass\n"},
+        caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
+    ),
+    Mutant(
+        name="A process that has just started knows of no blocked buyer",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={"        self.active = True  #": "        self.active = False  #"},
+        caught_by=f"{_BUYERS}::test_a_node_that_does_not_know_yet_sells_nothing",
+    ),
+    Mutant(
+        name="The short way believes tokens that were ended",
+        trap="ours",
+        path="web/auth.py",
+        edits={"                return buyer if self.trusts(buyer) else None\n": "                return buyer\n"},
+        caught_by=f"{_BUYERS}::test_tokens_issued_before_a_moment_are_over",
+    ),
+    Mutant(
+        name="An earlier moment brings ended tokens back",
+        trap="ours",
+        path="backends/sql/access.py",
+        edits={"            if (known.tokens_before_s or 0) >= before_s:\n                return known\n": ""},
+        caught_by=f"{_BUYERS}::test_tokens_issued_before_a_moment_are_over",
+    ),
+    Mutant(
+        name="An open stream goes on telling whoever has an ended token",
+        trap="ours",
+        path="web/order_events.py",
+        edits={
+            "            if not goes_on or not self._ctx.buyers.trusts(self._buyer):\n": "            if not goes_on:\n"
+        },
+        caught_by=f"{_BUYERS}::test_an_open_stream_tells_nothing_more",
+    ),
+)
