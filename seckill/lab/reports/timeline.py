@@ -25,13 +25,13 @@ class Span:
     name: str
 
 
-def timeline(title: str, lines: Sequence[TimelineLine], spans: Sequence[Span]) -> str:
-    """One panel for each line, then the spans by name; a span is told when the pointer is over it."""
+def timeline(title: str, lines: Sequence[TimelineLine], spans: Sequence[Span], *, strip: str = "faults") -> str:
+    """One panel for each line, then the spans, which are of this kind; one is told when the pointer is over it."""
     ends = [at_s for line in lines for at_s, _ in line.points] + [span.ends_s for span in spans]
     longest_s = max(ends, default=0) or 1.0
     panels = "".join(_panel(line, spans, longest_s) for line in lines)
     return (
-        f"<figure><figcaption>{escape(title)}</figcaption>{panels}{_strip(spans, longest_s)}"
+        f"<figure><figcaption>{escape(title)}</figcaption>{panels}{_strip(strip, spans, longest_s)}"
         f'<p class="axis"><span>0 s</span><span>{longest_s:.0f} s</span></p></figure>'
     )
 
@@ -51,12 +51,12 @@ def _panel(line: TimelineLine, spans: Sequence[Span], longest_s: float) -> str:
     )
 
 
-def _strip(spans: Sequence[Span], longest_s: float) -> str:
+def _strip(kind: str, spans: Sequence[Span], longest_s: float) -> str:
     drawn = "".join(_rect(span, longest_s, STRIP, "dead") for span in spans)
     return (
-        '<p class="panel">faults</p>'
+        f'<p class="panel">{escape(kind)}</p>'
         f'<svg viewBox="0 0 {WIDTH} {STRIP}" width="100%" height="{STRIP}" preserveAspectRatio="none" role="img" '
-        f'aria-label="the faults">{drawn}</svg>'
+        f'aria-label="the {escape(kind)}">{drawn}</svg>'
     )
 
 

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 3583cdd7ce3983ddb58632feca426c1315a3324d2a5d96cf92ee3f41f5bd175a
+// 6570752433bdd6993a7cca5b3323d04c6a893e02db05db243b87e4abc0541946
 
 export interface paths {
     "/healthz": {
@@ -1539,8 +1539,10 @@ export interface components {
         /** Node */
         Node: {
             claims: number;
+            cpu_s: number;
             host: string;
             id: string;
+            memory_bytes: number;
             pid: number;
             recorded: number;
             role: string;
