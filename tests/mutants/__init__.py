@@ -16,6 +16,7 @@ from tests.mutants import (
     money,
     providers,
     reference,
+    rehearsal,
     roles,
     sale,
     shared_limits,
@@ -46,6 +47,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         door,
         line,
         chaos,
+        rehearsal,
     )
     for mutant in part.MUTANTS
 )

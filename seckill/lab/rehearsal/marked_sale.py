@@ -18,7 +18,7 @@ DESCRIPTION = "A test of this site by its operators. · 站点运营方的压力
 # After the load: for what is still queued, and should we be killed, the sale ends by itself.
 ENDS_AFTER_S = 300
 SMALLEST_PRICE_CENTS = 1
-CLEAN_UP_WITHIN_S = 30.0
+CLEAN_UP_WITHIN_S = 60.0
 TRY_AGAIN_S = 0.5
 
 
