@@ -23,7 +23,7 @@ from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Whole
 from seckill.errors import StartError
 from seckill.lab.rehearsal.report import NAMES, figure, report
-from seckill.lab.rehearsal.runner import Say, Wanted, own_senders
+from seckill.lab.rehearsal.runner import RehearsalWanted, Say, own_senders
 from seckill.lab.rehearsal.runner import run as run_rehearsal
 from seckill.lab.rehearsal.senders import SENDERS_MAX
 from seckill.loops import Stop
@@ -99,7 +99,7 @@ def rehearse(
     settings = replace(with_data_folder(environment()), log_level="warning")
     if out is not None:
         make_folder(out)
-    wanted = Wanted(
+    wanted = RehearsalWanted(
         url=url,
         buyers=buyers,
         seconds=for_,
@@ -116,15 +116,19 @@ def rehearse(
         "version": __version__,
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
     }
+    _tell(found, out, as_json=as_json)
+    sys.exit(found["verdict"]["exit_code"])
+
+
+def _tell(found: dict[str, Any], out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         (out / REPORT_FILE).write_text(report(found), encoding="utf-8")
     if as_json:
         print_json(found)
-    else:
-        _print(found)
-        if out is not None:
-            console().print(f"\nThe report with charts is {out / REPORT_FILE}")
-    sys.exit(found["verdict"]["exit_code"])
+        return
+    _print(found)
+    if out is not None:
+        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
 
 
 def _check(buyers: int, for_: float, senders: int | None, lanes: int) -> None:
@@ -138,7 +142,7 @@ def _check(buyers: int, for_: float, senders: int | None, lanes: int) -> None:
         raise StartError("--lanes must be from 1 to 256.")
 
 
-def _held(wanted: Wanted, settings: Settings) -> dict[str, Any]:
+def _held(wanted: RehearsalWanted, settings: Settings) -> dict[str, Any]:
     async def main(stop: Stop) -> dict[str, Any]:
         with _progress() as say:
             return await until_stopped(stop, run_rehearsal(wanted, settings, say))

@@ -16,8 +16,8 @@ import pytest
 from seckill.client import AsyncClient
 from seckill.client.documents import Sale
 from seckill.errors import StartError
-from seckill.lab.rehearsal.deployment import NEEDS, Site, is_marked
-from seckill.lab.rehearsal.runner import Wanted, run
+from seckill.lab.rehearsal.deployment import NEEDS, OperatorSite, is_marked
+from seckill.lab.rehearsal.runner import RehearsalWanted, run
 from seckill.local.tether import tethered
 from seckill.settings import Secret
 from tests.e2e.stack import Stack, running
@@ -69,7 +69,7 @@ async def told(stack: Stack, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 async def refusal(stack: Stack, *, beside_sales: bool = True, **settings: Any) -> str:
     """The sentence. Without a process of its own, which takes a second to start."""
-    wanted = Wanted(url=stack.url, buyers=100, seconds=5, beside_sales=beside_sales)
+    wanted = RehearsalWanted(url=stack.url, buyers=100, seconds=5, beside_sales=beside_sales)
     with pytest.raises(StartError) as refused:
         await run(wanted, replace(stack.settings, **settings), lambda _: None)
     return str(refused.value)
@@ -142,7 +142,7 @@ async def signs_in(stack: Stack) -> None:
     """Where anybody may, it needs no secret."""
     settings = replace(stack.settings, jwt_secret=None)
     assert settings.admin_key is not None
-    site = Site(stack.url, settings.admin_key.reveal())
+    site = OperatorSite(stack.url, settings.admin_key.reveal())
     try:
         deployment = await site.look()
         assert not deployment.no_money_moves, "a test, but the payment provider is real"

@@ -40,7 +40,9 @@ MUTANTS = (
         name="A rehearsal blames the deployment for a sender that is late",
         trap="ours",
         path="lab/rehearsal/judgement.py",
-        edits={"NOT_THE_DEPLOYMENT = (Part.SENDER, Part.LIMITS, Part.MACHINE)": "NOT_THE_DEPLOYMENT = ()"},
+        edits={
+            "NOT_THE_DEPLOYMENT = (Bottleneck.SENDER, Bottleneck.LIMITS, Bottleneck.MACHINE)": "NOT_THE_DEPLOYMENT = ()"
+        },
         caught_by="tests/lab/rehearsal/test_judgement.py::test_the_exit_code_says_whether_the_need_is_met",
     ),
 )

@@ -48,7 +48,7 @@ class BuyersTokens:
     given: Sequence[str] = ()
 
 
-class Site:
+class OperatorSite:
     """The deployment as an operator asks it."""
 
     def __init__(self, url: str, admin_key: str) -> None:

@@ -15,15 +15,15 @@ from seckill.lab.rehearsal.judgement import (
     REACHED,
     WITHIN_MS,
     WORDS,
+    Bottleneck,
     Judged,
-    Part,
-    Verdict,
+    RehearsalVerdict,
     conclude,
 )
 from seckill.lab.rehearsal.marked_sale import MarkedSale
 from seckill.lab.rehearsal.parts import Idle, Measured, PartFigures, costs
 from seckill.lab.rehearsal.sending import percentile_ms
-from seckill.lab.rehearsal.watch import Reading
+from seckill.lab.rehearsal.watch import WatchReading
 
 TIMES = (1, 10, 100)
 
@@ -39,7 +39,7 @@ class Findings:
     idle: Idle
     phases: Sequence[Judged]
     spans: Sequence[tuple[float, float, str]]
-    readings: Sequence[Reading]
+    readings: Sequence[WatchReading]
     drain_s: float | None
     audit: str
     custody: dict[str, int]
@@ -88,7 +88,7 @@ def document(found: Findings, marked: MarkedSale) -> dict[str, Any]:
     }
 
 
-def says(verdict: Verdict, audit: str) -> str:
+def says(verdict: RehearsalVerdict, audit: str) -> str:
     if audit == "broken":
         return "The audit found something broken after the rehearsal: see `seckill audit`, before anything else."
     first = _rate_words(verdict)
@@ -100,7 +100,7 @@ def says(verdict: Verdict, audit: str) -> str:
     return f"{first}. Asked for: {verdict.need:,.0f} a second, {words.get(verdict.exit_code, 'not reached')}."
 
 
-def _rate_words(verdict: Verdict) -> str:
+def _rate_words(verdict: RehearsalVerdict) -> str:
     if verdict.safe is None:
         if verdict.steady is None:
             return "No rate was found that is safe here"
@@ -109,11 +109,11 @@ def _rate_words(verdict: Verdict) -> str:
     return f"{verdict.safe:,.0f} presses a second are safe here{more}"
 
 
-def advice(verdict: Verdict, found: Findings, *, shared: bool) -> list[str]:
+def advice(verdict: RehearsalVerdict, found: Findings, *, shared: bool) -> list[str]:
     said = [] if verdict.full is None else [ADVICE[verdict.full]]
     if verdict.full is None:
         said.append("Nothing was full: rehearse with more --buyers, or for longer (--for).")
-    if shared and verdict.full not in (Part.MACHINE, Part.SENDER):
+    if shared and verdict.full not in (Bottleneck.MACHINE, Bottleneck.SENDER):
         said.append(
             "The crowd was sent from a machine that also serves: both compete for its cores, and the deployment alone "
             "can do more. Send from another machine."

@@ -22,7 +22,7 @@ SLOW_CALL_MS = 50.0  # to the gate
 FEW = 20  # presses, of which a single one is no share
 
 
-class Part(StrEnum):
+class Bottleneck(StrEnum):
     SENDER = "sender"
     LIMITS = "limits"
     SOCKETS = "sockets"
@@ -36,36 +36,36 @@ class Part(StrEnum):
 
 
 WORDS = {
-    Part.SENDER: "the machine that sends",
-    Part.LIMITS: "the limits of one address",
-    Part.SOCKETS: "connections",
-    Part.API: "the API processes",
-    Part.GATE: "the gate (Valkey or Redis)",
-    Part.DISK: "the gate's disk or the way to the gate",
-    Part.WORKER: "the workers",
-    Part.DATABASE: "the database",
-    Part.MACHINE: "the machine, which sends and serves at once",
-    Part.BETWEEN: "something that cannot be seen from here, such as a proxy or the network",
+    Bottleneck.SENDER: "the machine that sends",
+    Bottleneck.LIMITS: "the limits of one address",
+    Bottleneck.SOCKETS: "connections",
+    Bottleneck.API: "the API processes",
+    Bottleneck.GATE: "the gate (Valkey or Redis)",
+    Bottleneck.DISK: "the gate's disk or the way to the gate",
+    Bottleneck.WORKER: "the workers",
+    Bottleneck.DATABASE: "the database",
+    Bottleneck.MACHINE: "the machine, which sends and serves at once",
+    Bottleneck.BETWEEN: "something that cannot be seen from here, such as a proxy or the network",
 }
 ADVICE = {
-    Part.SENDER: "Send from a machine with more cores, from several at once, or with more --senders.",
-    Part.LIMITS: "Name this machine in SECKILL_TRUSTED_PROXIES for the time of the rehearsal, so that each buyer "
+    Bottleneck.SENDER: "Send from a machine with more cores, from several at once, or with more --senders.",
+    Bottleneck.LIMITS: "Name this machine in SECKILL_TRUSTED_PROXIES for the time of the rehearsal, so that each buyer "
     "counts as an address of its own.",
-    Part.SOCKETS: "Raise the limit on open files and SECKILL_CONNECTIONS_MAX, also the proxy's own limits, or add API "
-    "processes.",
-    Part.API: "Add API processes (`--api N`, or more `seckill api`), one for each core at most.",
-    Part.GATE: "Give the sale more lanes and the gate more primaries (a cluster), each with a core of its own.",
-    Part.DISK: "Give the gate a disk that syncs faster, or bring it nearer; SECKILL_DURABILITY=fast answers without "
-    "waiting for it, and says what that costs.",
-    Part.WORKER: "Add workers, and give the sale more lanes for them to share.",
-    Part.DATABASE: "Give the database a faster disk or more cores; the queue before it lets buyers in meanwhile, up to "
-    "SECKILL_BACKLOG_MAX.",
-    Part.MACHINE: "Send from another machine: this one takes from the deployment what it measures.",
-    Part.BETWEEN: "Look at the proxy's connections, workers and logs, and at the network's bandwidth; the API itself "
-    "was not full.",
+    Bottleneck.SOCKETS: "Raise the limit on open files and SECKILL_CONNECTIONS_MAX, also the proxy's own limits, or add "
+    "API processes.",
+    Bottleneck.API: "Add API processes (`--api N`, or more `seckill api`), one for each core at most.",
+    Bottleneck.GATE: "Give the sale more lanes and the gate more primaries (a cluster), each with a core of its own.",
+    Bottleneck.DISK: "Give the gate a disk that syncs faster, or bring it nearer; SECKILL_DURABILITY=fast answers "
+    "without waiting for it, at the price that docs/settings.md names.",
+    Bottleneck.WORKER: "Add workers, and give the sale more lanes for them to share.",
+    Bottleneck.DATABASE: "Give the database a faster disk or more cores; the queue before it lets buyers in meanwhile, "
+    "up to SECKILL_BACKLOG_MAX.",
+    Bottleneck.MACHINE: "Send from another machine: this one takes from the deployment what it measures.",
+    Bottleneck.BETWEEN: "Look at the proxy's connections, workers and logs, and at the network's bandwidth; the API "
+    "itself was not full.",
 }
 # With one of these full, nobody knows what the deployment could have done.
-NOT_THE_DEPLOYMENT = (Part.SENDER, Part.LIMITS, Part.MACHINE)
+NOT_THE_DEPLOYMENT = (Bottleneck.SENDER, Bottleneck.LIMITS, Bottleneck.MACHINE)
 # Answers that say "not now".
 _NOT_NOW = ("unknown", "not_ready", "overloaded", "unavailable")
 _OURS = ("no file or port left here", "no connection left here")
@@ -77,7 +77,7 @@ class Judged:
     phase: Phase
     seen: PhaseSeen
     parts: PartFigures
-    full: Part | None
+    full: Bottleneck | None
     why: str
 
     @property
@@ -103,20 +103,20 @@ def judge(phase: Phase, seen: PhaseSeen, parts: PartFigures) -> Judged:
     return Judged(phase=phase, seen=seen, parts=parts, full=full, why=why)
 
 
-def _full(seen: PhaseSeen, parts: PartFigures) -> tuple[Part | None, str]:
+def _full(seen: PhaseSeen, parts: PartFigures) -> tuple[Bottleneck | None, str]:
     counts = seen.outcomes
     limited, ours, no_socket = counts.get("rate_limited", 0), _sum(counts, _OURS), _sum(counts, _NO_SOCKET)
     if _many(limited, seen):
-        return Part.LIMITS, f"{limited:,} presses were refused because too many came from one address"
+        return Bottleneck.LIMITS, f"{limited:,} presses were refused because too many came from one address"
     late_ms = percentile_ms(seen.late, 0.99) or 0.0
     if late_ms > LATE_MS_MAX:
         if parts.shared and _is_full(parts.machine, MACHINE_BUSY) and max(seen.cpu, default=0) < SENDER_BUSY:
-            return Part.MACHINE, f"visitors came up to {late_ms:,.0f} ms late, all cores being busy"
-        return Part.SENDER, f"visitors were sent up to {late_ms:,.0f} ms late"
+            return Bottleneck.MACHINE, f"visitors came up to {late_ms:,.0f} ms late, all cores being busy"
+        return Bottleneck.SENDER, f"visitors were sent up to {late_ms:,.0f} ms late"
     if _many(ours, seen):
-        return Part.SENDER, f"{ours:,} presses found no connection to be sent over"
+        return Bottleneck.SENDER, f"{ours:,} presses found no connection to be sent over"
     if _many(no_socket, seen):
-        return Part.SOCKETS, f"{no_socket:,} presses got no connection"
+        return Bottleneck.SOCKETS, f"{no_socket:,} presses got no connection"
     p99_ms = percentile_ms(seen.waits, 0.99) or 0.0
     unanswered = seen.pressed - seen.answered + _sum(counts, _NOT_NOW) + _proxys(counts)
     trouble = []
@@ -131,22 +131,22 @@ def _full(seen: PhaseSeen, parts: PartFigures) -> tuple[Part | None, str]:
     return _culprit(seen, parts, lags=parts.lag_ms > LAG_MS_MAX and len(trouble) == 1), "; ".join(trouble)
 
 
-def _culprit(seen: PhaseSeen, parts: PartFigures, *, lags: bool) -> Part:
+def _culprit(seen: PhaseSeen, parts: PartFigures, *, lags: bool) -> Bottleneck:
     if max(seen.cpu, default=0.0) >= SENDER_BUSY and not lags:
-        return Part.SENDER  # answers may have waited to be read
+        return Bottleneck.SENDER  # answers may have waited to be read
     if lags or seen.outcomes.get("overloaded"):
         if parts.role("worker").busiest >= BUSY:
-            return Part.WORKER
-        return Part.MACHINE if parts.shared and _is_full(parts.machine, MACHINE_BUSY) else Part.DATABASE
+            return Bottleneck.WORKER
+        return Bottleneck.MACHINE if parts.shared and _is_full(parts.machine, MACHINE_BUSY) else Bottleneck.DATABASE
     if _is_full(parts.gate_busiest, BUSY):
-        return Part.GATE
+        return Bottleneck.GATE
     if parts.role("api").busiest >= BUSY:
-        return Part.API
+        return Bottleneck.API
     if parts.shared and _is_full(parts.machine, MACHINE_BUSY):
-        return Part.MACHINE
+        return Bottleneck.MACHINE
     if parts.admit_ms is not None and parts.admit_ms > SLOW_CALL_MS:
-        return Part.DISK if parts.gate_busiest is not None else Part.GATE
-    return Part.BETWEEN
+        return Bottleneck.DISK if parts.gate_busiest is not None else Bottleneck.GATE
+    return Bottleneck.BETWEEN
 
 
 def _is_full(share: float | None, limit: float) -> bool:
@@ -167,10 +167,10 @@ def _many(count: int, seen: PhaseSeen) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RehearsalVerdict:
     safe: float | None  # the peak of an opening that kept every promise
     steady: float | None  # the highest even rate that did
-    full: Part | None  # first of all; None: nothing was full
+    full: Bottleneck | None  # first of all; None: nothing was full
     full_at: float | None
     need: float | None
     exit_code: int  # 0: reached, or nothing was asked for; 1: not; 2: could not tell
@@ -184,13 +184,13 @@ class Verdict:
 REACHED, NOT_REACHED, COULD_NOT_TELL = 0, 1, 2
 
 
-def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> Verdict:
+def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> RehearsalVerdict:
     """`audit`: its verdict afterwards."""
     tried = [each.tried for each in phases]
     safe, steady = highest_good(tried, Shape.WAVE), highest_good(tried, Shape.STEADY)
     bad = sorted((each for each in phases if not each.good), key=lambda each: each.phase.rate)
     full = bad[0].full if bad else None
-    unsure = Verdict(
+    unsure = RehearsalVerdict(
         safe=safe,
         steady=steady,
         full=full,
@@ -201,7 +201,7 @@ def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> Ver
     return replace(unsure, exit_code=_exit_code(unsure, audit))
 
 
-def _exit_code(verdict: Verdict, audit: str) -> int:
+def _exit_code(verdict: RehearsalVerdict, audit: str) -> int:
     if audit == "broken":
         return NOT_REACHED
     if verdict.safe is not None and verdict.safe >= (verdict.need or 0):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from seckill.client import ClientError
 from seckill.client.documents import Sale
-from seckill.lab.rehearsal.deployment import MARK, Site
+from seckill.lab.rehearsal.deployment import MARK, OperatorSite
 
 TITLE = "Rehearsal, nothing is sold · 演练,非真实活动"
 DESCRIPTION = "A test of this site by its operators. · 站点运营方的压力演练。"
@@ -42,7 +42,7 @@ class MarkedSale:
 
 @asynccontextmanager
 async def marked_sale(
-    site: Site, run: str, *, units: int, lasts_s: float, costs: bool, invited_only: bool, lanes: int
+    site: OperatorSite, run: str, *, units: int, lasts_s: float, costs: bool, invited_only: bool, lanes: int
 ) -> AsyncIterator[MarkedSale]:
     """Whatever happens meanwhile, it is closed and hidden at the end. `costs`: where no money moves, so that buyers can
     pay; what they leave unpaid lapses soon after."""
@@ -68,7 +68,7 @@ async def marked_sale(
         await _clean_up(site, marked)
 
 
-async def _clean_up(site: Site, marked: MarkedSale) -> None:
+async def _clean_up(site: OperatorSite, marked: MarkedSale) -> None:
     """Repeats what fails: right after too much load, a deployment may need a moment."""
     give_up_s = time.monotonic() + CLEAN_UP_WITHIN_S
     while not marked.clean and time.monotonic() < give_up_s:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seckill.lab.rehearsal.watch import NodeFigures, Reading
+from seckill.lab.rehearsal.watch import NodeFigures, WatchReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,9 @@ class PartFigures:
         return self.roles.get(name, RoleFigures())
 
 
-def between(before: Reading, at_end: Reading, after: Reading, lasted_s: float, own_host: str) -> PartFigures:
+def between(
+    before: WatchReading, at_end: WatchReading, after: WatchReading, lasted_s: float, own_host: str
+) -> PartFigures:
     """`at_end`: of the load, which lasted so long. What is `after` it, every process has told of the whole of it."""
     gate_before, gate_after = before.gate, after.gate
     gate: dict[str, object] = {}
@@ -75,7 +77,7 @@ def between(before: Reading, at_end: Reading, after: Reading, lasted_s: float, o
     )
 
 
-def _roles(before: Reading, after: Reading, lasted_s: float) -> dict[str, RoleFigures]:
+def _roles(before: WatchReading, after: WatchReading, lasted_s: float) -> dict[str, RoleFigures]:
     found: dict[str, RoleFigures] = {}
     for role in sorted({node.role for node in after.nodes.values()}):
         pairs = [
@@ -100,7 +102,7 @@ def _done(node: NodeFigures) -> int:
     return node.recorded if node.role == "worker" else node.claims
 
 
-def _grown(before: Reading, after: Reading, name: str) -> float | None:
+def _grown(before: WatchReading, after: WatchReading, name: str) -> float | None:
     """None also when it has shrunk: behind a load balancer it may have been another process that answered."""
     if name not in before.metrics or name not in after.metrics:
         return None
@@ -108,12 +110,12 @@ def _grown(before: Reading, after: Reading, name: str) -> float | None:
     return grown if grown >= 0 else None
 
 
-def _ratio(before: Reading, after: Reading, of: str, to: str, times: float = 1) -> float | None:
+def _ratio(before: WatchReading, after: WatchReading, of: str, to: str, times: float = 1) -> float | None:
     above, below = _grown(before, after, of), _grown(before, after, to)
     return None if above is None or not below else round(above / below * times, 2)
 
 
-def _machine(before: Reading, after: Reading) -> float | None:
+def _machine(before: WatchReading, after: WatchReading) -> float | None:
     if before.cores is None or after.cores is None or after.cores[1] <= before.cores[1]:
         return None
     return round((after.cores[0] - before.cores[0]) / (after.cores[1] - before.cores[1]), 3)

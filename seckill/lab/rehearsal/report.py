@@ -1,15 +1,16 @@
 """The report of a rehearsal as one HTML file."""
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from seckill.lab.rehearsal.crowd import HOLDS
-from seckill.lab.rehearsal.judgement import REACHED, UNANSWERED_MAX, WORDS, Part
+from seckill.lab.rehearsal.judgement import REACHED, UNANSWERED_MAX
 from seckill.lab.rehearsal.plan import SAFE_SHARE
 from seckill.lab.reports.charts import Bar, Row, chart
 from seckill.lab.reports.charts import Part as Piece
 from seckill.lab.reports.page import Tone, cell, page, table
-from seckill.lab.reports.timeline import Span, TimelineLine, timeline
+from seckill.lab.reports.timeline import PHASES, Span, TimelineLine, timeline
 
 Found = Mapping[str, Any]
 
@@ -92,9 +93,8 @@ def report(found: Found) -> str:
 
 
 def _advice(found: Found) -> str:
-    return "<h2>What to change</h2>" + table(
-        ["advice"], [[cell(sentence, look="text")] for sentence in found["advice"]], text=["advice"]
-    )
+    listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in found["advice"])
+    return f'<h2>What to change</h2><ul class="method">{listed}</ul>'
 
 
 def _label(phase: Found) -> str:
@@ -114,8 +114,7 @@ def _rates(found: Found) -> str:
                             phase["p99_ms"] or 0.0,
                         )
                     ],
-                    f"{phase['p99_ms'] or 0:,.0f} ms"
-                    + ("" if phase["good"] else f" · full: {WORDS[Part(phase['full'])]}"),
+                    f"{phase['p99_ms'] or 0:,.0f} ms" + ("" if phase["good"] else f" · full: {phase['full']}"),
                 )
             ],
         )
@@ -158,7 +157,7 @@ def _timeline(found: Found) -> str:
             ),
         ],
         spans,
-        strip="phases",
+        PHASES,
     )
 
 
@@ -193,7 +192,12 @@ def _needs(found: Found) -> str:
     if not found["needs"]:
         return "<p>No rate went well, so nothing can be said of larger ones.</p>"
     rows = [[cell(words), *(cell(figure(each[name])) for each in found["needs"])] for name, words in NEED_WORDS.items()]
-    return table(["for", *(f"{each['rate']:,.0f} a second" for each in found["needs"])], rows)
+    batch = max((phase["admit_batch"] or 1.0 for phase in found["phases"] if phase["good"]), default=1.0)
+    return (
+        table(["for", *(f"{each['rate']:,.0f} a second" for each in found["needs"])], rows)
+        + f"<p>At most {batch:,.1f} claims shared a call to the gate in good phases. In a larger crowd more do, and "
+        "each costs less: these figures are upper limits.</p>"
+    )
 
 
 def _answers(found: Found) -> str:
@@ -209,13 +213,14 @@ def _answers(found: Found) -> str:
 def method(found: Found) -> list[str]:
     crowd, promises, machine = found["crowd"], found["promises"], found["run"]["machine"]
     habits = crowd["habits"]
+    sent_by = "one process" if crowd["senders"] == 1 else f"{crowd['senders']} processes"
     where = (
         "The sending machine also serves, so both compete for its cores."
         if found["deployment"]["shares_the_machine"]
         else "The sending machine does not serve."
     )
     return [
-        f"Sent by {crowd['senders']} processes from a machine with {machine['cores']} cores ({machine['system']}, "
+        f"Sent by {sent_by} from a machine with {machine['cores']} cores ({machine['system']}, "
         f"Python {machine['python']}). {where}",
         "Visitors come by chance at the given rate, whether or not those before them were answered; what they wait is "
         "counted from the moment at which they came.",

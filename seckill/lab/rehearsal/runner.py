@@ -11,7 +11,7 @@ from typing import Any
 from seckill.client import ClientError
 from seckill.errors import StartError
 from seckill.lab.rehearsal.crowd import Phase, Shape
-from seckill.lab.rehearsal.deployment import BuyersTokens, Deployment, Site
+from seckill.lab.rehearsal.deployment import BuyersTokens, Deployment, OperatorSite
 from seckill.lab.rehearsal.document import Findings, document
 from seckill.lab.rehearsal.judgement import Judged, judge
 from seckill.lab.rehearsal.marked_sale import MarkedSale, marked_sale, new_run
@@ -36,7 +36,7 @@ IDLE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RehearsalWanted:
     url: str
     buyers: int
     seconds: float
@@ -57,12 +57,12 @@ def own_senders() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
-async def run(wanted: Wanted, settings: Settings, say: Say) -> dict[str, Any]:
+async def run(wanted: RehearsalWanted, settings: Settings, say: Say) -> dict[str, Any]:
     """The document. `settings`: keys, and where the gate is, if that is known."""
     if settings.admin_key is None:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY to the deployment's.")
     async with AsyncExitStack() as stack:
-        site = Site(wanted.url, settings.admin_key.reveal())
+        site = OperatorSite(wanted.url, settings.admin_key.reveal())
         stack.push_async_callback(site.close)
         say(f"looking at {site.url}")
         deployment = await site.look()
@@ -78,9 +78,9 @@ async def run(wanted: Wanted, settings: Settings, say: Say) -> dict[str, Any]:
 class Rehearsal:
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: RehearsalWanted,
         settings: Settings,
-        site: Site,
+        site: OperatorSite,
         deployment: Deployment,
         tokens: BuyersTokens,
         name: str,

@@ -45,7 +45,7 @@ BROWSERS = (
 BOT = "python-requests/2.32.3"
 
 
-class Unanswered(Exception):
+class NoReply(Exception):
     """With a word for what went wrong."""
 
 
@@ -70,14 +70,14 @@ class Connection(asyncio.Protocol):
         try:
             self._reply.feed(data)
         except (httptools.HttpParserError, ConnectionResetError):
-            self._waiter.set_exception(Unanswered("unreadable"))
+            self._waiter.set_exception(NoReply("unreadable"))
             return
         if self._until(self._reply):
             self._waiter.set_result(self._reply)
 
     def connection_lost(self, _: Exception | None) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(Unanswered("cut off"))
+            self._waiter.set_exception(NoReply("cut off"))
 
     async def ask(self, request: bytes, until: Callable[[HttpReply], bool] | None = None) -> HttpReply:
         """The answer when it is complete, or as much of it as is enough."""
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
                 reply = await self._waiter
         except TimeoutError:
             self.transport.abort()
-            raise Unanswered("too late") from None
+            raise NoReply("too late") from None
         self.used_s = time.monotonic()
         return reply
 
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
         return not self.transport.is_closing() and time.monotonic() - self.used_s < IDLE_S_MAX
 
 
-class Site:
+class SenderSite:
     """The deployment, with the connections to it."""
 
     def __init__(self, url: str, connections_max: int) -> None:
@@ -146,7 +146,7 @@ class Site:
 
     async def _connect(self) -> Connection:
         if self.open >= self._max:
-            raise Unanswered("no connection left here")
+            raise NoReply("no connection left here")
         self.open += 1
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
@@ -156,10 +156,10 @@ class Site:
                 return connection
         except TimeoutError:
             self.open -= 1
-            raise Unanswered("no connection in time") from None
+            raise NoReply("no connection in time") from None
         except OSError as error:
             self.open -= 1
-            raise Unanswered("no file or port left here" if _is_ours(error) else "connection refused") from error
+            raise NoReply("no file or port left here" if _is_ours(error) else "connection refused") from error
         except BaseException:
             self.open -= 1
             raise
@@ -197,7 +197,7 @@ class Visitors:
 class Sender:
     def __init__(self, orders: SenderOrders) -> None:
         self._orders = orders
-        self._site = Site(orders.url, orders.connections_max)
+        self._site = SenderSite(orders.url, orders.connections_max)
         self._visitors = Visitors(orders)
         self._dice = random.Random(f"{orders.run} {orders.number}")  # noqa: S311 (chance, not a secret)
         self._keys = itertools.count()
@@ -268,7 +268,7 @@ class Sender:
         order_id = None
         try:
             reply = await self._site.ask(self._request("POST", path, token, browser, more, b'{"quantity":1}'))
-        except Unanswered as error:
+        except NoReply as error:
             outcome = str(error)
         else:
             answered_s = time.monotonic()
@@ -297,7 +297,7 @@ class Sender:
             self._seen.paid += await self._beside_press("POST", f"{path}/pay", token, browser)
 
     async def _beside_press(self, method: str, path: str, token: str, browser: str) -> bool:
-        with contextlib.suppress(Unanswered):
+        with contextlib.suppress(NoReply):
             reply = await self._site.ask(self._request(method, path, token, browser))
             if reply.status < 400:
                 return True
@@ -317,7 +317,7 @@ class Sender:
                 await self._site.ask(request, enough)
         except TimeoutError:
             return  # stayed as long as it wanted to
-        except Unanswered:
+        except NoReply:
             self._seen.failed_beside += 1
 
     def _request(self, method: str, path: str, token: str, browser: str, more: str = "", body: bytes = b"") -> bytes:

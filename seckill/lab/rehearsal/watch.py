@@ -17,7 +17,7 @@ from seckill.backends.redis.server_line import open_servers
 from seckill.client import ClientError
 from seckill.client.connections import HttpTransport, Message
 from seckill.errors import SeckillError
-from seckill.lab.rehearsal.deployment import Site
+from seckill.lab.rehearsal.deployment import OperatorSite
 from seckill.loops import Stop
 
 EVERY_S = 1.0
@@ -57,7 +57,7 @@ class GateFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class WatchReading:
     at_s: float
     nodes: Mapping[str, NodeFigures] = field(default_factory=dict)
     accepted: int | None = None
@@ -72,13 +72,13 @@ class Reading:
 class Watch:
     """`metrics`: addresses at which other roles serve theirs. `redis_url`: of the gate, where we know it."""
 
-    def __init__(self, site: Site, sale_id: str, metrics: Sequence[str], redis_url: str) -> None:
+    def __init__(self, site: OperatorSite, sale_id: str, metrics: Sequence[str], redis_url: str) -> None:
         self._site = site
         self._sale_id = sale_id
         self._others = [HttpTransport(url.removesuffix("/metrics")) for url in metrics]
         self._servers = open_servers(redis_url) if redis_url and not redis_url.startswith("memory:") else None
         self._began_s = time.monotonic()
-        self.readings: list[Reading] = []
+        self.readings: list[WatchReading] = []
 
     def now_s(self) -> float:
         return time.monotonic() - self._began_s
@@ -92,12 +92,12 @@ class Watch:
     async def run(self, stop: Stop) -> None:
         while not await stop.wait(EVERY_S):
             live = await self._live()  # the rest takes the deployment longer to tell
-            self.readings.append(Reading(at_s=self.now_s(), **live))
+            self.readings.append(WatchReading(at_s=self.now_s(), **live))
 
-    async def read(self) -> Reading:
+    async def read(self) -> WatchReading:
         """All there is. A part that does not answer is left out."""
         live, metrics, gate = await asyncio.gather(self._live(), self._metrics(), self._gate())
-        reading = Reading(at_s=self.now_s(), metrics=metrics, gate=gate, cores=_cores(), **live)
+        reading = WatchReading(at_s=self.now_s(), metrics=metrics, gate=gate, cores=_cores(), **live)
         self.readings.append(reading)
         return reading
 

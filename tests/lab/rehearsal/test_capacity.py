@@ -6,7 +6,7 @@ import pytest
 
 from seckill.lab.rehearsal.capacity import CONNECTIONS_EACH, PLANNED, needs
 from seckill.lab.rehearsal.parts import Costs, Idle, Measured, between, costs
-from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, Reading, metrics_in
+from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, WatchReading, metrics_in
 from tests.lab.rehearsal.making import parts
 
 COSTS = Costs(api_us=50, worker_us=10, gate_us=20, record_us=100, gate_bytes=70, orders=0.8, held_s=0.5, bytes_out=250)
@@ -16,7 +16,7 @@ def node(role: str, cpu_s: float, at_s: float, *, claims: int = 0, recorded: int
     return NodeFigures(role=role, host="h", at_s=at_s, cpu_s=cpu_s, memory_bytes=7, claims=claims, recorded=recorded)
 
 
-BEFORE = Reading(
+BEFORE = WatchReading(
     at_s=0,
     nodes={"a": node("api", 10, 0, claims=5), "b": node("api", 20, 0), "w": node("worker", 1, 0)},
     accepted=3,
@@ -24,7 +24,7 @@ BEFORE = Reading(
     gate=GateFigures(cpu_s=[1.0, 2.0], memory_bytes=1000, at_s=0),
     cores=(10.0, 20.0),
 )
-AFTER = Reading(
+AFTER = WatchReading(
     at_s=5,
     nodes={
         "a": node("api", 11, 5, claims=1005),

@@ -3,7 +3,9 @@
 from typing import Any
 
 import msgspec
+import pytest
 
+from seckill.cli.rehearse import _print
 from seckill.client.documents import Sale
 from seckill.lab.rehearsal.deployment import Deployment, sales_near
 from seckill.lab.rehearsal.document import Findings, document
@@ -11,7 +13,7 @@ from seckill.lab.rehearsal.judgement import Judged
 from seckill.lab.rehearsal.marked_sale import MarkedSale
 from seckill.lab.rehearsal.parts import Idle
 from seckill.lab.rehearsal.report import report
-from seckill.lab.rehearsal.watch import Reading
+from seckill.lab.rehearsal.watch import WatchReading
 from tests.lab.rehearsal.making import good, slow, steady, wave
 
 RUN = {"command": "seckill rehearse --url <here>", "machine": {"cores": 4, "system": "Linux", "python": "3.11"}}
@@ -61,7 +63,7 @@ def found(phases: list[Judged], *, need: float | None = None, audit: str = "hold
         idle=Idle(),
         phases=phases,
         spans=[(0.0, 1.0, "100 presses a second")],
-        readings=[Reading(at_s=0, accepted=0), Reading(at_s=1, accepted=80, backlog=3)],
+        readings=[WatchReading(at_s=0, accepted=0), WatchReading(at_s=1, accepted=80, backlog=3)],
         drain_s=0.2,
         audit=audit,
         custody={},
@@ -84,6 +86,15 @@ def test_the_report_tells_the_rate_the_part_and_what_to_do() -> None:
     assert "Add API processes" in page
     assert "seckill rehearse --url &lt;here&gt;" in page
     assert 'class="verdict bad"' in page
+
+
+def test_the_terminal_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    told = found([good(steady(100)), good(wave(80)), slow(steady(400), api=0.95)])
+    _print(told)
+    shown = capsys.readouterr().out
+    assert told["verdict"]["says"] in shown
+    assert told["phases"][-1]["why"] in shown
+    assert "The sale S1 is closed and hidden; audit: holds." in shown
 
 
 def test_a_limit_of_the_sender_is_no_limit_of_the_deployment() -> None:
