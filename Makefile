@@ -27,7 +27,8 @@ test: .venv/test ## The test suite, on real servers
 	@tests/get-chromium || echo "The browser tests are skipped." >&2
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own. Hundreds of processes
 	@# are started: compiled once, whatever the environment says.
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
+	@# What failed is tried once more, alone, and named.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal || $(BIN)/python -m tests.second_try $$?
 
 .PHONY: test-quick
 test-quick: .venv/test ## The tests of a first look: one store of each kind, nothing that is killed; three minutes

@@ -51,12 +51,12 @@ ADVICE = {
     Bottleneck.SENDER: "Send from a machine with more cores, from several at once, or with more --senders.",
     Bottleneck.LIMITS: "Name this machine in SECKILL_TRUSTED_PROXIES for the time of the rehearsal, so that each buyer "
     "counts as an address of its own.",
-    Bottleneck.SOCKETS: "Raise the limit on open files and SECKILL_CONNECTIONS_MAX, also the proxy's own limits, or add "
+    Bottleneck.SOCKETS: "Raise the limit on open files and SECKILL_CONNECTIONS_MAX, and the proxy's own limits, or add "
     "API processes.",
     Bottleneck.API: "Add API processes (`--api N`, or more `seckill api`), one for each core at most.",
     Bottleneck.GATE: "Give the sale more lanes and the gate more primaries (a cluster), each with a core of its own.",
     Bottleneck.DISK: "Give the gate a disk that syncs faster, or bring it nearer; SECKILL_DURABILITY=fast answers "
-    "without waiting for it, at the price that docs/settings.md names.",
+    "without waiting for it, at the price that docs/guarantees.md names.",
     Bottleneck.WORKER: "Add workers, and give the sale more lanes for them to share.",
     Bottleneck.DATABASE: "Give the database a faster disk or more cores; the queue before it lets buyers in meanwhile, "
     "up to SECKILL_BACKLOG_MAX.",
