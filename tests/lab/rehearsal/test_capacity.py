@@ -1,6 +1,7 @@
 """What a press costs each part, and what a larger crowd needs by that."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +94,26 @@ def test_what_is_not_known_is_not_made_up() -> None:
     found = needs(1_000, replace(COSTS, gate_us=None, record_us=None, gate_bytes=None))
     assert (found.primaries, found.lanes, found.cores, found.transactions_at_once) == (None,) * 4
     assert found.api == 1
+
+
+def test_the_table_in_the_docs_is_this_functions() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "capacity.md").read_text()
+    stated = Costs(api_us=60, gate_us=21, worker_us=28, gate_bytes=153, held_s=1.08, bytes_in=1657)
+    for words in (
+        "60 µs a claim",
+        "21 µs a claim",
+        "28 µs an order",
+        "153 bytes an order",
+        "1,657 bytes",
+        "| 1.08 for",
+    ):
+        assert words in page
+    for rate in (10_000, 100_000, 1_000_000):
+        each = needs(rate, stated)
+        assert each.cores is not None
+        cores = f"{each.cores:.1f}".removesuffix(".0")
+        row = f"| {rate:,} | {each.api} | {each.workers} | {each.primaries} | {each.lanes} | {cores} |"
+        assert f"{row} {each.connections:,} | {each.network_mbit:,.0f} |" in page
 
 
 def test_metrics_of_several_processes_are_added_up() -> None:
