@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -101,6 +102,12 @@ def main() -> int:
     folder = HERE / given.shop
     data = (given.data or folder / ".data").absolute()
     shop_url, seckill_url = (f"http://127.0.0.1:{port}" for port in (given.port, given.seckill_port))
+    for port, option in ((given.port, "--port"), (given.seckill_port, "--seckill-port")):
+        if is_taken(port):
+            return say(
+                f"Port {port} is taken. Stop what runs there, or choose another: "
+                f'make -C examples/{given.shop} run ARGS="{option} {port + 1}"'
+            )
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -127,6 +134,16 @@ def main() -> int:
         for process in reversed(running):  # seckill last: the shop may still have something to tell it
             process.terminate()
             process.wait()
+
+
+def is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of one that has just ended it is not
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
 
 
 def start(command: Sequence[str], folder: Path, environ: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":

@@ -41,16 +41,23 @@ class Stop:
 
 
 async def repeat(
-    name: str, step: Callable[[], Awaitable[object]], stop: Stop, every_s: float = 0.0, *, once: bool = False
+    name: str,
+    step: Callable[[], Awaitable[object]],
+    stop: Stop,
+    every_s: float = 0.0,
+    *,
+    idle_s: float = 0.0,
+    once: bool = False,
 ) -> None:
     """Runs `step` until `stop`, or until it has worked `once`. What a step raises is logged, and the loop goes on: a
-    loop that ends is an outage."""
+    loop that ends is an outage. `idle_s`: in the place of `every_s` after a step that says that there was nothing to
+    do, if that is longer."""
     backoff_s = BACKOFF_S_MIN
     failing = False
     while not stop.is_set():
         began_s = time.monotonic()
         try:
-            await step()
+            done = await step()
         except Exception as error:
             if time.monotonic() - began_s > WELL_S:
                 failing, backoff_s = False, BACKOFF_S_MIN
@@ -69,4 +76,4 @@ async def repeat(
         failing = False
         backoff_s = BACKOFF_S_MIN
         if every_s:
-            await stop.wait(every_s * random.uniform(0.9, 1.1))  # noqa: S311 (jitter, not a secret)
+            await stop.wait((every_s if done else max(every_s, idle_s)) * random.uniform(0.9, 1.1))  # noqa: S311 (jitter, not a secret)

@@ -35,6 +35,9 @@ FEW = 500
 AHEAD_S = 5.0
 # Time spent at once, on a suspicion, is made up for during this long at most: other rounds wait meanwhile.
 DEBT_S_MAX = 60.0
+# What was compared so lately, and looked right, is not compared again in small steps: a sale with few orders would be
+# all the time.
+REST_S = 5.0
 BEFORE_SECOND_LOOK_S = 0.1
 # Where one server may take the place of another: Sentinels tell each other of a new primary every two seconds, nodes of
 # a cluster every second, and a keeper notices within one what a new primary lacks.
@@ -50,6 +53,7 @@ class Page:
     notes: Notes
     opening: tuple[int, int] | None
     at_ms: int
+    at_s: float
     cut_short: bool = False  # a server went away in the middle
 
 
@@ -124,12 +128,18 @@ class Schedule:
         whatever was spent before: what is new, and what looked wrong the last time."""
         for reading in readings:
             self._spent_s.setdefault(reading.id, min(self._spent_s.values(), default=0.0))
-        left = {reading.id: reading for reading in readings}
-        awaited = [reading for reading in readings if self.is_new(reading) or self._pages[reading.id].notes.findings]
+        left = {reading.id: reading for reading in readings if not self._rests(reading)}
+        awaited = [each for each in left.values() if self.is_new(each) or self._pages[each.id].notes.findings]
         if awaited:
             await self._go_on(left, awaited)
         while left and self._monotonic() >= self._due_s - AHEAD_S:
             await self._go_on(left, list(left.values()))
+
+    def _rests(self, reading: Reading) -> bool:
+        if self.is_new(reading) or reading.id in self._walks:
+            return False
+        page = self._pages[reading.id]
+        return not page.notes.findings and self._monotonic() < page.at_s + REST_S
 
     async def _go_on(self, left: dict[int, Reading], choice: Sequence[Reading]) -> None:
         reading = self._next(choice)
@@ -210,8 +220,9 @@ class Schedule:
         return Book(first.rounds | second.rounds, first.lanes | second.lanes)
 
     def _keep(self, readings: Sequence[Reading], book: Book) -> None:
+        now_s = self._monotonic()
         for reading in readings:
-            self._pages[reading.id] = Page(book.rounds[reading.id], reading.opening(), reading.after.now_ms)
+            self._pages[reading.id] = Page(book.rounds[reading.id], reading.opening(), reading.after.now_ms, now_s)
         self._lanes.update(book.lanes)
 
     def _cut_short(self, readings: Sequence[Reading], error: Exception) -> None:
@@ -223,7 +234,7 @@ class Schedule:
         for reading in readings:
             says = str(error) if away else f"round {reading.id} could not be compared ({error!r})"
             notes = Notes(unsure=[Unsure(ALL, says, reading.id)])
-            self._pages[reading.id] = Page(notes, None, reading.after.now_ms, cut_short=True)
+            self._pages[reading.id] = Page(notes, None, reading.after.now_ms, self._monotonic(), cut_short=True)
 
     def forget_others(self, readings: Sequence[Reading]) -> None:
         ids = {reading.id for reading in readings}

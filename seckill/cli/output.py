@@ -17,9 +17,11 @@ def console() -> Console:
 
 
 def table(*columns: str) -> Table:
-    made = Table(box=None, header_style="bold", show_header=bool(columns))
+    made = Table(box=None, header_style="bold", show_header=bool(columns), pad_edge=False)
     for position, column in enumerate(columns):
-        made.add_column(column, no_wrap=position == 0)  # what comes first is copied into the next command
+        # What comes first is copied into the next command. On a narrow terminal the others go on in the next line,
+        # rather than being cut off.
+        made.add_column(column, no_wrap=position == 0, overflow="fold")
     return made
 
 

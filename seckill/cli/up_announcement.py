@@ -2,9 +2,11 @@
 
 import secrets
 import shlex
+import shutil
 import socket
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
@@ -83,17 +85,23 @@ def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) 
         if sale_id is not None:
             _show_how_to_buy(address, token, sale_id, sandbox=settings.payment_provider == Sandbox.name)
     if demo and sale_id is None:
-        write("\nNo sale is open now: `seckill sale create TITLE --units N` makes one.\n")
+        write(f"\nNo sale is open now: `{_ourselves()} sale create TITLE --units N` makes one.\n")
     write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
     sys.stdout.flush()
 
 
 def _token_command(settings: Settings) -> str:
     """As it works in the folder that we were started in."""
-    command = "seckill token admin"
+    command = f"{_ourselves()} token admin"
     if settings.data_dir == Settings().data_dir.absolute():
         return command
     return f"SECKILL_DATA_DIR={shlex.quote(str(settings.data_dir))} {command}"
+
+
+def _ourselves() -> str:
+    """As it was typed, if `seckill` alone is not found."""
+    typed = sys.argv[0]
+    return shlex.quote(typed) if Path(typed).name == "seckill" and shutil.which("seckill") is None else "seckill"
 
 
 def _show_how_to_buy(address: str, token: str, sale_id: str, *, sandbox: bool) -> None:

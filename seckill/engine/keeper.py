@@ -29,15 +29,20 @@ from seckill.ports.broker import Delays, Due
 EVERY_S = 1.0
 EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
+RETRY_IDLE_S = 1.0
 BETWEEN_BATCHES_S = 0.05
 # How long the keeper listens to a broker's delay queues before it checks whether it is time to stop.
 HEED_S = 0.5
 # A unit that comes back is to be on sale again within a second.
 RELAY_EVERY_S = 0.2
+RELAY_IDLE_S = 0.4
 LATE_EVERY_S = 0.2
+LATE_IDLE_S = 0.5
 # Everybody who is in a draw looks at the page when it is made; and a unit that comes back goes to who is next.
 DRAW_EVERY_S = 0.5
+DRAW_IDLE_S = 1.0
 SERVE_EVERY_S = 0.2
+SERVE_IDLE_S = 0.5
 REFUND_EVERY_S = 1.0
 # A courtesy to buyers who still have the page open.
 CALL_OFF_EVERY_S = 1.0
@@ -64,6 +69,7 @@ class KeeperStep:
     name: str
     take: Callable[[], Awaitable[object]]
     every_s: float
+    idle_s: float = 0.0  # after a step that found nothing to do, if that is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +103,12 @@ class Keeper:
             KeeperStep("lanes", self.recovery.look_after_lanes, LANES_EVERY_S),
             KeeperStep("damage", self.lane_damage.discard, DAMAGE_EVERY_S),
             KeeperStep("expiry", expire, EXPIRE_EVERY_S),
-            KeeperStep("retries", self.failures.retry_due, RETRY_EVERY_S),
+            KeeperStep("retries", self.failures.retry_due, RETRY_EVERY_S, RETRY_IDLE_S),
             KeeperStep("retirement", self._tidy, RETIRE_EVERY_S),
-            KeeperStep("relay", self.release_desk.relay, RELAY_EVERY_S),
-            KeeperStep("late payments", self.payments.decide_late, LATE_EVERY_S),
-            KeeperStep("draws", self.drawing.step, DRAW_EVERY_S),
-            KeeperStep("lines", partial(self._serve, stop), SERVE_EVERY_S),
+            KeeperStep("relay", self.release_desk.relay, RELAY_EVERY_S, RELAY_IDLE_S),
+            KeeperStep("late payments", self.payments.decide_late, LATE_EVERY_S, LATE_IDLE_S),
+            KeeperStep("draws", self.drawing.step, DRAW_EVERY_S, DRAW_IDLE_S),
+            KeeperStep("lines", partial(self._serve, stop), SERVE_EVERY_S, SERVE_IDLE_S),
             KeeperStep("refunds", self.refunds.make_due, REFUND_EVERY_S),
             KeeperStep("feed", self.event_feed.keep, FEED_EVERY_S),
             KeeperStep("vouchers", self.vouchers.tidy, VOUCHERS_EVERY_S),
@@ -131,9 +137,11 @@ class Keeper:
         while await self.release_desk.expire() == BATCH_MAX and not stop.is_set():
             await stop.wait(BETWEEN_BATCHES_S)
 
-    async def _serve(self, stop: Stop) -> None:
+    async def _serve(self, stop: Stop) -> bool:
+        """Whether anybody waits in a line."""
         while await self.serving.step() and not stop.is_set():
             pass
+        return self.serving.lines > 0
 
     async def _heed(self, delays: Delays, expire: Callable[[], Awaitable[object]]) -> None:
         for due in await delays.due(HEED_S):
@@ -143,4 +151,4 @@ class Keeper:
 async def run_schedule(steps: Sequence[KeeperStep], stop: Stop) -> None:
     async with asyncio.TaskGroup() as loops:
         for step in steps:
-            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s))
+            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s, idle_s=step.idle_s))

@@ -15,8 +15,8 @@ def make_believe(settings: Settings, provider: PaymentProvider) -> list[str]:
     found = []
     if provider.sandbox:
         found.append(
-            "The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to `callback` or "
-            "to a factory of yours"
+            "The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to "
+            "`stripe`, `alipay`, `wechat`, `callback` or a factory of yours"
         )
     if getattr(provider, "test_mode", False):
         found.append("The payment provider is in test mode, in which no money moves: set the keys of a real account")

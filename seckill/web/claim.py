@@ -229,6 +229,8 @@ class ClaimRoute:
             raise HttpProblem.of(Outcome.RATE_LIMITED)
         if address and (wait_s := self._address_rate.wait_s(address, now)):
             raise address_limited(wait_s)
+        if not self._waiting.has_room(sale, user, address):
+            raise HttpProblem.of(Outcome.OVERLOADED)
         return claim
 
     def _say(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply:

@@ -33,6 +33,10 @@ class ClaimWait:
         self._seats = seats
         self._within_s = within_s  # how long sales that confirm in the ledger let their buyers wait
 
+    def has_room(self, sale: Sale, user: str, address: str) -> bool:
+        """False: the claim could not wait for an answer that it has to wait for, so the gate must not decide it."""
+        return sale.confirm is not _LEDGER or self._seats.has_free(user, address)
+
     def time_s(self, sale: Sale, answer: Answer, preferred_s: int | None) -> float | None:
         """How long the claim waits at most; None: not at all."""
         if waits_for_ledger(sale, answer):

@@ -19,14 +19,17 @@ class Seats:
         self._taken: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
 
+    def has_free(self, user: str, address: str) -> bool:
+        if self._taken[user] >= SEATS_PER_BUYER_MAX:
+            return False
+        return not (address and self._per_address) or self._by_address[address] < self._per_address
+
     @contextmanager
     def taken_by(self, user: str, address: str) -> Iterator[None]:
         """`address`: as `ClientAddresses.counted` says; empty: none in particular. Raises NoSeat."""
-        if self._taken[user] >= SEATS_PER_BUYER_MAX:
+        if not self.has_free(user, address):
             raise NoSeat
         counted = address if self._per_address else ""
-        if counted and self._by_address[counted] >= self._per_address:
-            raise NoSeat
         self._taken[user] += 1
         if counted:
             self._by_address[counted] += 1

@@ -95,6 +95,7 @@ REFUSED = {
     "a bomb": (bomb(60_000, 60_000), "has too many pixels: at most 40 million"),
     "one more than allowed": (bomb(PIXELS_MAX + 1, 1), "has too many pixels: at most 40 million"),
     "half a picture": (written((640, 480))[:2000], "is damaged and cannot be read"),
+    "a PNG without its end": (written(kind="PNG")[:-1], "is damaged and cannot be read"),
     "a picture without pixels": (bomb(640, 480), "is damaged and cannot be read"),
 }
 

@@ -171,6 +171,23 @@ async def test_in_small_steps_a_small_round_does_not_wait_for_a_large_one(
     assert compared.count(other) > compared.count(busy.round_id)
 
 
+@pytest.mark.parametrize("rest_s", [comparison_schedule.REST_S, 0.0])
+async def test_what_was_compared_and_looked_right_rests_for_a_while(
+    busy: World, watched: Watched, rest_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison_schedule, "PARTS_OF_TIME", 0)  # so time is no reason to wait
+    monkeypatch.setattr(comparison_schedule, "REST_S", rest_s)
+    await watched.auditor.read()
+    watched.compared()
+    for _ in range(4):
+        watched.now_s += 1
+        await watched.auditor.read(gently=True)
+    assert watched.compared() == ([] if rest_s else [busy.round_id] * 4)
+    watched.now_s += 1
+    await watched.auditor.read(gently=True)
+    assert watched.compared() == [busy.round_id]
+
+
 @pytest.mark.usefixtures("all_are_large")
 async def test_few_rounds_are_being_compared_at_a_time_however_many_there_are(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch

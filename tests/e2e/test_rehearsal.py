@@ -23,8 +23,8 @@ from tests.e2e.stack import Stack, running
 from tests.e2e.test_up import production, seckill
 
 SANDBOX = (
-    "seckill: The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to `callback` or "
-    "to a factory of yours, or SECKILL_REHEARSAL=on if this is a test.\n"
+    "seckill: The payment provider is a sandbox, which gives goods away: set SECKILL_PAYMENT_PROVIDER to "
+    "`stripe`, `alipay`, `wechat`, `callback` or a factory of yours, or SECKILL_REHEARSAL=on if this is a test.\n"
 )
 REAL = {
     "SECKILL_PAYMENT_PROVIDER": "callback",

@@ -158,7 +158,9 @@ class TeaShop(Shop):
     async def pay(self, buyer: httpx2.AsyncClient, order_id: str) -> None:
         assert "9.90 €" in (await buyer.get("/pay", params={"order_id": order_id})).text
         await buyer.post("/pay", data={"order_id": order_id})
-        assert "Iron teapot</a>, jade × 1" in (await buyer.get("/orders")).text
+        async with asyncio.timeout(PATIENCE_S):  # the shop hears of the order by a webhook
+            while "Iron teapot</a>, jade × 1" not in (await buyer.get("/orders")).text:
+                await asyncio.sleep(0.1)
 
     async def buy_from_shelf(self, buyer: httpx2.AsyncClient) -> httpx2.Response:
         return await buyer.post(f"/products/{self.product}/buy", data={"key": "a-press", "colour": "rust"})

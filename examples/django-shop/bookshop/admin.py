@@ -1,5 +1,6 @@
 """For the people of the shop: flash sales are announced here, and orders refunded."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -7,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils import timezone
 
 from bookshop.flash import seckill, set_aside
 from bookshop.models import Book, FlashSale, Letter, Order
@@ -37,6 +39,10 @@ class FlashSaleForm(ModelForm):
 class FlashSaleAdmin(admin.ModelAdmin):
     form = FlashSaleForm
     list_display = ("book", "units", "set_aside", "price_cents", "begins_at", "ends_at", "sale_id")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        now = timezone.now()
+        return {"units": 5, "begins_at": now, "ends_at": now + timedelta(hours=1)}
 
     def has_change_permission(self, request: HttpRequest, obj: FlashSale | None = None) -> bool:
         return False  # what is announced is changed in seckill's console

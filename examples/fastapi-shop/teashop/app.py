@@ -47,11 +47,11 @@ app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), na
 
 @app.middleware("http")
 async def with_policy(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    """What a page may load: nothing but the shop's own, the element's script, and what the element asks seckill."""
+    """What a page may load: nothing but the shop's own, and the element's script, pictures and answers of seckill."""
     answer = await call_next(request)
     there = settings.seckill_url
     answer.headers["Content-Security-Policy"] = (
-        f"default-src 'self'; script-src {there}; "
+        f"default-src 'self'; script-src {there}; img-src 'self' {there}; "
         f"connect-src 'self' {there} {there.replace('http', 'ws', 1)}; base-uri 'none'; frame-ancestors 'none'"
     )
     return answer

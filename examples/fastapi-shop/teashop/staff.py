@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
@@ -17,6 +18,7 @@ from teashop.tables import flash_sales, letters, orders, products, users
 from teashop.views import CURRENCY, show
 
 PAY_WITHIN_S = 10 * 60
+PICTURES = Path(__file__).parent / "static"
 
 router = APIRouter(prefix="/staff")
 
@@ -88,6 +90,7 @@ def _items(sale: Row[Any]) -> list[dict[str, Any]] | None:
 
 async def _announce(shop: Shop, sale: Row[Any]) -> None:
     try:
+        picture = await shop.seckill.upload_image((PICTURES / f"{sale.product_id}.webp").read_bytes())
         made = await shop.seckill.create_sale(
             sale.title,
             units=sale.units,
@@ -100,6 +103,7 @@ async def _announce(shop: Shop, sale: Row[Any]) -> None:
             external_id=sale.id,
             metadata={"sku": sale.product_id},
             description=sale.text,
+            images=[picture.url],
             list_price_cents=max(sale.list_price, sale.price_cents),
             delivery="Sent within two days.",
             return_url=f"{shop.settings.url}/products/{sale.product_id}",

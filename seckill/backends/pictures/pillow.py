@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 QUALITY = 85
+_PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
 
 
 def make_picture(content: bytes) -> Picture:
@@ -28,7 +29,7 @@ def make_picture(content: bytes) -> Picture:
     except BadPicture:
         raise
     except Exception as error:  # a decoder may fail in any way over what somebody has made up
-        raise BadPicture("is damaged and cannot be read") from error
+        raise _damaged() from error
     result = written.getvalue()
     width, height = shown.size
     return Picture(digest=hashlib.sha256(result).hexdigest(), content=result, width=width, height=height)
@@ -49,10 +50,16 @@ def _shown(content: bytes) -> "Image":
     width, height = opened.size
     if width * height > PIXELS_MAX:
         raise _too_large()
+    if opened.format == "PNG" and _PNG_END not in content:  # the decoder wants no more than the pixels
+        raise _damaged()
     opened.draft("RGB", (SIDE_MAX, SIDE_MAX))  # a JPEG can be unpacked smaller right away
     picture = _in_srgb(ImageOps.exif_transpose(opened))
     picture.thumbnail((SIDE_MAX, SIDE_MAX), Image.Resampling.LANCZOS)
     return picture
+
+
+def _damaged() -> BadPicture:
+    return BadPicture("is damaged and cannot be read")
 
 
 def _too_large() -> BadPicture:

@@ -79,6 +79,7 @@ class Serving:
         self._gate = gate
         self._monotonic = monotonic
         self._token = secrets.token_hex(16)
+        self.lines = 0  # in which somebody waited at the last step
         self._paces: dict[int, _Pace] = {}
         self._looked_s: dict[int, float] = {}
         # What there was when nobody could be called: until something changes, nobody can.
@@ -87,6 +88,7 @@ class Serving:
     async def step(self) -> int:
         """Returns how many lines are being served at their best: the next step may follow at once."""
         waiting = await self._lines.lines_waiting()
+        self.lines = len(waiting)
         alive = {line.round.id for line in waiting}
         for known in (self._paces, self._looked_s, self._in_vain):
             for round_id in known.keys() - alive:
