@@ -62,7 +62,7 @@ def rehearse(
     need: Rate = None,
     senders: OptionalWhole = None,
     lanes: Whole = 1,
-    metrics: tuple[str, ...] = (),
+    metrics: Annotated[tuple[str, ...], Flag] = (),
     beside_sales: Annotated[bool, Flag] = False,
     with_webhooks: Annotated[bool, Flag] = False,
     out: Path | None = None,
@@ -95,7 +95,7 @@ def rehearse(
     out
         Folder to write a report to, with charts.
     """
-    _check(buyers, for_, senders, lanes)
+    _check(buyers, for_, senders, lanes, metrics)
     settings = replace(with_data_folder(environment()), log_level="warning")
     if out is not None:
         make_folder(out)
@@ -131,7 +131,7 @@ def _tell(found: dict[str, Any], out: Path | None, *, as_json: bool) -> None:
         console().print(f"\nThe report with charts is {out / REPORT_FILE}")
 
 
-def _check(buyers: int, for_: float, senders: int | None, lanes: int) -> None:
+def _check(buyers: int, for_: float, senders: int | None, lanes: int, metrics: Sequence[str]) -> None:
     if not 1 <= buyers <= BUYERS_MAX:
         raise StartError(f"--buyers must be from 1 to {BUYERS_MAX}.")
     if not SECONDS_MIN <= for_ <= SECONDS_MAX:
@@ -140,6 +140,8 @@ def _check(buyers: int, for_: float, senders: int | None, lanes: int) -> None:
         raise StartError(f"--senders must be from 1 to {SENDERS_MAX}.")
     if not 1 <= lanes <= 256:
         raise StartError("--lanes must be from 1 to 256.")
+    if not all(address.startswith(("http://", "https://")) for address in metrics):
+        raise StartError("--metrics must be an address, such as http://10.0.0.7:9100/metrics.")
 
 
 def _held(wanted: RehearsalWanted, settings: Settings) -> dict[str, Any]:
