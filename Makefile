@@ -40,6 +40,12 @@ mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch 
 	@# As one argument, so that it may be a name; make has put it into the environment.
 	$(BIN)/python -m tests.mutants "$${ONLY:-}"
 
+.PHONY: keep-version
+keep-version: .venv/test ## Keep what this version writes, for every later one to read: once for a release (VERSION=0.3.0)
+	@test -n "$(VERSION)" || { echo "Say which: make keep-version VERSION=0.3.0" >&2; exit 1; }
+	@scripts/get-servers .venv/servers
+	@$(BIN)/python -m tests.upgrades.keep_version $(VERSION)
+
 .PHONY: simulate
 simulate: .venv/test ## Thousands of made-up sales with faults, in made-up time (SEEDS=5000, or SEED= for one again)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --first $(or $(FIRST),1) $(if $(SEED),--seed $(SEED))

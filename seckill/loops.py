@@ -3,7 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
 
@@ -40,6 +41,29 @@ class Stop:
         return True
 
 
+# Steps that run now and are to end soon: which loop's, and since when. Another thread may read it.
+_running: dict[object, tuple[str, float]] = {}
+
+
+def longest_step() -> tuple[str, float]:
+    """Of the steps that run now in this process, the loop of the one that began first, and for how long it has run."""
+    name, began_s = min(list(_running.values()), key=lambda each: each[1], default=("", time.monotonic()))
+    return name, time.monotonic() - began_s
+
+
+@contextmanager
+def _noted(name: str, *, lasting: bool) -> Iterator[None]:
+    if lasting:
+        yield
+        return
+    step = object()
+    _running[step] = name, time.monotonic()
+    try:
+        yield
+    finally:
+        del _running[step]
+
+
 async def repeat(
     name: str,
     step: Callable[[], Awaitable[object]],
@@ -48,16 +72,18 @@ async def repeat(
     *,
     idle_s: float = 0.0,
     once: bool = False,
+    lasting: bool = False,
 ) -> None:
     """Runs `step` until `stop`, or until it has worked `once`. What a step raises is logged, and the loop goes on: a
-    loop that ends is an outage. `idle_s`: in the place of `every_s` after a step that says that there was nothing to
-    do, if that is longer."""
+    loop that ends is an outage. So is one whose step never ends, unless it is a `lasting` one, such as listening.
+    `idle_s`: in the place of `every_s` after a step that says that there was nothing to do, if that is longer."""
     backoff_s = BACKOFF_S_MIN
     failing = False
     while not stop.is_set():
         began_s = time.monotonic()
         try:
-            done = await step()
+            with _noted(name, lasting=lasting):
+                done = await step()
         except Exception as error:
             if time.monotonic() - began_s > WELL_S:
                 failing, backoff_s = False, BACKOFF_S_MIN

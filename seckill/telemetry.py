@@ -5,10 +5,16 @@ import math
 import os
 import threading
 import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MADE_EVERY_S = 1.0
@@ -20,6 +26,7 @@ CLAIMS = Counter("seckill_claims", "Claims answered, by outcome", ["outcome"])
 LOCAL_REFUSALS = Counter("seckill_local_refusals", "Claims refused without asking the gate", ["outcome"])
 ADMIT_BATCH = Histogram("seckill_admit_batch_size", "Claims that shared one call to the gate", buckets=_BATCHES)
 ADMIT_SECONDS = Histogram("seckill_admit_seconds", "Duration of a call to the gate", buckets=_SECONDS)
+ANSWER_SECONDS = Histogram("seckill_answer_seconds", "Time from a claim to its decision", ["answer"], buckets=_SECONDS)
 ORDERS_RECORDED = Counter("seckill_orders_recorded", "Orders committed in the ledger", ["kind"])
 RECORD_BATCH = Histogram("seckill_record_batch_size", "Orders written in one transaction", buckets=_BATCHES)
 RECORD_SECONDS = Histogram("seckill_record_seconds", "Duration of a batch's transaction", buckets=_SECONDS)
@@ -28,12 +35,6 @@ ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the le
 RELAYED = Counter("seckill_relayed", "Stream entries given to the broker, by its answer", ["answer"])
 SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
-LAPSED_SHARE = Gauge(
-    "seckill_lapsed_share",
-    "Share of a sale's orders that were cancelled or not paid in time",
-    ["sale"],
-    multiprocess_mode="mostrecent",
-)
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
 UNITS_MOVED = Counter("seckill_units_moved", "Units that a lane got from another because it had too few")
 DEAD_LETTERS = Counter("seckill_dead_letters", "Orders given up after the last try")
@@ -64,6 +65,10 @@ WEBHOOKS_FAILING = Gauge(
 )
 INCIDENTS = Counter("seckill_incidents", "Refusals that may be an attack, by kind", ["kind"])
 CONNECTIONS = Gauge("seckill_connections", "Connections that are open now", multiprocess_mode="livesum")
+CONNECTIONS_MAX = Gauge("seckill_connections_max", "Connections that may be open", multiprocess_mode="livesum")
+WAITING_CLIENTS = Gauge(
+    "seckill_waiting_clients", "Long polls, event streams and sockets that are open now", multiprocess_mode="livesum"
+)
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 SERVERS_UNFIT = Gauge(
@@ -75,6 +80,162 @@ AUDITS = Counter("seckill_audits", "Readings of the audit, by verdict", ["verdic
 AUDIT_FINDINGS = Gauge(
     "seckill_audit_findings", "What the audit finds broken now", ["invariant"], multiprocess_mode="mostrecent"
 )
+GATE_DAMAGE = Counter("seckill_gate_damage", "Keys of the gate under which something else stood")
+ALARMS = Counter("seckill_alarms", "Messages to the address for alarms, by what became of them", ["result"])
+BUILD_INFO = Gauge("seckill_build_info", "Always 1", ["version", "python"], multiprocess_mode="livemax")
+PROCESSES = Gauge("seckill_processes", "Processes that run", ["role"], multiprocess_mode="livesum")
+START_TIME = Gauge(
+    "seckill_process_start_time_seconds", "When the newest process began", ["role"], multiprocess_mode="livemax"
+)
+CPU_SECONDS = Counter("seckill_process_cpu_seconds", "CPU time of the processes", ["role"])
+RESIDENT_BYTES = Gauge(
+    "seckill_process_resident_memory_bytes", "Memory of the processes", ["role"], multiprocess_mode="livesum"
+)
+LOOP_LAG = Gauge(
+    "seckill_loop_lag_seconds",
+    "How late the event loop was, at its worst since the last time that this was told",
+    ["role"],
+    multiprocess_mode="livemax",
+)
+ALIVE_AT = Gauge(
+    "seckill_alive_timestamp_seconds",
+    "When the event loop last told that it turns",
+    ["role"],
+    multiprocess_mode="livemin",
+)
+STEP_SECONDS = Gauge(
+    "seckill_step_seconds", "For how long the longest step that runs now has run", ["role"], multiprocess_mode="livemax"
+)
+STORE_UP = Gauge("seckill_store_up", "1: the store answers", ["role", "store"], multiprocess_mode="livemin")
+# Shown before they happen: to Prometheus the first of a series that was not there is no increase.
+for _metric, _values in (
+    (ORDERS_RECORDED, ("new", "repeated")),
+    (CAPTURES, ("settled", "late", "surplus")),
+    (CHECKOUTS, ("opened", "failed")),
+    (REFUNDS, ("done", "failed", "refused")),
+    (ALARMS, ("delivered", "failed", "given_up")),
+):
+    for _value in _values:
+        _metric.labels(_value)
+
+
+class SaleReading(msgspec.Struct, frozen=True, kw_only=True):
+    """How one sale stands, in its current round."""
+
+    sale: str
+    currency: str
+    units: int
+    available: int | None  # None: the gate does not have the round
+    sold: int
+    unpaid: int
+    paid: int
+    taken_cents: int
+    waiting: int
+    orders: int
+    lapsed_share: float
+
+
+class SalesReading(msgspec.Struct, frozen=True, kw_only=True):
+    on: int = 0
+    shown: Sequence[SaleReading] = ()
+
+
+_OF_A_SALE = {
+    "units": "Units that a sale has",
+    "available": "Units that can be bought now",
+    "sold": "Units of orders that are unpaid or paid",
+    "unpaid": "Units of orders that are not paid yet",
+    "paid": "Units of orders that are paid",
+    "waiting": "Entries that wait in the line",
+    "orders": "Orders that there ever were",
+}
+# A sale's name is a label, and Prometheus keeps a series for every label that there ever was.
+SALES_SHOWN_MAX = 50
+# Figures of sales that were not renewed for so long are those of a keeper that is gone.
+SALES_FRESH_S = 60.0
+
+
+class ShownSales(Collector):
+    """Figures by sale, of those that are on and no others. Metrics with labels cannot forget: with several processes
+    what was once named stays in a file as long as the process. So the keeper replaces all of it at once, and what is
+    not renewed is no longer told."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._reading = SalesReading()
+        self._shown_s = -math.inf
+
+    def show(self, reading: SalesReading) -> None:
+        self._reading, self._shown_s = reading, time.monotonic()
+        if self._folder is not None:
+            written = self._folder / f"sales_{os.getpid()}.json"
+            with suppress(OSError):  # a full disk: what is there grows old
+                written.with_suffix(".new").write_bytes(msgspec.json.encode(reading))
+                written.with_suffix(".new").replace(written)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        reading = self._newest()
+        yield GaugeMetricFamily("seckill_sales_on", "Sales that are on", reading.on)
+        yield GaugeMetricFamily("seckill_sales_shown", "Of these, sales that have figures here", len(reading.shown))
+        for name, meaning in _OF_A_SALE.items():
+            counts = ((each, getattr(each, name)) for each in reading.shown)
+            yield _family(f"seckill_sale_{name}", meaning, ((each, n) for each, n in counts if n is not None))
+        taken = GaugeMetricFamily(
+            "seckill_sale_taken_cents", "Price of paid orders, less what was refunded", labels=["sale", "currency"]
+        )
+        for each in reading.shown:
+            taken.add_metric([each.sale, each.currency], each.taken_cents)
+        yield taken
+        share = "Share of a sale's orders that were cancelled or not paid in time"
+        yield _family("seckill_lapsed_share", share, ((each, each.lapsed_share) for each in reading.shown))
+
+    def _newest(self) -> SalesReading:
+        if self._folder is None:
+            return self._reading if time.monotonic() - self._shown_s < SALES_FRESH_S else SalesReading()
+        with suppress(FileNotFoundError):  # its keeper has just been found dead
+            files = [(written.stat().st_mtime, written) for written in self._folder.glob("sales_*.json")]
+            written_s, newest = max(files, default=(0.0, None))
+            if newest is not None and time.time() - written_s < SALES_FRESH_S:
+                return msgspec.json.decode(newest.read_bytes(), type=SalesReading)
+        return SalesReading()
+
+
+def _family(name: str, meaning: str, values: Iterable[tuple[SaleReading, float]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, meaning, labels=["sale"])
+    for each, value in values:
+        family.add_metric([each.sale], value)
+    return family
+
+
+def _shared_folder() -> Path | None:
+    named = os.environ.get(_FOLDER)
+    return Path(named) if named else None
+
+
+SALES = ShownSales(_shared_folder())
+REGISTRY.register(SALES)
+
+
+class Durations:
+    """Counted now and told to a histogram once in a while, for the same reason as below."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+        self._counts = [0] * (len(_SECONDS) + 1)
+        self._sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        self._counts[bisect_left(_SECONDS, seconds)] += 1
+        self._sum += seconds
+
+    def tell(self) -> None:
+        """The library has no public way to add several at once; a test compares it with `observe`."""
+        for bucket, count in zip(self._histogram._buckets, self._counts, strict=True):
+            if count:
+                bucket.inc(count)
+        self._histogram._sum.inc(self._sum)
+        self._counts = [0] * len(self._counts)
+        self._sum = 0.0
 
 
 class Tallies:
@@ -106,8 +267,7 @@ class Exposition:
     meanwhile get the same."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        named = os.environ.get(_FOLDER)
-        self._folder = folder or (Path(named) if named else None)
+        self._folder = folder or _shared_folder()
         self._making = threading.Lock()
         self._text = b""
         self._made_s = -math.inf
@@ -128,6 +288,27 @@ class Exposition:
     def _registry(self) -> CollectorRegistry:
         if self._folder is None:
             return REGISTRY
+        _forget_the_dead(self._folder)
         registry = CollectorRegistry()
         MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
+        registry.register(ShownSales(self._folder))
         return registry
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """What a process has open is nothing once it is gone, however it ended. What it has counted stays."""
+    for pattern in ("gauge_live*_*.db", "sales_*.json"):
+        for written in folder.glob(pattern):
+            pid = written.stem.rpartition("_")[2]
+            if pid.isdecimal() and not _runs(int(pid)):
+                written.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # another user's
+    return True

@@ -12,6 +12,7 @@ import pytest
 from seckill.audit import database
 from seckill.backends.redis import board, servers
 from seckill.backends.sql import errors, ledger, migration, mysql, postgres, schema, sqlite
+from seckill.local import gate_file
 from seckill.operations.doctor import database as examination
 
 PATIENCE_S = 180.0
@@ -34,6 +35,7 @@ _GIVES_UP = [
     (servers, "CONNECT_TIMEOUT_S"),
     (database, "WITHIN_S"),
     (examination, "WITHIN_S"),
+    (gate_file, "MARKED_WITHIN_S"),
 ]
 
 

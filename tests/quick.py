@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 # Folders whose tests start processes that are killed, browsers, crowds or servers of their own.
-LEFT_OUT = ("backends/rabbitmq", "browser", "cluster", "e2e", "examples", "lab", "local", "operations/doctor")
+LEFT_OUT = ("backends/rabbitmq", "browser", "cluster", "deploy", "e2e", "examples", "lab", "local", "operations/doctor")
 # Stores beside the one of each kind, as the fixtures' parameters name them, and the fixtures that start servers.
 OTHER_STORES = {"cluster", "mariadb", "postgres", "redis7"}
 OTHER_SERVERS = {

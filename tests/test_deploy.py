@@ -24,7 +24,7 @@ EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
 
 
-IMAGES = {"PYTHON_IMAGE", "CADDY_IMAGE", "VALKEY_IMAGE", "POSTGRES_IMAGE", "RABBITMQ_IMAGE"}
+IMAGES = {f"{name}_IMAGE" for name in ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA")}
 
 
 def filled(text: str) -> str:
@@ -69,6 +69,38 @@ def test_a_service_that_others_wait_for_has_a_health_check() -> None:
         for other, condition in service.get("depends_on", {}).items():
             if condition["condition"] == "service_healthy":
                 assert "healthcheck" in COMPOSE["services"][other], f"{name} waits for {other}"
+
+
+@pytest.mark.parametrize("role", ["worker", "keeper"])
+def test_a_role_without_an_api_is_asked_on_its_metrics_port(role: str) -> None:
+    port = ROLES[role]["environment"]["SECKILL_METRICS_PORT"]
+    assert f"http://127.0.0.1:{port}/readyz" in ROLES[role]["healthcheck"]["test"][-1]
+
+
+def test_prometheus_scrapes_every_role_on_its_metrics_port() -> None:
+    configuration = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    scraped = {job["job_name"]: job["dns_sd_configs"][0] for job in configuration["scrape_configs"]}
+    assert {(name, each["names"][0], str(each["port"])) for name, each in scraped.items()} == {
+        (f"seckill-{role}", role, ROLES[role]["environment"]["SECKILL_METRICS_PORT"])
+        for role in ("api", "worker", "keeper")
+    }
+
+
+def test_what_is_mounted_is_there() -> None:
+    for service in COMPOSE["services"].values():
+        for volume in service.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
+
+
+def test_grafana_finds_its_dashboards_and_nobody_can_sign_in() -> None:
+    grafana = COMPOSE["services"]["grafana"]
+    [provider] = yaml.safe_load(
+        (ROOT / "deploy" / "grafana" / "provisioning" / "dashboards" / "seckill.yml").read_text()
+    )["providers"]
+    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in grafana["volumes"]
+    assert grafana["environment"]["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true", "it would be admin, admin"
+    assert all(port.startswith("127.0.0.1:") for port in grafana["ports"] + COMPOSE["services"]["prometheus"]["ports"])
 
 
 def test_valkey_keeps_every_write() -> None:

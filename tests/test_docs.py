@@ -103,7 +103,9 @@ def test_the_script_knows_the_outcomes_and_no_others() -> None:
 def test_every_metric_is_documented() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     ours = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("seckill_")}
-    assert len(ours) == len([value for value in vars(telemetry).values() if isinstance(value, MetricWrapperBase)])
+    by_sale = {metric.name for metric in telemetry.SALES.collect()}
+    others = [value for value in vars(telemetry).values() if isinstance(value, MetricWrapperBase)]
+    assert len(ours - by_sale) == len({metric._name for metric in others})
     for name in ours:
         assert f"`{name}" in page, name
 

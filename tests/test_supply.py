@@ -72,7 +72,8 @@ def test_images_can_be_given_by_digest(tmp_path: Path, registry: str) -> None:
     done = pin_images(file, registry)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split("=", 1) for line in file.read_text().splitlines())
-    assert set(lines) == {"PYTHON_IMAGE", "CADDY_IMAGE", "VALKEY_IMAGE", "POSTGRES_IMAGE", "RABBITMQ_IMAGE"}
+    ours = ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA")
+    assert set(lines) == {f"{name}_IMAGE" for name in ours}
     assert lines["VALKEY_IMAGE"] == f"valkey/valkey:9@sha256:{'a' * 64}"
     assert lines["PYTHON_IMAGE"].startswith("python:3.13-slim@sha256:")
     compose = (ROOT / "compose.yaml").read_text()

@@ -14,6 +14,7 @@ from seckill.failpoints import Verb, armed, fires
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.board import Board
 from seckill.ports.broker import Courier, Delays, RelaySource
+from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
 from seckill.ports.gate import Gate
 from seckill.ports.history import History
@@ -22,6 +23,7 @@ from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import CheckoutLedger, CheckoutProvider, PaymentLedger
 from seckill.ports.pictures import PictureLedger
+from seckill.ports.retention import RetentionLedger
 from seckill.ports.transport import Transport
 from seckill.ports.vouchers import VoucherLedger
 from seckill.ports.webhook import WebhookLedger
@@ -47,6 +49,8 @@ _PORTS: dict[str, tuple[type, ...]] = {
         CheckoutLedger,
         OrderActionLedger,
         AudienceLedger,
+        BuyerDataLedger,
+        RetentionLedger,
         Feed,
         WebhookLedger,
         VoucherLedger,
@@ -112,6 +116,8 @@ class _Watched:
             "checkouts",
             "actions",
             "audience",
+            "buyer_data",
+            "retention",
             "feed",
             "webhooks",
             "vouchers",

@@ -8,6 +8,7 @@ from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
@@ -41,6 +42,7 @@ from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
+from seckill.engine.retention import Retention
 from seckill.engine.rounds.failover import LaneFailover
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.losses import LossDetection
@@ -51,6 +53,7 @@ from seckill.engine.rounds.recovery import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
+from seckill.engine.rounds.sale_figures import SaleFigures
 from seckill.engine.rounds.story import Stories
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.vouchers import VoucherDesk
@@ -101,6 +104,20 @@ class UseCases:
     @cached_property
     def audience_desk(self) -> AudienceDesk:
         return AudienceDesk(self.engine.ledger.audience)
+
+    @cached_property
+    def buyer_data(self) -> BuyerData:
+        return BuyerData(self.engine.ledger.buyer_data, self.engine.gate)
+
+    @cached_property
+    def retention(self) -> Retention:
+        settings = self.settings
+        return Retention(
+            self.engine.ledger.retention,
+            letters_days=settings.letters_kept_days,
+            lines_days=settings.lines_kept_days,
+            events_days=settings.events_kept_days,
+        )
 
     @cached_property
     def invitations(self) -> Invitations:
@@ -212,8 +229,12 @@ class UseCases:
 
     @cached_property
     def lapses(self) -> Lapses:
-        share, orders = self.settings.lapse_alarm_share, self.settings.lapse_alarm_orders
-        return Lapses(self.engine.ledger, self.sale_cache, self.alarm, share=share, orders=orders)
+        return Lapses(self.alarm, share=self.settings.lapse_alarm_share, orders=self.settings.lapse_alarm_orders)
+
+    @cached_property
+    def sale_figures(self) -> SaleFigures:
+        ledger = self.engine.ledger
+        return SaleFigures(ledger, ledger.lines, self.sale_cache, self.lapses)
 
     @cached_property
     def event_feed(self) -> EventFeed:
@@ -311,6 +332,7 @@ class UseCases:
             refunds=self.refunds,
             checkouts=self.checkouts,
             event_feed=self.event_feed,
+            retention=self.retention,
             vouchers=self.vouchers,
             pictures=self.pictures,
             drawing=self.drawing,

@@ -10,6 +10,7 @@ from seckill.cli.parameters import OptionalWhole, whole
 from seckill.cli.production_settings import production
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
+from seckill.operations.vitals import Vitals, can_sell
 from seckill.web.listening_socket import bind
 from seckill.web.server import serve
 
@@ -34,8 +35,11 @@ def api(
     settings = production("api", host, port)
     listener = bind(settings.host, settings.port) if fd is None else socket.socket(fileno=fd)
 
-    async def main(stop: Stop) -> None:
-        await serve(settings, listener, stop)
+    vitals = Vitals("api", enough=can_sell)
 
-    with metrics_port(settings):
+    async def main(stop: Stop) -> None:
+        async with vitals.beating():
+            await serve(settings, listener, stop, vitals=vitals)
+
+    with metrics_port(settings, vitals=vitals):
         run(main, settings)

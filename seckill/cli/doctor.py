@@ -25,6 +25,7 @@ from seckill.loops import Stop
 from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.watching import examine_watching
 from seckill.operations.rehearsal import make_believe
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import TABLE, Settings, missing_for_payment, shown
@@ -227,6 +228,10 @@ async def _connections(settings: Settings) -> Health:
     return health
 
 
+async def _watching(settings: Settings) -> Health:
+    return await examine_watching(settings, for_good=_is_given() and not settings.in_memory)
+
+
 CHECKS: dict[str, Check] = {
     "software": _python,
     "embedded server": _embedded,
@@ -238,4 +243,5 @@ CHECKS: dict[str, Check] = {
     "payment": _payment,
     "rehearsal": _rehearsal,
     "connections": _connections,
+    "watching": _watching,
 }

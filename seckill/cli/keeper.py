@@ -6,6 +6,7 @@ from seckill.cli.async_command import Role, run
 from seckill.cli.production_settings import production
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
+from seckill.operations.vitals import Vitals
 from seckill.roles.keeper import keep
 from seckill.settings import Settings
 
@@ -13,13 +14,19 @@ from seckill.settings import Settings
 def keeper() -> None:
     """Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate lost, audit."""
     settings = production("keeper")
-    with metrics_port(settings):
-        run(keeper_role(settings), settings)
+    vitals = Vitals("keeper")
+
+    async def main(stop: Stop) -> None:
+        async with vitals.beating():
+            await keeper_role(settings, vitals=vitals)(stop)
+
+    with metrics_port(settings, vitals=vitals):
+        run(main, settings)
 
 
-def keeper_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
+def keeper_role(settings: Settings, memory: MemoryStore | None = None, vitals: Vitals | None = None) -> Role:
     async def main(stop: Stop) -> None:
         async with open_engine(settings, memory, role="keeper") as engine:
-            await keep(engine, settings, stop)
+            await keep(engine, settings, stop, vitals)
 
     return main

@@ -14,20 +14,24 @@ from seckill.cli.up_announcement import announce
 from seckill.cli.worker import worker_role
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
+from seckill.operations.vitals import Vitals, can_sell
 from seckill.settings import Settings
 from seckill.web.listening_socket import bind
 from seckill.web.server import serve
 
 
 def up_in_memory(settings: Settings, *, demo: bool) -> None:
-    async def main(stop: Stop) -> None:
-        await _up_in_memory(settings, stop, demo=demo)
+    vitals = Vitals("all", enough=can_sell)
 
-    with metrics_port(settings):
+    async def main(stop: Stop) -> None:
+        async with vitals.beating():
+            await _up_in_memory(settings, stop, vitals, demo=demo)
+
+    with metrics_port(settings, vitals=vitals):
         run(main, settings)
 
 
-async def _up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
+async def _up_in_memory(settings: Settings, stop: Stop, vitals: Vitals, *, demo: bool) -> None:
     """API, worker and keeper as tasks of this process, on a store and a ledger that are gone when it stops."""
     memory, last = new_memory(), Stop()
     with (
@@ -38,7 +42,7 @@ async def _up_in_memory(settings: Settings, stop: Stop, *, demo: bool) -> None:
         await migrate(settings.database_url)
         async with open_engine(settings, memory) as engine:
             sale_id = await demo_sale(engine, settings) if demo else None
-        api = asyncio.create_task(serve(settings, listener, stop, memory))
+        api = asyncio.create_task(serve(settings, listener, stop, memory, vitals))
         behind = [asyncio.ensure_future(role(settings, memory)(last)) for role in (worker_role, keeper_role)]
         for task in (api, *behind):
             task.add_done_callback(lambda _: stop.set())  # one that ends takes the others with it

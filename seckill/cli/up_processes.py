@@ -54,7 +54,7 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
                 try:
                     sale_id = await _prepare(supervisor, settings, embedded=embedded, demo=demo)
                     await _start_roles(supervisor, environ, copies, listener.fileno(), api)
-                    with metrics_port(settings, figures):
+                    with metrics_port(settings, folder=figures):
                         await announce(settings, listener, stop, sale_id, demo=demo)
                 finally:
                     await supervisor.stop()

@@ -6,6 +6,7 @@ from seckill.cli.async_command import Role, run
 from seckill.cli.production_settings import production
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
+from seckill.operations.vitals import Vitals
 from seckill.roles.worker import work
 from seckill.settings import Settings
 
@@ -13,13 +14,19 @@ from seckill.settings import Settings
 def worker() -> None:
     """Write admitted orders to the ledger."""
     settings = production("worker")
-    with metrics_port(settings):
-        run(worker_role(settings), settings)
+    vitals = Vitals("worker")
+
+    async def main(stop: Stop) -> None:
+        async with vitals.beating():
+            await worker_role(settings, vitals=vitals)(stop)
+
+    with metrics_port(settings, vitals=vitals):
+        run(main, settings)
 
 
-def worker_role(settings: Settings, memory: MemoryStore | None = None) -> Role:
+def worker_role(settings: Settings, memory: MemoryStore | None = None, vitals: Vitals | None = None) -> Role:
     async def main(stop: Stop) -> None:
         async with open_engine(settings, memory, role="worker", audits=False) as engine:
-            await work(engine, settings, stop)
+            await work(engine, settings, stop, vitals)
 
     return main

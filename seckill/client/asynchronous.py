@@ -19,6 +19,7 @@ from seckill.client.documents import (
     Claimed,
     Custody,
     DeadLetter,
+    ErasedBuyer,
     Event,
     Events,
     ExportedOrder,
@@ -487,6 +488,12 @@ class AsyncClient:
 
     async def discard_dead_letter(self, letter_id: str) -> DeadLetter:
         return await self.ask(requests.act_on_dead_letter(letter_id, "discard"))
+
+    async def export_buyer(self, buyer: str) -> dict[str, Any]:
+        return await self.ask(requests.export_buyer(buyer))
+
+    async def erase_buyer(self, buyer: str) -> ErasedBuyer:
+        return await self.ask(requests.erase_buyer(buyer))
 
     # Everything else
 

@@ -153,5 +153,7 @@ class Client:
     dead_letter = _waits(AsyncClient.dead_letter)
     replay_dead_letter = _waits(AsyncClient.replay_dead_letter)
     discard_dead_letter = _waits(AsyncClient.discard_dead_letter)
+    export_buyer = _waits(AsyncClient.export_buyer)
+    erase_buyer = _waits(AsyncClient.erase_buyer)
     call = _waits(AsyncClient.call)
     document = _waits(AsyncClient.document)

@@ -325,6 +325,14 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
     dead: list[DeadLetter]
 
 
+class ErasedBuyer(msgspec.Struct, frozen=True, kw_only=True):
+    orders: int
+    entries: int
+    letters: int
+    events: int
+    lists: int
+
+
 class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     says: str

@@ -12,6 +12,7 @@ from seckill.client.documents import (
     Custody,
     DeadLetter,
     DeadLetters,
+    ErasedBuyer,
     Events,
     Order,
     Orders,
@@ -363,6 +364,16 @@ def dead_letter(letter_id: str) -> Request[DeadLetter]:
 def act_on_dead_letter(letter_id: str, verb: str) -> Request[DeadLetter]:
     """`replay` or `discard`."""
     return Request(method="POST", path=f"{_letter(letter_id)}/{verb}", answer=DeadLetter)
+
+
+def export_buyer(buyer: str) -> Request[dict[str, Any]]:
+    """In the body, not in the address: addresses are logged."""
+    body = {"buyer": buyer}
+    return Request(method="POST", path="/v1/admin/buyers/export", answer=dict[str, Any], body=body, repeatable=True)
+
+
+def erase_buyer(buyer: str) -> Request[ErasedBuyer]:
+    return Request(method="POST", path="/v1/admin/buyers/erase", answer=ErasedBuyer, body={"buyer": buyer})
 
 
 def _sale(sale_id: str) -> str:

@@ -16,6 +16,7 @@ from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.releases import BATCH_MAX, ReleaseDesk
 from seckill.engine.pictures import PictureDesk
+from seckill.engine.retention import Retention
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.rounds.recovery import RoundRecovery
@@ -58,10 +59,11 @@ FEED_EVERY_S = 1.0
 VOUCHERS_EVERY_S = 5.0
 # It is about days.
 PICTURES_EVERY_S = 600.0
+RETENTION_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
 # It counts the orders of every round that is on.
-LAPSES_EVERY_S = 10.0
+FIGURES_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class KeeperStep:
     take: Callable[[], Awaitable[object]]
     every_s: float
     idle_s: float = 0.0  # after a step that found nothing to do, if that is longer
+    lasting: bool = False  # it goes on until all stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,7 @@ class Keeper:
     refunds: RefundDesk
     checkouts: Checkouts
     event_feed: EventFeed
+    retention: Retention
     vouchers: VoucherDesk
     pictures: PictureDesk
     drawing: Drawing
@@ -113,6 +117,7 @@ class Keeper:
             KeeperStep("feed", self.event_feed.keep, FEED_EVERY_S),
             KeeperStep("vouchers", self.vouchers.tidy, VOUCHERS_EVERY_S),
             KeeperStep("pictures", self.pictures.forget_unused, PICTURES_EVERY_S),
+            KeeperStep("retention", self.retention.step, RETENTION_EVERY_S),
         ]
         if self.checkouts.offered:
             steps.append(KeeperStep("checkouts", self.checkouts.call_off_due, CALL_OFF_EVERY_S))
@@ -151,4 +156,6 @@ class Keeper:
 async def run_schedule(steps: Sequence[KeeperStep], stop: Stop) -> None:
     async with asyncio.TaskGroup() as loops:
         for step in steps:
-            loops.create_task(repeat(step.name, step.take, stop, every_s=step.every_s, idle_s=step.idle_s))
+            loops.create_task(
+                repeat(step.name, step.take, stop, step.every_s, idle_s=step.idle_s, lasting=step.lasting)
+            )

@@ -17,6 +17,8 @@ from seckill.errors import StartError
 SECRET_BYTES = 48
 # HS256 wants a key of at least 32 bytes; anything shorter in the file was not written by us.
 SECRET_LENGTH_MIN = 32
+# There while a backup is restored into the folder.
+UNFINISHED = "restoring"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class DataFolder:
             lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 _take(lock, path)
+                _must_be_finished(path)
             except BaseException:
                 os.close(lock)
                 raise
@@ -104,6 +107,11 @@ def _take(lock: int, path: Path) -> None:
         ) from error
     os.ftruncate(lock, 0)
     os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def _must_be_finished(path: Path) -> None:
+    if (path / UNFINISHED).exists():
+        raise StartError(f"A restore into {path} was interrupted: empty that folder, and restore again.")
 
 
 def _read(file: Path) -> Secrets:

@@ -1,4 +1,5 @@
-"""Figures on a port of their own, for a Prometheus that has no key: every role can have one, also those without an API.
+"""Figures and health on a port of their own, for a Prometheus and probes that have no key: every role can have one,
+also those without an API.
 
 It differs from the API's port, so that a firewall can tell the two apart, and answers one request after the other in
 its own thread: a client that asks all day long takes nothing from a sale.
@@ -12,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 from seckill.errors import StartError
+from seckill.operations.vitals import Vitals
 from seckill.settings import Settings
 from seckill.telemetry import MEDIA_TYPE, Exposition
 
@@ -21,9 +23,10 @@ READ_WITHIN_S = 2.0
 class _Server(HTTPServer):
     allow_reuse_address = True
 
-    def __init__(self, host: str, port: int, exposition: Exposition) -> None:
+    def __init__(self, host: str, port: int, exposition: Exposition, vitals: Vitals | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.exposition = exposition
+        self.vitals = vitals
         super().__init__((host, port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -35,14 +38,22 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = READ_WITHIN_S
 
     def do_GET(self) -> None:
-        found = self.path.partition("?")[0] == "/metrics"
-        body = self.server.exposition.now() if found else b"Figures are at /metrics.\n"
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", MEDIA_TYPE if found else "text/plain; charset=utf-8")
+        status, kind, body = self._answer(self.path.partition("?")[0])
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         self.wfile.write(body)
+
+    def _answer(self, path: str) -> tuple[int, str, bytes]:
+        vitals = self.server.vitals
+        if path == "/metrics":
+            return 200, MEDIA_TYPE, self.server.exposition.now()
+        if vitals is not None and path in ("/healthz", "/readyz"):
+            report = vitals.health() if path == "/healthz" else vitals.readiness()
+            return 200 if report.good else 503, "application/json", report.body()
+        return 404, "text/plain; charset=utf-8", b"Figures are at /metrics, a role's health at /healthz and /readyz.\n"
 
     def version_string(self) -> str:
         return "seckill"
@@ -52,15 +63,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def metrics_port(settings: Settings, folder: Path | None = None) -> Iterator[None]:
+def metrics_port(settings: Settings, *, folder: Path | None = None, vitals: Vitals | None = None) -> Iterator[None]:
     """While it lasts, figures are served if a port is set. `folder`: of the processes that are shown, instead of this
-    one and those that it shares a folder with."""
+    one and those that it shares a folder with. `vitals`: of the role that this process is."""
     if settings.metrics_port is None:
         yield
         return
     where = f"{settings.metrics_host}:{settings.metrics_port}"
     try:
-        server = _Server(settings.metrics_host, settings.metrics_port, Exposition(folder))
+        server = _Server(settings.metrics_host, settings.metrics_port, Exposition(folder), vitals)
     except OSError as error:
         remedy = "choose another SECKILL_METRICS_PORT, each role on a machine needs its own"
         raise StartError(f"Cannot serve metrics on {where} ({error.strerror}): {remedy}.") from error

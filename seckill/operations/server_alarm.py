@@ -6,6 +6,8 @@ from seckill.ports.alarm import Alarm
 from seckill.ports.gate import ServerGate
 from seckill.telemetry import SERVERS_UNFIT
 
+UNFIT = "a server of the gate cannot keep the promises: nobody is admitted there"
+
 
 class ServerAlarm:
     def __init__(self, gate: ServerGate, alarm: Alarm) -> None:
@@ -13,10 +15,11 @@ class ServerAlarm:
         self._alarm = alarm
         self._before: Mapping[str, str] = {}
         self._told: Mapping[str, str] = {}
+        self._open: set[str] = set()  # servers whose alarm is not resolved
 
     async def step(self) -> int:
-        """Returns how many servers are unfit. Operators are told of each once, and not of what is over at the next
-        look, such as a replica that reconnects."""
+        """Returns how many servers are unfit. Operators are told of each once, and when it is over; not of what is over
+        at the next look, such as a replica that reconnects."""
         faults = {server: fault for server, fault in (await self._gate.watch_servers()).items() if fault}
         SERVERS_UNFIT.set(len(faults))
         lasting = {server: fault for server, fault in faults.items() if self._before.get(server) == fault}
@@ -24,8 +27,8 @@ class ServerAlarm:
         self._before = faults
         self._told = {server: fault for server, fault in faults.items() if server in lasting}
         for server, fault in new.items():
-            await self._alarm.raise_(
-                "a server of the gate cannot keep the promises: nobody is admitted there",
-                {"server": server, "reason": fault},
-            )
+            await self._alarm.raise_(UNFIT, {"server": server, "reason": fault}, lasting=True)
+        for server in self._open - faults.keys():
+            await self._alarm.resolve("a server of the gate is as it must be again", {"server": server}, ends=UNFIT)
+        self._open = (self._open & faults.keys()) | new.keys()
         return len(faults)

@@ -24,6 +24,7 @@ log = structlog.get_logger()
 
 # What an alarm names; the audit itself names all.
 NAMED_MAX = 20
+BROKEN = "the audit has found something broken"
 
 _PAUSE = SaleChange(status=RoundStatus.PAUSED, by_audit=True)
 _LIFT = SaleChange(status=RoundStatus.OPEN, by_audit=True)
@@ -91,12 +92,12 @@ class Watchdog:
                 "found": len(group),
                 "findings": [teller.sentence(finding) for finding in group[:NAMED_MAX]],
             }
-            await self._alarm.raise_("the audit has found something broken", facts)
+            await self._alarm.raise_(BROKEN, facts, lasting=True)
 
     async def _resolve_alarms(self, gone: Sequence[tuple[str, int | None]]) -> None:
         for invariant, round_id in gone:
             facts = {"invariant": invariant, "round": round_id}
-            await self._alarm.resolve("what the audit had found broken is no longer so", facts)
+            await self._alarm.resolve("what the audit had found broken is no longer so", facts, ends=BROKEN)
 
     async def _pause(self) -> None:
         """What cannot be paused now is tried again at the next reading."""

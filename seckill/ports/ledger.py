@@ -10,12 +10,14 @@ from seckill.domain.order import Order, OrderState, States
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
 from seckill.ports.audience import AudienceLedger
+from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
 from seckill.ports.gate import Release
 from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
 from seckill.ports.pictures import PictureLedger
+from seckill.ports.retention import RetentionLedger
 from seckill.ports.story import StoryLedger
 from seckill.ports.transport import Delivery
 from seckill.ports.vouchers import VoucherLedger
@@ -57,6 +59,7 @@ class Tally:
     next_expiry_ms: int | None
     orders: int  # that there ever were; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
+    taken_cents: int  # price of the paid orders, less what is refunded of it
     items: Mapping[int, "Tally"] = field(default_factory=dict)  # together they are all of the above
 
 
@@ -344,6 +347,12 @@ class Ledger(
 
     @property
     def audience(self) -> AudienceLedger: ...
+
+    @property
+    def buyer_data(self) -> BuyerDataLedger: ...
+
+    @property
+    def retention(self) -> RetentionLedger: ...
 
     @property
     def lines(self) -> LineLedger: ...

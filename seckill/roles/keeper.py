@@ -4,29 +4,32 @@ from functools import partial
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.engine.keeper import LAPSES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
+from seckill.engine.keeper import FIGURES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
+from seckill.operations.vitals import Vitals, watched
 from seckill.operations.watchdog import Watchdog
+from seckill.ports.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.web.events import EventNames, event_document
 from seckill.web.item_ids import ItemIds
 
 
-async def keep(engine: Engine, settings: Settings, stop: Stop) -> None:
+async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | None = None) -> None:
     use = UseCases(engine, settings)
     steps = use.keeper.schedule(stop)
     steps.append(KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S))
-    steps.append(KeeperStep("lapses", use.lapses.look, LAPSES_EVERY_S))
+    steps.append(KeeperStep("figures", use.sale_figures.look, FIGURES_EVERY_S))
     dispatcher = use.webhook_dispatcher(partial(event_document, event_names(use)))
-    steps.append(KeeperStep("webhooks", partial(dispatcher.run, stop), 0.0))
+    steps.append(KeeperStep("webhooks", partial(dispatcher.run, stop), 0.0, lasting=True))
     if engine.auditor is not None and settings.audit_every_s:
         pauses = settings.audit_pauses == "on"
         watchdog = Watchdog(engine.auditor, use.alarm, engine.ledger, use.operator_desk, pauses=pauses)
         steps.append(KeeperStep("audit", watchdog.step, settings.audit_every_s))
-    async with present(engine.board, "keeper"):
+    async with watched(vitals, use.readiness), present(engine.board, "keeper"):
         await run_schedule(steps, stop)
+    await use.alarm.drain(LAST_WORDS_S)
 
 
 def event_names(use: UseCases) -> EventNames:

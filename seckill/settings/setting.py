@@ -1,6 +1,6 @@
 """One setting: what is known of it besides its value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from seckill.settings import kinds, provider_keys
@@ -11,6 +11,11 @@ PREFIX = "SECKILL_"
 
 def about(kind: kinds.Kind, sentence: str, unit: str = "") -> dict[str, Any]:
     return {"kind": kind, "sentence": sentence, "unit": unit}
+
+
+def kept(days: int, sentence: str) -> Any:
+    """A field: how long something is kept."""
+    return field(default=days, metadata=about(kinds.whole(1, 3_650), sentence, "days"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

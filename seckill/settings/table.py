@@ -11,7 +11,7 @@ from seckill.settings import kinds, provider_keys
 from seckill.settings.conflicts import conflicts
 from seckill.settings.secrets import Secret as Secret  # part of what this module offers
 from seckill.settings.secrets import redact_url
-from seckill.settings.setting import PREFIX, Setting, about, written
+from seckill.settings.setting import PREFIX, Setting, about, kept, written
 from seckill.settings.unknown_names import unknown_names
 
 
@@ -485,7 +485,8 @@ class Settings:
         default=None,
         metadata=about(
             kinds.whole(1, 65_535),
-            "Port on which a role, or `seckill up` for all of them, serves `/metrics` without a key; when empty, none.",
+            "Port on which a role serves `/metrics`, `/healthz` and `/readyz` without a key, or `seckill up` the "
+            "figures of all roles; when empty, none.",
         ),
     )
     metrics_host: str = field(
@@ -506,13 +507,14 @@ class Settings:
             "that turns out to be false.",
         ),
     )
-    events_kept_days: int = field(
-        default=30,
-        metadata=about(
-            kinds.whole(1, 3_650),
-            "How long events can be read from the feed; who reads on after an older one is told to begin anew.",
-            "days",
-        ),
+    events_kept_days: int = kept(
+        30, "How long events can be read from the feed; who reads on after an older one is told to begin anew."
+    )
+    letters_kept_days: int = kept(
+        90, "How long letters are kept about which all is decided: written after all, or discarded."
+    )
+    lines_kept_days: int = kept(
+        365, "How long lines and draws of rounds that are over are kept, with all entries; never shorter than events."
     )
     webhook_private: Literal["off", "on"] = field(
         default="off",

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -29,7 +29,7 @@ from seckill.loops import Stop, repeat
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
 from seckill.settings import Settings
-from seckill.telemetry import BACKLOG, ROUNDS_MISSING, Exposition
+from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS, Exposition
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.buyer_rate import Rates
 from seckill.web.claim import ClaimRoute
@@ -128,26 +128,12 @@ class Api:
             door=ClaimDoor(use.invitations, TokenGroups(settings.jwt_groups_claim), use.passes.seal, use.sale_cache),
             lists=use.audience_lists,
             audience_desk=use.audience_desk,
+            buyer_data=use.buyer_data,
             line=_line_parts(use),
             exposition=Exposition(),
         )
         ctx = self.context
-        self.claims = ClaimRoute(
-            ctx.buyers,
-            ctx.sale_cache,
-            ctx.desk,
-            ctx.orders,
-            ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
-            partial(order_view, ctx),
-            order_ids,
-            ctx.item_ids,
-            Rates(settings.claims_per_second),
-            ctx.door,
-            ctx.addresses,
-            AddressRate(settings.claims_per_address),
-            use.unpaid_units.known,
-            self._note_claim,
-        )
+        self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
         self.outbox = TurnBuffer()
         self._unpaid_units = use.unpaid_units
         self._engine = engine
@@ -182,6 +168,7 @@ class Api:
         async def figures() -> None:
             BACKLOG.set(await engine.transport.backlog(ctx.sale_cache.lanes()))
             ROUNDS_MISSING.set(len(ctx.sale_cache.without_pulse()))
+            WAITING_CLIENTS.set(ctx.seats.taken)
 
         async def listen() -> None:
             await ctx.orders.listen(engine.transport)
@@ -197,17 +184,18 @@ class Api:
                 repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
                 repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
                 repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
-                repeat("states", listen, stop),
-                repeat("versions", hear_of_units, stop),
+                repeat("states", listen, stop, lasting=True),
+                repeat("versions", hear_of_units, stop, lasting=True),
                 repeat("figures", figures, stop, FIGURES_EVERY_S),
                 repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
-                *([repeat("keys", ctx.buyers.keys.follow, stop)] if ctx.settings.jwks_url else []),
+                *([repeat("keys", ctx.buyers.keys.follow, stop, lasting=True)] if ctx.settings.jwks_url else []),
                 repeat("entries", ctx.line.watches.look, stop, LOOK_UP_EVERY_S),
             )
         ]
 
         def posted() -> dict[str, object]:
             figures = ctx.desk.figures
+            figures.tell()
             return {"claims": figures.claims, "refused": figures.refused(), "answers": figures.answers()}
 
         try:
@@ -218,6 +206,29 @@ class Api:
             for loop in loops:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
+            ctx.desk.figures.tell()
+
+
+def _claim_route(
+    ctx: Context, use: UseCases, order_ids: OrderIds, note: Callable[[Exception, str, Headers], None]
+) -> ClaimRoute:
+    settings = ctx.settings
+    return ClaimRoute(
+        ctx.buyers,
+        ctx.sale_cache,
+        ctx.desk,
+        ctx.orders,
+        ClaimWait(ctx.orders, ctx.seats, settings.confirm_within_s),
+        partial(order_view, ctx),
+        order_ids,
+        ctx.item_ids,
+        Rates(settings.claims_per_second),
+        ctx.door,
+        ctx.addresses,
+        AddressRate(settings.claims_per_address),
+        use.unpaid_units.known,
+        note,
+    )
 
 
 def _line_parts(use: UseCases) -> LineParts:

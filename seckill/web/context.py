@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection, Request
 from seckill.audit import Auditor
 from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
+from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.door.address_rate import AddressRate
@@ -90,6 +91,7 @@ class Context:
     door: ClaimDoor
     lists: AudienceLists
     audience_desk: AudienceDesk
+    buyer_data: BuyerData
     line: LineParts
     exposition: Exposition
 

@@ -19,6 +19,10 @@ class Seats:
         self._taken: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
 
+    @property
+    def taken(self) -> int:
+        return self._taken.total()
+
     def has_free(self, user: str, address: str) -> bool:
         if self._taken[user] >= SEATS_PER_BUYER_MAX:
             return False

@@ -23,8 +23,8 @@ _DESCRIPTION = (
     "A flash-sale engine. Errors are problem+json with a stable `code`. Every answer has an `X-Request-Id`: the one "
     "that was sent if it is short and plain, otherwise one of ours; it is also in the log.\n\n"
     "Besides what is listed here there is a WebSocket at `/v1/ws`, which OpenAPI cannot describe. The first message is "
-    '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}`; the server sends that `Order` at '
-    "once and at each change."
+    '`{"token": …}` with a buyer\'s token, each further one `{"watch": order_id}` or `{"watch": entry_id}`; the server '
+    "sends that `Order` or `Entry` at once and at each change."
 )
 _TAGS = {"all": "everybody", "buyer": "buyers", "operator": "operators", "provider": "payment providers"}
 _EXAMPLES: dict[type, dict[str, object]] = {

@@ -26,6 +26,7 @@ from seckill.web import (
     webhook_schemas,
     webhooks,
 )
+from seckill.web.buyer_data_routes import BUYER_DATA_ROUTES
 from seckill.web.line_routes import LINE_ROUTES
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
@@ -42,6 +43,7 @@ _ORDER_FILTERS = (
 
 ROUTES = (
     *LINE_ROUTES,
+    *BUYER_DATA_ROUTES,
     Route(
         method="POST",
         path="/v1/sales",

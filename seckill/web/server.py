@@ -8,8 +8,9 @@ import structlog
 from seckill.backends.memory.store import MemoryStore
 from seckill.bootstrap.engine import open_engine
 from seckill.loops import Stop
+from seckill.operations.vitals import Vitals, watched
 from seckill.settings import Settings
-from seckill.telemetry import CONNECTIONS
+from seckill.telemetry import CONNECTIONS, CONNECTIONS_MAX
 from seckill.web.acceptor import Acceptor
 from seckill.web.app import Api
 from seckill.web.auth import TOKEN_BYTES_MAX
@@ -58,13 +59,20 @@ class ApiServer(HttpServer):
 
     def ticked(self) -> None:
         CONNECTIONS.set(self.places.taken)
+        CONNECTIONS_MAX.set(self.places.room.in_all)
 
 
-async def serve(settings: Settings, listener: socket.socket, stop: Stop, memory: MemoryStore | None = None) -> None:
+async def serve(
+    settings: Settings,
+    listener: socket.socket,
+    stop: Stop,
+    memory: MemoryStore | None = None,
+    vitals: Vitals | None = None,
+) -> None:
     """Answers until told to stop, then finishes what it has begun."""
     async with open_engine(settings, memory, role="api") as engine:
         api = Api(settings, engine)
-        async with api.running():
+        async with api.running(), watched(vitals, api.context.readiness):
             await serve_until(stop, ApiServer(api), listener, api)
 
 

@@ -1,4 +1,4 @@
-"""`WS /v1/ws`: any number of a buyer's orders over one socket, each at once and at each change.
+"""`WS /v1/ws`: any number of a buyer's orders and entries over one socket, each at once and at each change.
 
 Only the first message says who the buyer is: a page of another site can open a socket, but it does not have the token.
 """
@@ -12,11 +12,14 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from seckill.domain.line import EntryState
 from seckill.domain.order import TRANSITIONS
 from seckill.domain.order_number import OrderNumber
+from seckill.engine.line.watching import seen_in
 from seckill.errors import GateError, LedgerError
 from seckill.web.auth import Buyer, Unauthenticated
 from seckill.web.context import Context, context
+from seckill.web.entries import view as entry_view
 from seckill.web.incidents import Incident
 from seckill.web.open_streams import NoSeat
 from seckill.web.orders import order_number, view
@@ -26,6 +29,7 @@ from seckill.web.token_keys import KeysNotKnown
 TOKEN_WITHIN_S = 10.0
 ORDERS_MAX = 50
 MESSAGES_PER_S_MAX = 20
+ENTRY_MAX = 1 << 48  # entries are numbered one after the other
 SEND_WITHIN_S = 10.0  # a client that takes longer to read a line is as good as gone
 
 VIOLATION = 1008
@@ -45,7 +49,7 @@ class _Wish(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Error(msgspec.Struct):
     error: str
-    order_id: str
+    order_id: str  # what was to be watched, also if it is an entry
 
 
 _hello = msgspec.json.Decoder(_Hello)
@@ -127,7 +131,7 @@ class _Conversation:
         self._ctx = ctx
         self._websocket = websocket
         self._buyer = buyer
-        self._watching: dict[OrderNumber, asyncio.Task[None]] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}  # by the id that was sent
         self._received_at: deque[float] = deque(maxlen=MESSAGES_PER_S_MAX)
 
     async def hold(self) -> int | None:
@@ -155,36 +159,61 @@ class _Conversation:
             raise _End(VIOLATION) from None
 
     async def _obey(self, wish: _Wish, tasks: asyncio.TaskGroup) -> None:
-        number = order_number(self._ctx, wish.watch)
-        if number is None:
+        number, entry = order_number(self._ctx, wish.watch), self._ctx.entry_ids.decode(wish.watch)
+        if number is None and entry is None:
             await self._send(_Error("not_found", wish.watch))
             return
-        if (earlier := self._watching.pop(number, None)) is not None:
+        if (earlier := self._watching.pop(wish.watch, None)) is not None:
             earlier.cancel()  # asked for again: it is sent again
         if len(self._watching) >= ORDERS_MAX:
             await self._send(_Error("too_many", wish.watch))
             return
-        task = tasks.create_task(self._watch(wish.watch, number))
-        self._watching[number] = task
-        task.add_done_callback(lambda done: self._forget(number, done))
+        task = tasks.create_task(self._watch(wish.watch, number, entry))
+        self._watching[wish.watch] = task
+        task.add_done_callback(lambda done: self._forget(wish.watch, done))
 
-    def _forget(self, number: OrderNumber, task: asyncio.Task[None]) -> None:
-        if self._watching.get(number) is task:
-            del self._watching[number]
+    def _forget(self, watched: str, task: asyncio.Task[None]) -> None:
+        if self._watching.get(watched) is task:
+            del self._watching[watched]
 
-    async def _watch(self, order_id: str, number: OrderNumber) -> None:
+    async def _watch(self, watched: str, number: OrderNumber | None, entry: int | None) -> None:
+        """Ids of orders and of entries look alike, and most stand for a number of either kind. Those of entries are
+        small: an order's is looked for among them once in 65,536 times, in vain."""
         try:
-            async with self._ctx.orders.watch(self._buyer.user, number) as watch:
-                if watch is None:
-                    await self._send(_Error("not_found", order_id))
-                    return
-                await self._send(view(self._ctx, watch.order))
-                while TRANSITIONS[watch.order.state]:
-                    if not await watch.change():
-                        raise _End(RESTART)
-                    await self._send(view(self._ctx, watch.order))
+            known = entry is not None and entry < ENTRY_MAX and await self._watch_entry(entry)
+            if not known and (number is None or not await self._watch_order(number)):
+                await self._send(_Error("not_found", watched))
         except (GateError, LedgerError):
-            await self._send(_Error("not_ready", order_id))
+            await self._send(_Error("not_ready", watched))
+
+    async def _watch_order(self, number: OrderNumber) -> bool:
+        """False: there is none of this buyer's."""
+        async with self._ctx.orders.watch(self._buyer.user, number) as watch:
+            if watch is None:
+                return False
+            await self._send(view(self._ctx, watch.order))
+            while TRANSITIONS[watch.order.state]:
+                if not await watch.change():
+                    raise _End(RESTART)
+                await self._send(view(self._ctx, watch.order))
+        return True
+
+    async def _watch_entry(self, number: int) -> bool:
+        """False: there is none of this buyer's."""
+        line, user = self._ctx.line, self._buyer.user
+        found = await line.desk.find(number, user)
+        if found is None:
+            return False
+        await self._send(await entry_view(self._ctx, found))
+        while found is not None and found.entry.state.shown is EntryState.WAITING:
+            async with line.watches.watch(found.entry) as changed:
+                await changed.wait()
+            if line.watches.closing:
+                raise _End(RESTART)
+            seen, found = seen_in(found.entry), await line.desk.find(number, user)
+            if found is not None and seen_in(found.entry) != seen:
+                await self._send(await entry_view(self._ctx, found))
+        return True
 
     async def _send(self, message: Any) -> None:
         try:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 
+import pytest
 from prometheus_client import REGISTRY
 
 from seckill.engine.orders.lapse_share import Lapses
 from seckill.engine.orders.releases import ReleaseDesk
+from seckill.engine.rounds import sale_figures
+from seckill.engine.rounds.sale_figures import SaleFigures
 from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 
@@ -15,16 +18,14 @@ class Bell(Alarm):
         super().__init__("")
         self.rung: list[Mapping[str, object]] = []
 
-    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+    async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         assert what == "many orders of a sale are let lapse"
         self.rung.append(facts)
 
 
-def lapses(node: Node, bell: Bell, **changes: float) -> Lapses:
-    wanted = {"share": 0.5, "orders": 4} | changes
-    return Lapses(
-        node.engine.ledger, node.api.context.sale_cache, bell, share=wanted["share"], orders=int(wanted["orders"])
-    )
+def lapses(node: Node, bell: Bell, share: float = 0.5) -> SaleFigures:
+    ledger = node.engine.ledger
+    return SaleFigures(ledger, ledger.lines, node.api.context.sale_cache, Lapses(bell, share=share, orders=4))
 
 
 async def buy_and_cancel(node: Node, sale: dict[str, object], *users: str) -> None:
@@ -35,8 +36,8 @@ async def buy_and_cancel(node: Node, sale: dict[str, object], *users: str) -> No
         await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
 
 
-def shown(sale: dict[str, object]) -> float | None:
-    return REGISTRY.get_sample_value("seckill_lapsed_share", {"sale": str(sale["id"])})
+def shown(sale: dict[str, object], name: str = "seckill_lapsed_share", **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(name, {"sale": str(sale["id"]), **labels})
 
 
 async def test_an_alarm_once_for_each_round_when_many_orders_lapse(node: Node) -> None:
@@ -78,4 +79,31 @@ async def test_the_figure_of_a_sale(node: Node) -> None:
     await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
     await node.refresh()
     await watch.look()
-    assert shown(sale) == 0.0
+    assert shown(sale) is None
+
+
+async def test_units_money_and_the_line_of_a_sale(node: Node) -> None:
+    sale = await node.create(units=9, price_cents=1250, currency="EUR", cool_down_s=0)
+    lined = await node.create(units=1, order="arrival")
+    bought = [(await node.buy(sale, user)).json()["order_id"] for user in ("ann", "bob", "cid")]
+    for user in ("dan", "eve"):
+        await node.http.post(f"/v1/sales/{lined['id']}/entries", headers=buyer(user), json={})
+    await node.work()
+    paid = await node.http.post(f"/v1/orders/{bought[0]}/pay", headers=buyer("ann"))
+    assert paid.status_code == 200
+    await node.refresh()
+    await lapses(node, Bell()).look()
+    figures = ("units", "available", "sold", "unpaid", "paid", "orders", "waiting")
+    assert [shown(sale, f"seckill_sale_{name}") for name in figures] == [9, 6, 3, 2, 1, 3, 0]
+    assert shown(sale, "seckill_sale_taken_cents", currency="EUR") == 1250
+    assert shown(lined, "seckill_sale_waiting") == 2
+
+
+async def test_no_more_sales_are_shown_than_there_may_be(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label for each sale there ever was would fill Prometheus; those with the most units are shown."""
+    monkeypatch.setattr(sale_figures, "SALES_SHOWN_MAX", 2)
+    small, large, larger = [await node.create(units=units) for units in (1, 20, 30)]
+    await node.refresh()
+    await lapses(node, Bell()).look()
+    assert [shown(each, "seckill_sale_units") for each in (small, large, larger)] == [None, 20, 30]
+    assert [REGISTRY.get_sample_value(f"seckill_sales_{name}") for name in ("on", "shown")] == [3, 2]

@@ -11,7 +11,8 @@ import pytest
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.settings import Settings
-from tests.api.conftest import OPERATOR, Node, buyer, keeping, sale_body
+from tests.api.conftest import OPERATOR, Node, Served, buyer, keeping, sale_body, token
+from tests.live import socket
 from tests.patience import PATIENCE_S
 
 
@@ -272,3 +273,42 @@ async def test_a_buyer_is_told_when_it_is_their_turn(node: Node, settings: Setti
     await working
     assert "event: state" in events.text
     assert found["order_id"] in events.text, "the stream ends when nothing more can happen"
+
+
+async def test_an_entry_is_sent_over_the_socket_at_once_and_at_each_change(served: Served, settings: Settings) -> None:
+    node = served.node
+    keeper = Keeping(node, settings)
+    sale = await node.create(units=1, order="draw", **later())
+    entry = await joined(node, sale, "ann")
+    async with socket(served.url, token("ann")) as opened, socket(served.url, token("bob")) as other:
+        await opened.say({"watch": entry["entry_id"]})
+        assert (await opened.hear())["state"] == "waiting"
+        await other.say({"watch": entry["entry_id"]})
+        assert (await other.hear())["error"] == "not_found", "it is somebody else's"
+        await begin(node, sale)
+        await keeper.draw()
+        drawn = await opened.hear()
+        assert (drawn["place"], drawn["state"]) == (1, "waiting")
+        await keeper.serve()
+        told = await opened.hear()
+        assert told == await look(node, entry, "ann")
+        assert told["state"] == "served"
+        await opened.say({"watch": told["order_id"]})
+        assert (await opened.hear())["order_id"] == told["order_id"], "orders are watched over the same socket"
+
+
+async def test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again(node: Node) -> None:
+    sale = await node.create(units=3, limit_per_buyer=3, order="draw", **later())
+    entry = await joined(node, sale, "ann", quantity=2)
+    await node.http.delete(f"/v1/entries/{entry['entry_id']}", headers=buyer("ann"))
+
+    async def told() -> list[dict[str, Any]]:
+        found = await node.http.get("/v1/admin/events", params={"types": "entry.joined,entry.left"}, headers=OPERATOR)
+        events: list[dict[str, Any]] = found.json()["events"]
+        return [event for event in events if event["data"]["entry_id"] == entry["entry_id"]]
+
+    before = await told()
+    assert [(event["type"], event["data"]["quantity"]) for event in before] == [("entry.joined", 2), ("entry.left", 2)]
+    await joined(node, sale, "ann", quantity=1)
+    assert (await told())[:2] == before, "a feed that is read again says the same"
+    assert (await told())[2]["data"]["quantity"] == 1

@@ -38,7 +38,7 @@ class Raised(Alarm):
         super().__init__("")
         self.all: list[str] = []
 
-    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+    async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         self.all.append(f"{what} {facts}")
 
 

@@ -27,10 +27,10 @@ class Told(Alarm):
         self.facts: list[Any] = []
         self.resolved: list[Any] = []
 
-    async def raise_(self, what: str, facts: Any) -> None:
+    async def raise_(self, what: str, facts: Any, *, lasting: bool = False) -> None:
         self.facts.append(facts)
 
-    async def resolve(self, what: str, facts: Any) -> None:
+    async def resolve(self, what: str, facts: Any, *, ends: str = "") -> None:
         self.resolved.append(facts)
 
 
@@ -131,7 +131,7 @@ async def test_the_sale_is_paused_before_anybody_is_told(busy: World) -> None:
     statuses = []
 
     class Late(Alarm):
-        async def raise_(self, what: str, facts: Any) -> None:
+        async def raise_(self, what: str, facts: Any, *, lasting: bool = False) -> None:
             statuses.extend([sale.round.status for sale in await busy.engine.ledger.sales()])
 
     assert busy.engine.auditor is not None

@@ -30,7 +30,7 @@ class Bell(Alarm):
         super().__init__("")
         self.rung: list[str] = []
 
-    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+    async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         self.rung.append(f"{what}: {facts.get('reason')}")
 
     def times(self, says: str) -> int:

@@ -323,7 +323,7 @@ MUTANTS = (
         name="The alarm about orders that lapse rings all the time",
         trap="S18",
         path="engine/orders/lapse_share.py",
-        edits={"                self._told.add(round_.id)\n": ""},
+        edits={"        self._told[round_.id] = sale_id\n": ""},
         caught_by="tests/api/test_lapses.py::test_an_alarm_once_for_each_round_when_many_orders_lapse",
     ),
     Mutant(

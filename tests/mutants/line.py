@@ -162,4 +162,11 @@ MUTANTS = (
         edits={"        if gate.now_ms - since_ms > IDLE_MS:": "        if False:"},
         caught_by=f"{_AUDIT}::test_units_that_lie_idle_while_people_wait_are_noticed[sqlite]",
     ),
+    Mutant(
+        name="What was told of an entry changes when its buyer joins again",
+        trap="ours",
+        path="backends/sql/feed.py",
+        edits={"    if row.facts is not None:": "    if False:"},
+        caught_by=f"{_API}::test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again",
+    ),
 )

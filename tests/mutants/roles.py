@@ -239,16 +239,60 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="ports/alarm.py",
+        path="ports/alarm_post.py",
         edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
         caught_by="tests/ports/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(
         name="An alarm that is answered byte by byte is waited for",
         trap="ours",
-        path="ports/alarm.py",
+        path="ports/alarm_post.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
         caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
+    ),
+    Mutant(
+        name="An alarm that is not taken is forgotten",
+        trap="ours",
+        path="ports/alarm_post.py",
+        edits={"                continue\n            self._waiting.popleft()": "            self._waiting.popleft()"},
+        caught_by="tests/ports/test_alarm.py::"
+        "test_nobody_waits_for_a_receiver_that_is_away_and_it_gets_everything_in_order",
+    ),
+    Mutant(
+        name="The same trouble is told again and again",
+        trap="ours",
+        path="ports/alarm.py",
+        edits={"if self._lasting.get(key) == (what, facts):": "if False:"},
+        caught_by="tests/ports/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
+    ),
+    Mutant(
+        name="A process whose event loop hangs says that it is well",
+        trap="ours",
+        path="operations/vitals.py",
+        edits={"if silent_s > HUNG_AFTER_S:": "if False:"},
+        caught_by="tests/operations/test_vitals.py::test_a_loop_that_hangs_is_not_healthy",
+    ),
+    Mutant(
+        name="A worker without a ledger says that it is ready",
+        trap="ours",
+        path="operations/vitals.py",
+        edits={" and parts.ledger is StoreHealth.OK": ""},
+        caught_by="tests/operations/test_vitals.py::test_a_worker_is_ready_when_gate_and_ledger_answer",
+    ),
+    Mutant(
+        name="Every sale has figures of its own, however many there are",
+        trap="ours",
+        path="engine/rounds/sale_figures.py",
+        edits={"if before is None and len(shown) >= SALES_SHOWN_MAX:": "if False:"},
+        caught_by="tests/api/test_lapses.py::test_no_more_sales_are_shown_than_there_may_be",
+    ),
+    Mutant(
+        name="What a process that was killed had open stays open in the figures",
+        trap="ours",
+        path="telemetry.py",
+        edits={"        _forget_the_dead(self._folder)\n": ""},
+        caught_by="tests/operations/test_telemetry.py::"
+        "test_a_process_that_is_gone_has_nothing_open_and_its_counts_stay",
     ),
     Mutant(
         name="An order that is set aside is unknown to its buyer",

@@ -51,5 +51,7 @@ def test_without_a_port_there_is_none_and_one_that_is_taken_is_said() -> None:
 
 def test_the_figures_of_a_folder(tmp_path: Path) -> None:
     port = free_port()
-    with metrics_port(Settings(metrics_port=port), tmp_path):
-        assert get(port, "/metrics") == (200, ""), "nothing has been counted there"
+    with metrics_port(Settings(metrics_port=port), folder=tmp_path):
+        status, text = get(port, "/metrics")
+        named = {line.split()[0] for line in text.splitlines() if not line.startswith("#")}
+        assert (status, named) == (200, {"seckill_sales_on", "seckill_sales_shown"}), "nothing has been counted there"

@@ -1,63 +1,232 @@
-"""Alarms, against receivers that behave badly: the caller that raises one goes on."""
+"""Alarms, against receivers on loopback: those that behave badly hold nobody up, and operators are told of changes, not
+of the same again and again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
-from seckill.ports import alarm
+from seckill.ports import alarm, alarm_post
 from seckill.ports.alarm import Alarm
 from tests.patience import PATIENCE_S
+from tests.receiver import Received, Receiver
 
-Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+# Without a limit on the whole answer it is waited for for ever: this ends the test that shows it.
+ENOUGH_S = PATIENCE_S / 3
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarm_post, "RETRY_S_MIN", 0.01)
+    monkeypatch.setattr(alarm_post, "RETRY_S_MAX", 0.02)
+
+
+@pytest.fixture
+async def people() -> AsyncIterator[Receiver]:
+    async with Receiver().running() as receiver:
+        yield receiver
+
+
+def told(people: Receiver) -> list[dict[str, Any]]:
+    """Without what every message has."""
+    return [{k: v for k, v in each.event.items() if k not in ("at", "dedup_key")} for each in people.taken]
+
+
+def counted(result: str) -> float:
+    return REGISTRY.get_sample_value("seckill_alarms_total", {"result": result}) or 0.0
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+Hear = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def receiver(answer: Answer) -> AsyncIterator[str]:
-    """The address of a receiver that hears an alarm and answers like this."""
+async def listening(hear: Hear) -> AsyncIterator[Alarm]:
+    """An alarm whose receiver behaves like this; at the end it has hung up on everybody."""
+    answering: set[asyncio.Task[None]] = set()
 
-    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        await answer(writer)
-        writer.close()
-        with suppress(ConnectionError):  # it has hung up
-            await writer.wait_closed()
-        over.set()
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        answering.add(task)
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            await hear(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError):  # it has hung up
+                await writer.wait_closed()
 
-    over = asyncio.Event()
-    server = await asyncio.start_server(hear, "127.0.0.1", 0)
-    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    await over.wait()
-    server.close()
-    await server.wait_closed()
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    tells = Alarm(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+    try:
+        yield tells
+    finally:
+        await tells.drain(PATIENCE_S)
+        server.close()
+        await asyncio.gather(*answering, return_exceptions=True)
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 async def test_an_answer_that_is_not_http() -> None:
-    answered = []
+    """It is as good as none: the message is sent again."""
+    answers = [b"no HTTP here\r\n\r\n", OK]
+    taken = asyncio.Event()
 
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"no HTTP here\r\n\r\n")
-        answered.append(True)
+    async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answers.pop(0))
+        if not answers:
+            taken.set()
 
-    async with receiver(answer) as url:
-        await Alarm(url).raise_("something is wrong", {})
-    assert answered
+    async with listening(hear) as tells:
+        await tells.raise_("something is wrong", {})
+        await tells.drain(PATIENCE_S)
+        assert taken.is_set()
 
 
 async def test_an_answer_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Byte by byte, each in time: only a limit on the whole ends it."""
-    monkeypatch.setattr(alarm, "TIMEOUT_S", 0.5)
-    enough = asyncio.Event()
+    """Byte by byte, each in time: only a limit on the whole ends it, and the next try finds a better receiver."""
+    monkeypatch.setattr(alarm_post, "TIMEOUT_S", 0.5)
+    begun, again, enough = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def answer(writer: asyncio.StreamWriter) -> None:
+    async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if begun.is_set():
+            again.set()
+            writer.write(OK)
+            return
+        begun.set()
         while not enough.is_set():
             writer.write(b"H")
             await asyncio.sleep(0.05)
 
-    async with receiver(answer) as url:
-        raising = asyncio.create_task(Alarm(url).raise_("something is wrong", {}))
-        done, _ = await asyncio.wait({raising}, timeout=PATIENCE_S)
-        enough.set()
-        assert done, "it held up the caller that raised it"
-        await raising
+    async with listening(hear) as tells:
+        await tells.raise_("something is wrong", {})
+        try:
+            await asyncio.wait_for(again.wait(), ENOUGH_S)
+        finally:
+            enough.set()
+
+
+async def test_nobody_waits_for_a_receiver_that_is_away_and_it_gets_everything_in_order(people: Receiver) -> None:
+    back = asyncio.Event()
+
+    async def away(_: Received) -> int:
+        return 200 if back.is_set() else 503
+
+    people.answer = away
+    tells = Alarm(people.url())
+    before = counted("delivered")
+    for letter in (1, 2, 3):
+        await tells.raise_("an order has failed for good", {"letter": letter})
+    await people.until(lambda: len(people.got) >= 3)
+    assert told(people) == []
+    back.set()
+    await tells.drain(PATIENCE_S)
+    assert [each["letter"] for each in told(people)] == [1, 2, 3]
+    assert counted("delivered") == before + 3
+
+
+async def test_after_an_hour_a_message_is_given_up_and_counted(people: Receiver) -> None:
+    clock = Clock()
+
+    async def never(_: Received) -> int:
+        return 500
+
+    people.answer = never
+    tells, before = Alarm(people.url(), clock), counted("given_up")
+    await tells.raise_("something is wrong", {})
+    await people.until(lambda: len(people.got) >= 2)
+    clock.now_s = alarm_post.GIVE_UP_AFTER_S + 1
+    await tells.drain(PATIENCE_S)
+    assert counted("given_up") == before + 1
+
+
+async def test_a_flood_is_bounded_and_what_was_left_out_is_counted(
+    people: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alarm_post, "SAME_WAITING_MAX", 3)
+    tells = Alarm(people.url())
+    for letter in range(50):
+        await tells.raise_("an order has failed for good", {"letter": letter})
+    await tells.raise_("something else", {})
+    await people.until(lambda: len(people.taken) == 4)
+    assert [(each.get("letter"), each.get("more")) for each in told(people)] == [
+        (0, None),
+        (1, None),
+        (2, 47),
+        (None, None),
+    ]
+
+
+async def test_one_message_for_each_change_of_what_lasts(people: Receiver) -> None:
+    tells = Alarm(people.url())
+    unfit = {"server": "a", "reason": "no file"}
+    for _ in range(3):
+        await tells.raise_("unfit", unfit, lasting=True)
+    await tells.raise_("unfit", unfit | {"reason": "keys may be evicted"}, lasting=True)
+    await tells.resolve("fit again", {"server": "a"}, ends="unfit")
+    await tells.raise_("unfit", unfit, lasting=True)
+    await people.until(lambda: len(people.taken) == 4)
+    assert told(people) == [
+        {"alarm": "unfit", "server": "a", "reason": "no file"},
+        {"alarm": "unfit", "server": "a", "reason": "keys may be evicted"},
+        {"resolved": "fit again", "server": "a"},
+        {"alarm": "unfit", "server": "a", "reason": "no file"},
+    ]
+    assert len({each.event["dedup_key"] for each in people.taken}) == 1, "a receiver can put them together"
+    await tells.drain(PATIENCE_S)
+
+
+async def test_two_keepers_give_the_same_trouble_the_same_key_and_others_another(people: Receiver) -> None:
+    one, other = Alarm(people.url()), Alarm(people.url())
+    await one.raise_("unfit", {"server": "a", "reason": "no file"}, lasting=True)
+    await other.raise_("unfit", {"server": "a", "reason": "no file yet"}, lasting=True)
+    await one.raise_("unfit", {"server": "b", "reason": "no file"}, lasting=True)
+    await people.until(lambda: len(people.taken) == 3)
+    keys = {(each.event["server"], each.event["dedup_key"]) for each in people.taken}
+    assert len(keys) == len({key for _, key in keys}) == 2
+    for each in (one, other):
+        await each.drain(PATIENCE_S)
+
+
+async def test_the_same_event_again_is_told_after_a_while_with_how_often(people: Receiver) -> None:
+    clock = Clock()
+    tells = Alarm(people.url(), clock)
+    for _ in range(5):
+        await tells.raise_("something stood there", {"key": "k"})
+    clock.now_s = alarm.QUIET_S + 1
+    await tells.raise_("something stood there", {"key": "k"})
+    await people.until(lambda: len(people.taken) == 2)
+    assert [each.get("again") for each in told(people)] == [None, 4]
+
+
+async def test_what_lasts_is_told_again_until_it_is_over(people: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarm, "REMIND_EVERY_S", 0.05)
+    tells = Alarm(people.url())
+    await tells.raise_("unfit", {"server": "a"}, lasting=True)
+    await people.until(lambda: len(people.taken) >= 3)
+    assert [each.get("reminder") for each in told(people)[:3]] == [None, True, True]
+    await tells.resolve("fit again", {"server": "a"}, ends="unfit")
+    await people.until(lambda: "resolved" in told(people)[-1])
+    assert tells._reminding is not None
+    await asyncio.wait_for(tells._reminding, PATIENCE_S)
+    assert "resolved" in told(people)[-1], "nobody is reminded of what is over"
+    await tells.drain(PATIENCE_S)
+
+
+async def test_without_an_address_the_log_has_to_do() -> None:
+    tells = Alarm("")
+    await tells.raise_("unfit", {"server": "a"}, lasting=True)
+    await tells.resolve("fit again", {"server": "a"}, ends="unfit")
+    await tells.drain(0.0)

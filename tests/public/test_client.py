@@ -32,7 +32,7 @@ from seckill.client import (
 from seckill.client import asynchronous as module
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
-from seckill.web import schemas, upload_schemas
+from seckill.web import buyer_data_schemas, schemas, upload_schemas
 from seckill.web.listening_socket import bind
 from tests.patience import PATIENCE_S
 from tests.public.serving import on_a_port, reply, scripted
@@ -291,6 +291,7 @@ async def test_ids_stay_where_they_belong() -> None:
         (documents.Voucher, schemas.Voucher),
         (documents.DeadLetter, schemas.DeadLetter),
         (documents.DeadLetters, schemas.DeadLetters),
+        (documents.ErasedBuyer, buyer_data_schemas.ErasedBuyer),
         (documents.Audit, document.Audit),
         (documents.AuditResult, document.AuditResult),
         (documents.AuditFinding, document.AuditFinding),

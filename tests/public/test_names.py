@@ -33,7 +33,7 @@ NAMES = {
         *("Audit", "AuditFinding", "AuditResult", "AuditUnits", "Claimed", "Custody", "DeadLetter", "Order", "Orders"),
         *("Event", "Events", "ExportedOrder", "Item", "ItemCustody", "Pass", "Round", "Sale", "Sales", "Try"),
         *("ReceivedEvent", "Webhook", "WebhookDeliveries", "WebhookDelivery", "WebhookNotGenuine", "verify_webhook"),
-        *("ItemCodes", "OrderToPay", "UploadedImage", "Voucher", "VoucherCounts", "VouchersAdded"),
+        *("ErasedBuyer", "ItemCodes", "OrderToPay", "UploadedImage", "Voucher", "VoucherCounts", "VouchersAdded"),
     },
     "seckill.payment": {
         *("Bill", "Capture", "Checkout", "CheckoutProvider", "Notice", "PaymentProvider", "Refund"),
@@ -61,6 +61,7 @@ METHODS = {
     *("test_webhook", "webhook_deliveries", "redeliver_webhook"),
     *("upload_image", "upload_vouchers", "count_vouchers", "voucher", "redeem_voucher"),
     *("audit", "dead_letters", "dead_letter", "replay_dead_letter", "discard_dead_letter"),
+    *("export_buyer", "erase_buyer"),
     *("call", "document", "signed_in", "close"),
 }
 

@@ -10,6 +10,12 @@ from dataclasses import replace
 from tests.simulation.run import Verdict, simulate
 
 SHOWN = (
+    "joined",
+    "entry served",
+    "entry passed_over",
+    "left the line",
+    "join_the_line",
+    "a shared limit is reached",
     "kills",
     "stops",
     "cuts",

@@ -9,19 +9,24 @@ from typing import Any, TypeVar
 
 from seckill.domain.admission import Claim
 from seckill.domain.item import NO_ITEM, ItemChange
+from seckill.domain.line import EntryState, LineEntry
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.domain.sale import RoundStatus, Sale, SaleChange
+from seckill.domain.sale import RoundRef, RoundStatus, Sale, SaleChange
 from seckill.errors import SeckillError
+from seckill.ports.line import Joining, Standing
 from seckill.ports.payment import Capture
 from tests.simulation.checks import FOLLOWS
+from tests.simulation.doors import person_of
 from tests.simulation.processes import Killed
 from tests.simulation.roles import PROVIDER, ApiNode
 from tests.simulation.world import World
 
 T = TypeVar("T")
 
+# What those hear who press where others wait.
+SENT_TO_LINE = {Outcome.SOLD_OUT, Outcome.JOIN_THE_LINE}
 # Not a decision: the same again may get one.
 UNDECIDED = {Outcome.NOT_READY, Outcome.UNKNOWN, Outcome.OVERLOADED, Outcome.NOT_STARTED, Outcome.PAUSED}
 PATIENCE_S = 1.5
@@ -48,6 +53,7 @@ class Person:
         self.name = name
         self.chance = chance
         self._seen: dict[OrderNumber, str] = {}
+        self._entries: dict[int, LineEntry] = {}
         self._money = 0
 
     async def ask(self, node: ApiNode, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -74,7 +80,8 @@ class Person:
         outcome = Outcome.UNKNOWN
         for _ in range(tries if key else 1):
             asked_s = self.world.now_s()
-            claim = Claim(self.name, quantity, key, item=item)
+            person = person_of(self.name) if offer.sale.limit_by else ""
+            claim = Claim(self.name, quantity, key, item=item, person=person)
             node = self.node()
             try:
                 found = await self.ask(node, partial(node.claim, offer.public_id, claim))
@@ -84,6 +91,8 @@ class Person:
                 ref, answer = found
                 outcome = answer.outcome
                 self.world.counts[outcome] += 1
+                if outcome is Outcome.LIMIT_REACHED and (offer.sale.limit_by or offer.sale.round.limit_group):
+                    self.world.counts["a shared limit is reached"] += 1
                 for holding in answer.holdings:
                     self.world.checks.promised[int(holding.number)] = ref
                 if outcome in (Outcome.ADMITTED, Outcome.REPEATED):
@@ -98,6 +107,63 @@ class Person:
                     return outcome, None
             await asyncio.sleep(self.chance.uniform(0.05, 0.6))
         return outcome, None
+
+    async def join(self, offer: Offer, quantity: int, item: int, tries: int) -> int | None:
+        """Until there is an answer. Returns the entry; None: there is none, or nothing was heard."""
+        joining = Joining(user=self.name, quantity=quantity, item=item)
+        for _ in range(tries):
+            node = self.node()
+            self._entries.clear()  # what was over may go on
+            try:
+                joined = await self.ask(node, partial(node.join, offer.public_id, joining))
+            except Unheard:
+                await asyncio.sleep(self.chance.uniform(0.05, 0.6))
+                continue
+            if not isinstance(joined, Standing):
+                return None
+            self.world.counts["joined"] += joined.new
+            self._see_entry(joined.entry)
+            return joined.entry.id
+        return None
+
+    async def leave(self, entry_id: int) -> None:
+        node = self.node()
+        try:
+            left = await self.ask(node, partial(node.leave, self.name, entry_id))
+        except Unheard:
+            return
+        if isinstance(left, Standing):
+            self.world.counts["left the line"] += 1
+            self._see_entry(left.entry)
+
+    async def look_at_entry(self, entry_id: int) -> LineEntry | None:
+        node = self.node()
+        try:
+            found = await self.ask(node, partial(node.entry, self.name, entry_id))
+        except Unheard:
+            return None
+        if found is None:
+            self.world.break_(f"L1: {self.name} has entry {entry_id}, and now it does not exist")
+            return None
+        return self._see_entry(found.entry)
+
+    def _see_entry(self, entry: LineEntry) -> LineEntry:
+        seen = replace(entry, state=entry.state.shown)
+        before = self._entries.get(entry.id)
+        # One that left a closed list has its place there all the same, when that is drawn.
+        if (
+            before is not None
+            and before.state is not EntryState.WAITING
+            and (before.state, before.order_number) != (seen.state, seen.order_number)
+        ):
+            self.world.break_(f"L2: {self.name} saw entry {entry.id} as {before}, and now as {seen}")
+        if before is None or before.state is not seen.state:
+            self.world.counts[f"entry {seen.state}"] += 1
+        self._entries[entry.id] = seen
+        self.world.lines.promised[entry.id] = self.name
+        if seen.order_number is not None:
+            self.world.checks.promised[int(seen.order_number)] = RoundRef(id=seen.round_id, lane=seen.order_number.lane)
+        return seen
 
     async def look(self, number: OrderNumber, wait_s: float) -> str | None:
         """The state of the buyer's order, None if it cannot be learnt now."""
@@ -180,12 +246,39 @@ async def shop(person: Person, offers: list[Offer]) -> None:
         quantity = chance.randint(1, offer.sale.round.limit_per_buyer)
         key = f"{turn:x}" if chance.random() < 0.85 else ""
         item = wanted_item(person.name, turn, offer)
+        rules = offer.sale.door.line
+        if rules.draws and chance.random() < 0.9:
+            await stand_in_line(person, offer, quantity, item)
+            continue
         presses = [person.press(offer, quantity, key, 4, item) for _ in range(2 if chance.random() < 0.3 else 1)]
         pressed = await asyncio.gather(*presses)
         numbers = [number for _, number in pressed if number is not None]
         if numbers:
             await live_with(person, offer, quantity, chance.choice(numbers), item)
+        elif rules.has_line and any(outcome in SENT_TO_LINE for outcome, _ in pressed):
+            await stand_in_line(person, offer, quantity, item)
         await asyncio.sleep(chance.uniform(0.0, 0.5))
+
+
+async def stand_in_line(person: Person, offer: Offer, quantity: int, item: int) -> None:
+    """Joins, perhaps twice at once, perhaps leaves and comes back, and lives with what the line brings."""
+    chance = person.chance
+    joins = [person.join(offer, quantity, item, 4) for _ in range(2 if chance.random() < 0.2 else 1)]
+    entries = [entry for entry in await asyncio.gather(*joins) if entry is not None]
+    if not entries:
+        return
+    if chance.random() < 0.2:
+        await asyncio.sleep(chance.uniform(0.0, 0.8))
+        await person.leave(entries[0])
+        if chance.random() < 0.5:
+            await person.join(offer, quantity, item, 4)
+    for _ in range(chance.randint(1, 12)):
+        seen = await person.look_at_entry(entries[0])
+        if seen is not None and seen.state is not EntryState.WAITING:
+            if seen.order_number is not None:
+                await live_with(person, offer, seen.quantity, seen.order_number, seen.item)
+            return
+        await asyncio.sleep(chance.uniform(0.1, 0.5))
 
 
 def wanted_item(name: str, turn: int, offer: Offer) -> int:

@@ -88,6 +88,7 @@ class RoundRow(NamedTuple):
     begins_ms: int
     ends_ms: int
     retired_ms: int | None
+    group: str | None  # rounds that share one limit
 
     @property
     def shares(self) -> list[RoundRef]:
@@ -162,7 +163,7 @@ class Checks:
         ).fetchall()
         rounds = self._reader.execute(
             "SELECT id, sale_id, lane, lanes, total, sold, max(limit_per_buyer, coalesce(limit_before, 0)), epoch,"
-            " opened_ms, status, begins_ms, ends_ms, retired_ms FROM rounds"
+            " opened_ms, status, begins_ms, ends_ms, retired_ms, limit_group FROM rounds"
         ).fetchall()
         books = Books({row[0]: OrderRow(*row) for row in rows}, {row[0]: RoundRow(*row) for row in rounds})
         for order_id, kind, done_ms in self._reader.execute("SELECT order_id, kind, done_ms FROM outbox"):
@@ -341,7 +342,7 @@ class Checks:
         if held.admitted < before.admitted or held.released < before.released or held.version < before.version:
             raise Broken(f"round {ref.id} went from {before} to {held}")
         if held.admitted > before.admitted and (
-            before.status is not GateStatus.OPEN or not before.begins_ms <= now_ms < before.ends_ms
+            before.status not in (GateStatus.OPEN, GateStatus.LINE) or not before.begins_ms <= now_ms < before.ends_ms
         ):
             raise Broken(f"F5: round {ref.id} admits at {now_ms}, while {before}")
 

@@ -142,6 +142,9 @@ class Session:
         self._file.around.did(self._process, found.context.statement or "")
         return found
 
+    async def scalar(self, statement: Executable, parameters: Any = None) -> Any:
+        return (await self.execute(statement, parameters)).scalar()
+
     async def scalars(self, statement: Executable, parameters: Any = None) -> ScalarResult[Any]:
         return (await self.execute(statement, parameters)).scalars()
 

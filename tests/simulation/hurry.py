@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from seckill import loops
-from seckill.backends.sql import errors
+from seckill.backends.sql import errors, line_rows
 from seckill.engine import keeper
 from seckill.engine import sale_cache as sale_cache
 from seckill.engine.claims import admission
+from seckill.engine.line import serving
 from seckill.engine.money import payments, refunds
 from seckill.engine.orders import worker as fulfilment
 from seckill.engine.rounds import failover, rebuild, retirement
@@ -26,6 +27,9 @@ _WAITS = [
     (keeper, "RETRY_EVERY_S", 1.2),
     (keeper, "REFUND_EVERY_S", 1.5),
     (keeper, "RETIRE_EVERY_S", 1.7),
+    (keeper, "DRAW_EVERY_S", 0.9),
+    (keeper, "SERVE_EVERY_S", 0.6),
+    (serving, "LEASE_S", 1.5),
     (failover, "AGAIN_AFTER_S", 3.0),
     (retirement, "RETIRE_AFTER_MS", 6000),  # longer than a keeper that stood still is wrong about the time
     (retirement, "HEARD_AFTER_MS", 8000),  # longer than any process stands still, with what it knew before
@@ -43,12 +47,15 @@ _WAITS = [
 @contextmanager
 def hurried(loop: VirtualLoop, seed: int, now_ms: int) -> Iterator[None]:
     clock = SimpleNamespace(monotonic=loop.time, time=lambda: now_ms / 1000 + loop.time())
+    chance = random.Random(f"{seed} draws")
+    drawn = SimpleNamespace(token_hex=lambda count: chance.randbytes(count).hex())
     before = random.getstate()
     random.seed(seed)  # the jitter of the engine's loops
     try:
         with ExitStack() as stack:
             for module in (admission, sale_cache, fulfilment, loops):
                 stack.enter_context(patch.object(module, "time", clock))
+            stack.enter_context(patch.object(line_rows, "secrets", drawn))
             for module, name, seconds in _WAITS:
                 stack.enter_context(patch.object(module, name, seconds))
             yield

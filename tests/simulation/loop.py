@@ -5,9 +5,11 @@ import heapq
 from collections.abc import Callable
 from contextvars import Context
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.simulation.processes import process_of
+
+T = TypeVar("T")
 
 
 class Stuck(Exception):
@@ -67,6 +69,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             _, _, handle = heapq.heappop(timers)
             if not handle.cancelled():
                 ready.append(handle)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """There is no other thread: it is done at once."""
+        done = self.create_future()
+        done.set_result(func(*args))
+        return done
 
     def put_back(self, handles: list[asyncio.Handle]) -> None:
         loop: Any = self

@@ -21,12 +21,14 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale, SaleChange
 from seckill.engine.keeper import run_schedule
+from seckill.engine.line.joining import NotSoldOut
 from seckill.engine.orders.tracking import OrderView
 from seckill.engine.orders.worker import run_worker
 from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import ProviderUnavailable
 from seckill.loops import Stop, repeat
 from seckill.ports.ledger import Changed
+from seckill.ports.line import Joining, NoEntry, Standing
 from seckill.ports.order_action import Acted
 from seckill.ports.payment import Capture, Captured, Notice, Refund
 from seckill.settings import Settings
@@ -159,6 +161,20 @@ class ApiNode(Role):
             return None
         sale, answer = await self.desk.claim(sale, claim)
         return sale.round.ref, answer
+
+    async def join(self, public_id: str, joining: Joining) -> Standing | NoEntry | None:
+        """None: there are units left, or no such sale."""
+        sale = await self.sale_cache.find(public_id)
+        try:
+            return None if sale is None else await self.use.line_desk.join(sale, joining)
+        except NotSoldOut:
+            return None
+
+    async def leave(self, user: str, entry_id: int) -> Standing | NoEntry:
+        return await self.use.line_desk.leave(entry_id, user)
+
+    async def entry(self, user: str, entry_id: int) -> Standing | None:
+        return await self.use.line_desk.find(entry_id, user)
 
     async def look(self, user: str, number: OrderNumber, seen: str, wait_s: float) -> OrderView | None:
         return await self.orders.wait_for_change(user, number, seen, wait_s)

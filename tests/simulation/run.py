@@ -14,12 +14,14 @@ from typing import Any
 import structlog
 
 from seckill.domain.item import NO_ITEM, ItemDraft
+from seckill.domain.line import EntryState
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import SaleDraft
 from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop, take_back
 from tests.simulation.checks import FOLLOWS, Broken, RoundRow
 from tests.simulation.database import prepare
+from tests.simulation.doors import with_doors
 from tests.simulation.hurry import hurried
 from tests.simulation.loop import Stuck, VirtualLoop
 from tests.simulation.weather import STORM_S, Weather, draw
@@ -98,7 +100,8 @@ async def _to_the_end(world: World, seed: int) -> str:
 async def _story(world: World, seed: int) -> None:
     chance = Random(f"{seed} people")
     world.storm = False
-    offers = [Offer(*made) for made in await world.announce(_drafts(chance))]
+    offers = [Offer(*made) for made in await world.announce(_drafts(chance, Random(f"{seed} doors")))]
+    world.lines.persons = {offer.sale.id for offer in offers if offer.sale.limit_by}
     world.storm = True
     for name in ("a1", "a2", "w1", "w2", "k1", "k2"):
         world.start(name)
@@ -117,7 +120,7 @@ async def _story(world: World, seed: int) -> None:
     await _rest(world, offers, people, seed)
 
 
-def _drafts(chance: Random) -> list[SaleDraft]:
+def _drafts(chance: Random, doors: Random) -> list[SaleDraft]:
     drafts = []
     for n in range(chance.choice((1, 1, 2))):
         begins_ms = BEGIN_MS + chance.randint(0, 700)
@@ -143,7 +146,8 @@ def _drafts(chance: Random) -> list[SaleDraft]:
                 cool_down_s=Random(begins_ms).choice((0, 1, 1, 2)),
             )
         )
-    return [_with_items(draft, Random(f"{draft.begins_ms} {draft.units} items")) for draft in drafts]
+    lined = with_doors(drafts, doors)
+    return [_with_items(draft, Random(f"{draft.begins_ms} {draft.units} items")) for draft in lined]
 
 
 def _with_items(draft: SaleDraft, chance: Random) -> SaleDraft:
@@ -171,6 +175,7 @@ async def _rest(world: World, offers: list[Offer], people: Sequence[asyncio.Futu
         await asyncio.sleep(LOOK_EVERY_S)
     await asyncio.gather(*last)
     world.check(world.checks.at_rest)
+    world.check(world.lines.check_draws)
     world.check(lambda: world.checks.check_given_back(world.refunded))
 
 
@@ -185,6 +190,8 @@ async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
                 await order_about(person, offer, row.id, RESUME)
         items = [item.id for item in offer.sale.items] or [NO_ITEM]
         item = items[customer % len(items)]
+        if offer.sale.door.line.has_line and await _wait_for_one(world, person, offer, items):
+            continue
         outcome, number = await person.press(offer, 1, "1", 20, item)
         if number is None:
             await asyncio.sleep(LOOK_EVERY_S if outcome is Outcome.SOLD_OUT else 0.1)
@@ -192,6 +199,35 @@ async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
             await person.pay(number, offer, 1, 20, item)
         else:
             await person.look(number, 1.0)
+
+
+async def _wait_for_one(world: World, person: Person, offer: Offer, items: list[int]) -> bool:
+    """Whether there was a line to wait in. Nobody joins for an item that is all paid for."""
+    on = next((row for row in _rounds(world, offer) if _is_on(world, row) and not _is_paid_for(world, row)), None)
+    if on is None:
+        return True
+    item = person.chance.choice([item for item in items if not _is_item_paid_for(world, on, item)])
+    entry_id = await person.join(offer, 1, item, 20)
+    if entry_id is None:  # there are units left
+        return False
+    seen = await person.look_at_entry(entry_id)
+    while seen is None or seen.state is EntryState.WAITING:
+        if not _is_on(world, on) or _is_item_paid_for(world, on, item):
+            break
+        await asyncio.sleep(LOOK_EVERY_S)
+        seen = await person.look_at_entry(entry_id)
+    if seen is not None and seen.order_number is not None and offer.sale.price_of(seen.item):
+        await person.pay(seen.order_number, offer, 1, 20, seen.item)
+    return True
+
+
+def _is_item_paid_for(world: World, row: RoundRow, item: int) -> bool:
+    if item == NO_ITEM:
+        return _is_paid_for(world, row)
+    books = world.checks.books
+    mine = [each for each in books.orders.values() if (each.round_id, each.item_id) == (row.id, item)]
+    paid = sum(each.quantity for each in mine if each.holds_units and each.state in ("paid", "refunded"))
+    return paid >= books.items[row.id, item][0]
 
 
 def _rounds(world: World, offer: Offer) -> list[RoundRow]:
@@ -215,7 +251,11 @@ def _unrest(world: World) -> str:
     for row in books.rounds.values():
         if books.units(row.id, {"unpaid"}):
             waiting[f"unpaid of round {row.id}"] = books.units(row.id, {"unpaid"})
+        if why := world.lines.unrest(row, world.now_ms(), all_paid=_is_paid_for(world, row)):
+            waiting[f"line of round {row.id}: {why}"] = world.lines.lines[row.id].waiting
         if row.ends_ms <= world.now_ms():  # the gate forgets it when nobody needs it any more
+            if row.group is not None and any(r.group == row.group and _is_on(world, r) for r in books.rounds.values()):
+                continue  # what was bought in one of them counts in the others
             kept = sum(ref in contents.rounds for ref in row.shares)
             # Of forged orders the gate knows nothing: it never agrees with the ledger.
             if (kept or row.retired_ms is None) and not world.checks.deceived:

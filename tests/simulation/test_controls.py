@@ -8,15 +8,19 @@ from unittest.mock import patch
 
 import pytest
 
+from seckill.backends.memory import gate as memory_gate
 from seckill.backends.memory.gate import MemoryGate
-from seckill.domain.admission import Answer, Claim
+from seckill.backends.memory.shared_limits import beside
+from seckill.backends.sql import line_serving
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.line import LineEntry
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.orders.worker import RecordResult, Worker
 from seckill.ports.gate import GateReply, GateStatus, Release, Released
 from seckill.ports.transport import Delivery
-from tests.simulation import Plant, simulate
+from tests.simulation import Plant, doors, simulate
 from tests.simulation.replicas import ReplicatedGate, ReplicatedTransport
 
 SEEDS = range(1, 60)
@@ -97,6 +101,41 @@ def orders_that_no_replica_has() -> AbstractContextManager[object]:
     return patch.object(ReplicatedTransport, "_replicated", replicated)
 
 
+def the_last_come_first() -> AbstractContextManager[object]:
+    """Those at the end of the line are called before those at its beginning."""
+    right = line_serving._next
+
+    async def next_ones(connection: Any, round_id: int, item: int, left: int, count: int) -> list[LineEntry]:
+        chosen: list[LineEntry] = []
+        for entry in reversed(await right(connection, round_id, item, 1 << 30, 1 << 30)):
+            if entry.quantity <= left and len(chosen) < count:
+                left -= entry.quantity
+                chosen.append(entry)
+        return chosen
+
+    return patch.object(line_serving, "_next", next_ones)
+
+
+def told_before_it_is_written() -> AbstractContextManager[object]:
+    """Who has no order yet is served with the next one that there is."""
+    right = line_serving._written
+
+    async def written(connection: Any, round_id: int, called: Sequence[LineEntry]) -> dict[int, int]:
+        found = await right(connection, round_id, called)
+        return {entry.id: found.get(entry.id, 0) for entry in called}
+
+    return patch.object(line_serving, "_written", written)
+
+
+def limits_of_their_own() -> AbstractContextManager[object]:
+    """What is held in one sale of a group does not count in the others."""
+
+    def own(*args: Any) -> tuple[Holding, ...] | None:
+        return None if beside(*args) is None else ()
+
+    return patch.object(memory_gate, "beside", own)
+
+
 PLANTS = [
     ack_before_commit,
     release_without_looking,
@@ -104,12 +143,22 @@ PLANTS = [
     stock_copied_in_flight,
     wait_that_lies,
     orders_that_no_replica_has,
+    the_last_come_first,
+    told_before_it_is_written,
+    limits_of_their_own,
 ]
 # A repeat, a silent replica and a failover have to come together: that takes more made-up worlds than the other flaws
-# do, or other ones.
-SEEDS_OF: dict[Plant, range] = {wait_that_lies: range(100, 200), orders_that_no_replica_has: range(1445, 1500)}
+# do, or other ones, and none of them has to have a line.
+WITHOUT_DOORS = (wait_that_lies, orders_that_no_replica_has)
+SEEDS_OF: dict[Plant, range] = {
+    wait_that_lies: range(100, 200),
+    orders_that_no_replica_has: range(1445, 1500),
+    limits_of_their_own: range(39, 100),
+}
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-def test_control_a_flaw_is_noticed(plant: Plant) -> None:
+def test_control_a_flaw_is_noticed(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    if plant in WITHOUT_DOORS:
+        monkeypatch.setattr(doors, "HAVE_DOORS", 0.0)
     assert any(not simulate(seed, plant).held for seed in SEEDS_OF.get(plant, SEEDS))

@@ -18,6 +18,7 @@ from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale, SaleDraft
 from tests.simulation.checks import Broken, Checks
 from tests.simulation.database import DatabaseFile, simulated_history, simulated_ledger
+from tests.simulation.line_checks import LineChecks
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.processes import Process
 from tests.simulation.replicas import Replicated
@@ -59,6 +60,7 @@ class World:
         # Another database, with the numbers of the one before: what a process remembers of that is of no use here.
         self.ledger._recording._gifts._last_upload.clear()
         self.checks = Checks(self.store, self.file.reader())
+        self.lines = LineChecks(self.checks, self.store, self.file.reader(), PublicIds(KEY, "entry"))
         self.processes: list[Process] = []
         self.roles: dict[str, Role] = {}
         self._payloads: list[tuple[int, bytes]] = []
@@ -248,9 +250,11 @@ class World:
                 if known[1] and known not in self._payloads:
                     self._payloads.append(known)
         self.check(lambda: self.checks.after_gate(self.now_ms(), self.now_s()))
+        self.check(self.lines.after_gate)
 
     def committed(self, process: Process) -> None:
         self.check(self.checks.after_commit)
+        self.check(self.lines.after_commit)
 
     def check(self, what: Callable[[], None]) -> None:
         if not self.over and not self.broken.done():

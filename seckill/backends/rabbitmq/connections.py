@@ -7,6 +7,7 @@ of the old one can no longer be acknowledged and it is unclear what was publishe
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -150,8 +151,14 @@ async def check_broker(url: str) -> str | None:
             f"SECKILL_BROKER_URL cannot be understood ({error}): use amqp://user:password@host/vhost."
         ) from error
     except _LOST as error:
-        if isinstance(error.__cause__ or error.__context__, socket.gaierror):
+        cause = error.__cause__ or error.__context__
+        if isinstance(cause, socket.gaierror):
             raise StartError("The host of SECKILL_BROKER_URL is not known: check its name.") from error
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise StartError(
+                f"RabbitMQ's certificate is not believed ({cause.verify_message}): name the authority that has signed "
+                "it, amqps://…?cafile=FILE."
+            ) from error
         return None
     try:
         return _suitable(connection)

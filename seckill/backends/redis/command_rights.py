@@ -92,10 +92,14 @@ async def refused(send: Send, commands: tuple[tuple[object, ...], ...]) -> list[
     (begun,) = await send([("MULTI",)])
     if isinstance(begun, exceptions.ResponseError):
         return ["MULTI"]
-    *replies, _ = await send([*commands, ("DISCARD",)])
-    return sorted({str(command[0]) for command, reply in zip(commands, replies, strict=True) if _is_refusal(reply)})
+    # A second transaction, without anything in it, tells whether EXEC is allowed.
+    *replies, _, executed, _ = await send([*commands, ("DISCARD",), ("MULTI",), ("EXEC",), ("DISCARD",)])
+    tried = zip((*commands, ("DISCARD",), ("EXEC",)), (*replies, executed), strict=True)
+    return sorted({str(command[0]) for command, reply in tried if _is_refusal(reply)})
 
 
 def _is_refusal(reply: object) -> bool:
     unknown = isinstance(reply, exceptions.ResponseError) and str(reply).lower().startswith("unknown command")
-    return unknown or isinstance(reply, exceptions.NoPermissionError)
+    # The refusal of EXEC itself comes wrapped, because it ends the transaction.
+    wrapped = isinstance(reply, exceptions.ExecAbortError) and "NOPERM" in str(reply)
+    return unknown or wrapped or isinstance(reply, exceptions.NoPermissionError)

@@ -22,6 +22,7 @@ from seckill.backends.redis.buyer_records import (
     write_record,
 )
 from seckill.backends.redis.cluster import ON_THE_WAY
+from seckill.backends.redis.format_stamp import check_stamp, stamp
 from seckill.backends.redis.round_hash import (
     PULSE_FIELDS,
     damaged_fields,
@@ -552,6 +553,7 @@ class RedisGate:
                 f"Valkey/Redis at {self._servers.where} holds the rounds of another database: use another one for this "
                 "database (with `seckill up`: another --data), or go back to the old database."
             )
+        check_stamp(await self._call(keys.FORMAT, stamp), self._servers.where)
 
     async def ping(self) -> None:
         await self._one(keys.LEDGER, "PING")

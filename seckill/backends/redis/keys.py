@@ -31,6 +31,10 @@
     seckill:{k}:copied     string  empty, and written again whenever replicas must have what the lane tells of and
                                    there is nothing to write: a server waits for its replicas after a write only
     seckill:ledger         string  which ledger this gate serves, so that no other takes its rounds for its own
+    seckill:format         hash    needs (which format of these keys a version must be able to read), by (the version
+                                   that has said so): a version that cannot refuses to start
+    seckill:backup         string  the mark of the last backup, which shows it how far the server's file goes; it goes
+                                   after a minute
     seckill:{nodes}:seen   zset    every process by when it last said that it is there, in ms
     seckill:{nodes}:all    hash    process → its newest report, as JSON; both go a minute after the last
     seckill:states         channel order states as they are committed, for everyone who waits
@@ -50,6 +54,8 @@ from typing import Protocol
 STATES_CHANNEL = "seckill:states"
 VERSIONS_CHANNEL = "seckill:versions"
 LEDGER = "seckill:ledger"
+FORMAT = "seckill:format"
+BACKUP = "seckill:backup"
 NODES_SEEN = "seckill:{nodes}:seen"
 NODES = "seckill:{nodes}:all"
 WORKERS_GROUP = "workers"

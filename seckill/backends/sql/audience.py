@@ -6,10 +6,10 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import and_, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.database import Database
+from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import audience_parts, sales
@@ -80,3 +80,41 @@ async def _version(connection: AsyncConnection, sale_id: int) -> int | None:
     """None: there is no such sale."""
     found = await connection.scalars(select(sales.c.list_version).where(sales.c.id == sale_id))
     return found.one_or_none()
+
+
+async def listed(connection: AsyncConnection, digest: int) -> list[int]:
+    """The sales whose list has it."""
+    return [row.sale_id for row, _ in await _parts_with(connection, digest)]
+
+
+async def strike(connection: AsyncConnection, digest: int) -> list[int]:
+    """Takes it off every list. Nodes read such a list anew. The caller has locked the catalogue."""
+    struck = []
+    for row, digests in await _parts_with(connection, digest):
+        version = await lock_catalogue(connection) + 1
+        digests.remove(digest)
+        this = and_(_parts.sale_id == row.sale_id, _parts.first == row.first)
+        await connection.execute(delete(audience_parts).where(this))
+        if digests:
+            values = {"sale_id": row.sale_id, "first": digests[0], "digests": _written(digests)}
+            await connection.execute(insert(audience_parts).values(**values))
+        fewer = sales.c.list_buyers - 1
+        await set_changed(connection, row.sale_id, version, list_version=version, list_buyers=fewer)
+        struck.append(row.sale_id)
+    return struck
+
+
+async def _parts_with(connection: AsyncConnection, digest: int) -> list[tuple[AnyRow, Digests]]:
+    """Of each list the one row in which it would be, if it is there."""
+    last = select(_parts.sale_id, func.max(_parts.first).label("first")).where(_parts.first <= digest)
+    places = last.group_by(_parts.sale_id).subquery()
+    wanted = select(audience_parts).join(
+        places, and_(places.c.sale_id == _parts.sale_id, places.c.first == _parts.first)
+    )
+    found = []
+    for row in (await connection.execute(wanted.order_by(_parts.sale_id))).all():
+        digests: Digests = array(DIGEST_TYPE)
+        digests.frombytes(a2b_base64(row.digests))
+        if has(digests, digest):
+            found.append((row, digests))
+    return found

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
@@ -372,7 +372,7 @@ def select_tally_by_item(round_id: int) -> AnySelect:
 def together(of_items: Mapping[int, Tally]) -> Tally:
     """Of a round, from those of its items, so that one reading is enough."""
     parts = of_items.values()
-    counts = ("total", "sold", "recorded", "unpaid", "paid", "kept", "ended", "dead", "voided", "orders", "lapsed")
+    counts = [each.name for each in fields(Tally) if each.name not in ("next_expiry_ms", "items")]
     expiries = [part.next_expiry_ms for part in parts if part.next_expiry_ms is not None]
     return Tally(
         **{name: sum(getattr(part, name) for part in parts) for name in counts},
@@ -386,6 +386,7 @@ def _tallied(counted: Table, dead: ScalarSelect[int]) -> list[ColumnElement[Any]
         these = and_(orders.c.state.in_(states), holds_units())
         return func.coalesce(func.sum(case((these, orders.c.quantity))), 0)
 
+    is_paid, kept_cents = orders.c.state == OrderState.PAID, orders.c.price_cents - orders.c.refunded_cents
     return [
         counted.c.total,
         counted.c.sold,
@@ -398,6 +399,7 @@ def _tallied(counted: Table, dead: ScalarSelect[int]) -> list[ColumnElement[Any]
         func.coalesce(func.sum(case((is_voided(rounds.c.epoch), orders.c.quantity))), 0).label("voided"),
         func.count(orders.c.id).label("orders"),
         func.count(case((has_lapsed(), 1))).label("lapsed"),
+        func.coalesce(func.sum(case((is_paid, kept_cents))), 0).label("taken_cents"),
     ]
 
 
@@ -427,4 +429,5 @@ def to_tally(row: AnyRow) -> Tally:
         voided=int(row.voided),
         orders=row.orders,
         lapsed=row.lapsed,
+        taken_cents=int(row.taken_cents),
     )

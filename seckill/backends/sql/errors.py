@@ -1,6 +1,7 @@
 """Where drivers' errors become ours, and where waiting for a database ends."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -37,6 +38,11 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
     except SeckillError:
         raise
     except Exception as error:
+        if (distrust := _distrust(error)) is not None:
+            raise LedgerUnsuitable(
+                f"The database's certificate is not believed ({distrust.verify_message}): name the authority that has "
+                "signed it in the database address (PostgreSQL: sslrootcert=FILE; MariaDB and MySQL: ssl_ca=FILE)."
+            ) from error
         verdict = ErrorMeaning.UNAVAILABLE if _is_lost(error) else database.verdict(error)
         if verdict is None:
             raise
@@ -60,3 +66,11 @@ async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
 def _is_lost(error: Exception) -> bool:
     """A connection that could not be made, or that broke."""
     return isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
+
+
+def _distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """Drivers say that they could not connect, and only the error behind theirs says why. It does not pass."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, ssl.SSLCertVerificationError):
+        behind = behind.__cause__ or behind.__context__
+    return behind

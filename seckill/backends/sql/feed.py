@@ -189,13 +189,18 @@ def _of_gift(entry: AnyRow, place: int, order: Order) -> FeedEvent:
 
 
 def _of_line(row: AnyRow, place: int, entry: LineEntry) -> FeedEvent:
-    """What is true of the entry since then, and for good."""
+    """What was true of the entry then. Rows of earlier versions do not say, and tell what is true now."""
     type_ = EventType(row.type)
-    facts: dict[str, Any] = {"entry_number": entry.id, "buyer": entry.user, "quantity": entry.quantity}
+    quantity, reason = entry.quantity, entry.reason
+    if row.facts is not None:
+        then = msgspec.json.decode(row.facts)
+        quantity = then["quantities"].get(str(entry.id), 1)
+        reason = then["reason"] if "reason" in then else then["reasons"].get(str(entry.id))
+    facts: dict[str, Any] = {"entry_number": entry.id, "buyer": entry.user, "quantity": quantity}
     if type_ is EventType.ENTRY_SERVED:
         facts["order_number"] = None if entry.order_number is None else int(entry.order_number)
     elif type_ is not EventType.ENTRY_JOINED:
-        facts["reason"] = entry.reason
+        facts["reason"] = reason
     return FeedEvent(
         cursor=row.first_cursor + place,
         id=_id(row, place),

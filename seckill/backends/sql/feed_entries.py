@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, FromClause, Insert, func, insert, literal, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Insert, func, insert, literal, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
+from seckill.backends.sql.line_tables import line_entries as _line_entries
 from seckill.backends.sql.tables import feed
 from seckill.domain.event import EventType
 from seckill.domain.order import Order, OrderState
@@ -19,6 +20,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round, Sale
 from seckill.ports.payment import Capture, Refund
 
+_e = _line_entries.c
 # Which events orders are that have just been written, each with the states that they may have.
 _OF_NEW = {EventType.ORDER_CREATED: (OrderState.UNPAID, OrderState.PAID), EventType.ORDER_PAID: (OrderState.PAID,)}
 
@@ -61,8 +63,19 @@ class FeedEntries:
     async def line_entries(
         self, connection: AsyncConnection, type_: EventType, line: AnyRow, numbers: Sequence[int]
     ) -> None:
-        """Entries of a line, by their numbers: a million of them are in the feed in ten megabytes."""
-        entry = {"type": type_, "events": len(numbers), "numbers": _json(sorted(numbers))}
+        """Entries of a line, by their numbers: a million of them are in the feed in ten megabytes. What changes if its
+        buyer joins again stands beside them: quantities other than 1, and reasons."""
+        unlike = or_(_e.quantity != 1, _e.reason.is_not(None))
+        found = (
+            await connection.execute(select(_e.id, _e.quantity, _e.reason).where(_e.id.in_(numbers), unlike))
+        ).all()
+        reasons = {row.id: row.reason for row in found if row.reason is not None}
+        facts: dict[str, Any] = {"quantities": {str(row.id): row.quantity for row in found if row.quantity != 1}}
+        if len(reasons) == len(numbers) and len(set(reasons.values())) == 1:  # of all of them, as when a round is over
+            facts["reason"] = next(iter(reasons.values()))
+        else:
+            facts["reasons"] = {str(number): reason for number, reason in reasons.items()}
+        entry = {"type": type_, "events": len(numbers), "numbers": _json(sorted(numbers)), "facts": _json(facts)}
         of_round = {"sale_id": line.sale_id, "round_id": line.round_id}
         await connection.execute(self._insert, entry | of_round)
 

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
 from seckill.backends.sql.audience import SqlAudience
+from seckill.backends.sql.buyer_data import SqlBuyerData
 from seckill.backends.sql.checkouts import SqlCheckouts
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.dead_letters import Burial
@@ -24,8 +25,20 @@ from seckill.backends.sql.order_actions import SqlOrderActions
 from seckill.backends.sql.payments import SqlPayments
 from seckill.backends.sql.pictures import SqlPictures
 from seckill.backends.sql.record_orders import Recording
+from seckill.backends.sql.retention import SqlRetention
 from seckill.backends.sql.round_story import read_story
-from seckill.backends.sql.tables import CATALOGUE, ID_KEY, dead_letters, meta, orders, outbox, payments, rounds
+from seckill.backends.sql.tables import (
+    CATALOGUE,
+    ID_KEY,
+    MOVED,
+    MOVING,
+    dead_letters,
+    meta,
+    orders,
+    outbox,
+    payments,
+    rounds,
+)
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.backends.sql.vouchers import SqlVouchers
@@ -37,7 +50,7 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
-from seckill.errors import LedgerRefused
+from seckill.errors import LedgerRefused, StartError
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
 from seckill.ports.story import RoundStory
@@ -68,6 +81,8 @@ class SqlLedger:
         self.checkouts = SqlCheckouts(database, self.tasks)
         self.actions = SqlOrderActions(database, self._endings, self._entries, gifts, self.tasks)
         self.audience = SqlAudience(database, self.tasks)
+        self.buyer_data = SqlBuyerData(database, self.tasks)
+        self.retention = SqlRetention(database, self.tasks)
         self.lines = SqlLines(database, self._entries, self.tasks)
         self.vouchers = SqlVouchers(database, self._entries, self.tasks)
         self.pictures = SqlPictures(database, self.tasks)
@@ -450,8 +465,13 @@ class SqlLedger:
 
     async def _read_id_key(self) -> str | None:
         async with self._reading() as connection:
-            found = await connection.scalars(select(meta.c.value).where(meta.c.name == ID_KEY))
-            return found.one_or_none()
+            wanted = select(meta.c.name, meta.c.value).where(meta.c.name.in_([ID_KEY, MOVED, MOVING]))
+            found = {row.name: row.value for row in await connection.execute(wanted)}
+        if MOVED in found:
+            raise StartError(f"This ledger was moved to {found[MOVED]}: set SECKILL_DATABASE_URL to its new address.")
+        if MOVING in found:
+            raise StartError("This ledger is not complete: run the `seckill move` again that was interrupted.")
+        return found.get(ID_KEY)
 
     @to_the_end
     async def ping(self) -> None:

@@ -7,7 +7,7 @@ is served only if its order has a row: whatever a gate may lose, nobody is told 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow
@@ -20,6 +20,7 @@ from seckill.backends.sql.tables import orders, rounds
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import EntryState, LineEntry
+from seckill.domain.order import OrderState
 from seckill.domain.sale import Round
 from seckill.ports.line import WaitingLine
 
@@ -144,13 +145,15 @@ async def settle_called(
 
 
 async def _written(connection: AsyncConnection, round_id: int, called: Sequence[LineEntry]) -> dict[int, int]:
-    """Entry → the order that it was admitted with. By the request id: no two orders of a round have the same."""
+    """Entry → the order that it was admitted with, by the request id. After a gate has forgotten an order there may be
+    two: the one that it forgot, which has failed, and the one that it gave then. That one counts."""
     by_request = {entry.request_id: entry for entry in called}
     wanted = select(orders.c.id, orders.c.request_id).where(
         orders.c.round_id == round_id,
         orders.c.user_id.in_([entry.user for entry in called]),
         orders.c.request_id.in_(list(by_request)),
     )
+    wanted = wanted.order_by(case((orders.c.state == OrderState.FAILED, 0), else_=1))  # the last one stays
     return {by_request[row.request_id].id: row.id for row in await connection.execute(wanted)}
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from seckill.backends.sql.errors import READ_WITHIN_S, edge
 from seckill.backends.sql.opening import open_database
-from seckill.backends.sql.schema import MIGRATIONS, Schema, schema
+from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
 from seckill.errors import StartError
 
 # Generous: a migration may have to wait for another process that is migrating, or rewrite a large table.
@@ -32,6 +32,7 @@ def _upgrade(connection: Connection) -> None:
     config = migrations()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+    stamp(connection)
 
 
 def migrations() -> Config:

@@ -3,21 +3,27 @@
 from enum import StrEnum
 from pathlib import Path
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, delete, insert, select, text
 
+from seckill import __version__
 from seckill.backends.sql.errors import edge
 from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.tables import MIGRATED_BY, NEEDS_REVISION, meta
+from seckill.errors import StartError
 
 LOOK_WITHIN_S = 5.0
 MIGRATIONS = Path(__file__).parent / "migrations"
 # All that this version knows, the oldest first: r0001_first.py makes 0001.
 REVISIONS = sorted(path.name[1:5] for path in (MIGRATIONS / "versions").glob("r*.py"))
+# Versions that know at least this revision go on working on a database of the newest one. It rises only with a
+# migration that takes away or changes what they use, and never above what the release before knows: docs/upgrades.md.
+NEEDS = "0019"
 
 
 class Schema(StrEnum):
     BEHIND = "behind"  # or not there at all
     CURRENT = "current"
-    AHEAD = "ahead"  # a newer version is being rolled out
+    AHEAD = "ahead"  # a newer version is being rolled out, and this one may go on beside it
 
 
 async def schema_of(url: str) -> Schema:
@@ -32,9 +38,29 @@ async def schema_of(url: str) -> Schema:
 
 
 def schema(connection: Connection) -> Schema:
+    """Raises StartError if the database is a newer version's, and this one would not understand it."""
     if not connection.dialect.has_table(connection, "alembic_version"):
         return Schema.BEHIND
     present = connection.scalar(text("SELECT version_num FROM alembic_version"))
     if present is not None and present not in REVISIONS:
+        _must_know_enough(connection)
         return Schema.AHEAD
     return Schema.CURRENT if present == REVISIONS[-1] else Schema.BEHIND
+
+
+def stamp(connection: Connection) -> None:
+    """For every version that starts on this database later."""
+    for name, value in ((NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)):
+        connection.execute(delete(meta).where(meta.c.name == name))
+        connection.execute(insert(meta).values(name=name, value=value))
+
+
+def _must_know_enough(connection: Connection) -> None:
+    found = connection.execute(select(meta.c.name, meta.c.value).where(meta.c.name.in_((NEEDS_REVISION, MIGRATED_BY))))
+    stamps = dict(map(tuple, found))
+    if stamps.get(NEEDS_REVISION, "") > REVISIONS[-1]:
+        other = stamps.get(MIGRATED_BY, "a newer version")
+        raise StartError(
+            f"The database was migrated by seckill {other}, and this version, {__version__}, cannot work with it: "
+            f"install {other} or a later one, or restore the backup from before its `seckill migrate`."
+        )

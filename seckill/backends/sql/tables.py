@@ -48,6 +48,11 @@ def _is_not_mysql(*_: object, dialect: Dialect, **__: object) -> bool:
 ID_KEY = "id_key"
 CATALOGUE = "catalogue"
 FEED = "feed"  # the last cursor that was given out
+NEEDS_REVISION = "needs_revision"  # which migration a version must know to work on this database
+MIGRATED_BY = "migrated_by"  # the version that brought it to its shape
+MOVING = "moving"  # not all of it is here yet, see move.py
+MOVED = "moved"  # all of it is in another database
+PRUNING = "pruning"  # the round whose entries of a line are being forgotten
 
 metadata = MetaData(
     naming_convention={

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from seckill.domain.outcome import Outcome
+from seckill.telemetry import ANSWER_SECONDS, Durations
 
 WINDOW_S = 10
 # Rounds that are remembered; the one that was asked for longest ago goes first.
@@ -26,10 +27,15 @@ class ClaimFigures:
         self.claims = 0
         self._refused: OrderedDict[int, Counter[str]] = OrderedDict()
         self._slots: OrderedDict[int, list[int]] = OrderedDict()  # second → answers by bucket
+        self._accepted = Durations(ANSWER_SECONDS.labels("accepted"))
+        self._refusals_took = Durations(ANSWER_SECONDS.labels("refused"))
 
     def note(self, round_id: int, outcome: Outcome, took_s: float) -> None:
         self.claims += 1
-        if outcome not in _ACCEPTED:
+        if outcome in _ACCEPTED:
+            self._accepted.add(took_s)
+        else:
+            self._refusals_took.add(took_s)
             self._refusals(round_id)[outcome] += 1
         second = int(self._monotonic())
         slot = self._slots.get(second)
@@ -38,6 +44,11 @@ class ClaimFigures:
             while len(self._slots) > WINDOW_S:
                 self._slots.popitem(last=False)
         slot[bisect_left(BOUNDS_S, took_s)] += 1
+
+    def tell(self) -> None:
+        """To the metrics, what was noted since the last time."""
+        self._accepted.tell()
+        self._refusals_took.tell()
 
     def _refusals(self, round_id: int) -> Counter[str]:
         counted = self._refused.get(round_id)

@@ -24,6 +24,8 @@ RETRY_S_MIN = 2.0
 RETRY_S_MAX = 600.0
 REFUSED_RETRY_S = 3600.0
 
+WILL_NOT = "the payment provider will not make a refund"
+
 
 class RefundDesk:
     def __init__(self, ledger: RefundLedger, provider: PaymentProvider, order_ids: PublicIds, alarm: Alarm) -> None:
@@ -64,6 +66,9 @@ class RefundDesk:
         REFUNDS.labels(result).inc()
         if result == "done":
             await self._ledger.refund_done(refund.id)
+            if refund.refused is not None:
+                facts = {"refund": str(refund.id), "order": self._order_ids.encode(int(refund.number))}
+                await self._alarm.resolve("the payment provider has made the refund after all", facts, ends=WILL_NOT)
         else:
             after_s = min(RETRY_S_MIN * 2 ** min(refund.attempts - 1, 20), RETRY_S_MAX)
             await self._ledger.put_off_refund(refund.id, after_s)
@@ -77,7 +82,7 @@ class RefundDesk:
                 "amount": money.shown(refund.amount_cents, refund.capture.currency),
                 "reason": words,
             }
-            await self._alarm.raise_("the payment provider will not make a refund", facts)
+            await self._alarm.raise_(WILL_NOT, facts)
 
     async def newest(self, count: int) -> Sequence[Refund]:
         """First those that are still to be made."""

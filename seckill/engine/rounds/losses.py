@@ -15,9 +15,11 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.ports.alarm import Alarm
 from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
-from seckill.telemetry import ROUNDS_MISSING
+from seckill.telemetry import GATE_DAMAGE, ROUNDS_MISSING
 
 log = structlog.get_logger()
+
+DAMAGED = "a round is damaged in the gate: it refuses until it is rebuilt"
 
 
 def _lacks_items(round_: Round, pulse: Pulse) -> bool:
@@ -34,6 +36,7 @@ class LossDetection:
         self._sale_cache = sale_cache
         self._opener = opener
         self._lost: set[int] = set()  # those that were told of
+        self._damaged: set[int] = set()  # of these, those that there was an alarm about
 
     async def find(self) -> list[Round]:
         """Among the rounds that are on, and those that still have something to give back.
@@ -64,6 +67,9 @@ class LossDetection:
             if round_.id not in self._lost:
                 await self._tell(round_)
         self._lost = {round_.id for round_ in lost}
+        for round_id in self._damaged - self._lost:
+            self._damaged.discard(round_id)
+            await self._alarm.resolve("a damaged round is whole again", {"round": round_id}, ends=DAMAGED)
         ROUNDS_MISSING.set(len(lost))
         return lost
 
@@ -71,8 +77,10 @@ class LossDetection:
         """Of a store that forgot, in the log. Something that none of our programs writes is for people to explain."""
         damage = await self._gate.damage(round_.ref)
         if damage:
+            GATE_DAMAGE.inc(len(damage))
             facts = {"round": round_.id, "damage": damage}
-            await self._alarm.raise_("a round is damaged in the gate: it refuses until it is rebuilt", facts)
+            self._damaged.add(round_.id)
+            await self._alarm.raise_(DAMAGED, facts, lasting=True)
         else:
             log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
 

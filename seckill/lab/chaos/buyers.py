@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seckill.domain.lane_shares import deal
+from seckill.domain.line import LineOrder
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm
-from seckill.lab.chaos.evidence import Ack, Told
+from seckill.lab.chaos.evidence import Ack, EntryTold, Told
 from seckill.lab.chaos.http import Caller, Unanswered
 
 AT_ONCE = 24
@@ -26,6 +27,11 @@ WITHOUT_KEY = 0.2
 HANGS_UP = 0.04  # sends the claim, does not wait for the answer, and repeats it
 REPEATS = 0.25  # presses again when the answer was there
 COMES_BACK = 0.15  # has been here before
+LEAVES = 0.1  # the line, after joining it
+# How long a buyer looks at the page; who is served later lets the order lapse.
+IN_LINE_S = 6.0
+LOOK_S = 2
+ARRIVAL, DRAW = LineOrder.ARRIVAL, LineOrder.DRAW
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,15 @@ class Offer:
     lanes: int = 1
     confirm: Confirm = Confirm.GATE
     vouchers: bool = False  # gives a code with each unit
+    order: LineOrder = LineOrder.PRESS
+    waiting_list: bool = False
+    begins_in_s: float = -3600.0  # from when it is announced
+    group: str | None = None  # shares its limit with the others that have the same
     items: int = 0  # how many sizes its units come in, each with as many as the others
+
+    @property
+    def has_line(self) -> bool:
+        return self.waiting_list or self.order is not LineOrder.PRESS
 
     @property
     def sizes(self) -> list[dict[str, object]]:
@@ -70,6 +84,17 @@ OFFERS = (
     Offer("codes", 20_000, 2, price_cents=300, pay_within_s=5, weight=2, pays=0.5, vouchers=True),
     # To the last code.
     Offer("free codes", 60, 2, price_cents=0, pay_within_s=60, weight=1, wanted=True, vouchers=True),
+    # So few that most of their buyers wait.
+    Offer("waiting list", 15, 1, price_cents=900, pay_within_s=2, weight=2, pays=0.2, wanted=True, waiting_list=True),
+    # Its list is closed and drawn while things break.
+    Offer(
+        "draw", 15, 2, price_cents=400, pay_within_s=2, weight=2, pays=0.2, wanted=True, order=DRAW, begins_in_s=25.0
+    ),
+    # One limit for whoever presses in one and waits in the other.
+    Offer("red", 30, 1, price_cents=200, pay_within_s=2, weight=1, pays=0.2, cancels=0.2, wanted=True, group="colours"),
+    Offer(
+        "blue", 15, 1, price_cents=200, pay_within_s=2, weight=2, pays=0.2, wanted=True, order=ARRIVAL, group="colours"
+    ),
 )
 
 
@@ -126,7 +151,13 @@ class ChaosBuyers:
         item_id = dice.choice(sale.items) if sale.items else None
         hangs_up = dice.random() < HANGS_UP
         repeats, fate = dice.random() < REPEATS, dice.random()
-        order_id = await self.buy(caller, sale, user, key, quantity, enough, item_id, hangs_up=hangs_up)
+        order_id = None
+        if sale.offer.order is LineOrder.PRESS:
+            order_id = await self.buy(caller, sale, user, key, quantity, enough, item_id, hangs_up=hangs_up)
+        if order_id is None and sale.offer.has_line:
+            leaves = dice.random() < LEAVES
+            order_id = await self.wait_in_line(caller, sale, user, quantity, enough, IN_LINE_S, leaves=leaves)
+            repeats = False
         if order_id is None:
             return
         if repeats and key:
@@ -175,6 +206,73 @@ class ChaosBuyers:
                 return None
             await asyncio.sleep(RETRY_S)
         return None
+
+    async def wait_in_line(
+        self,
+        caller: Caller,
+        sale: OnSale,
+        user: str,
+        quantity: int,
+        enough: asyncio.Event,
+        patience_s: float,
+        *,
+        leaves: bool = False,
+    ) -> str | None:
+        """Joins, and looks until it is served or patience is at its end. The order's id, if there is one."""
+        entry = await self._until_clear(caller, "POST", f"/v1/sales/{sale.id}/entries", user, enough, quantity)
+        if entry is None:
+            return None
+        path = f"/v1/entries/{entry['entry_id']}"
+        if leaves:
+            await self._until_clear(caller, "DELETE", path, user, enough)
+            return None
+        until_s = self._clock() + patience_s
+        while entry["state"] == "waiting" and self._clock() < until_s and not enough.is_set():
+            try:
+                status, content = await caller.call("GET", f"{path}?wait={LOOK_S}", self._token(user))
+            except Unanswered:
+                status = 0
+            if status == 200:
+                entry = content
+                self._note_entry(user, entry)
+            else:
+                await asyncio.sleep(RETRY_S)
+        order_id = entry.get("order_id")
+        return None if order_id is None else str(order_id)
+
+    async def _until_clear(
+        self, caller: Caller, method: str, path: str, user: str, enough: asyncio.Event, quantity: int | None = None
+    ) -> dict[str, Any] | None:
+        """The entry; None: there is none, for a clear reason or because it is over."""
+        body = None if quantity is None else {"quantity": quantity}
+        for attempt in range(TRIES_MAX):
+            if enough.is_set() and attempt:
+                break
+            try:
+                status, content = await caller.call(method, path, self._token(user), body)
+            except Unanswered:
+                self._told.codes["no answer"] += 1
+                await asyncio.sleep(RETRY_S)
+                continue
+            if status in (200, 201):
+                self._told.codes["joined" if status == 201 else "entry"] += 1
+                self._note_entry(user, content)
+                return dict(content)
+            code = str(content.get("code", status))
+            self._told.codes[code] += 1
+            if status < 500 and code not in UNCLEAR:
+                return None
+            await asyncio.sleep(RETRY_S)
+        return None
+
+    def _note_entry(self, user: str, content: dict[str, Any]) -> None:
+        self._told.entries[content["entry_id"]] = EntryTold(
+            entry_id=content["entry_id"],
+            round_id=int(content["round"]),
+            user=user,
+            quantity=content["quantity"],
+            order_id=content["order_id"],
+        )
 
     def _acknowledge(
         self, sale: OnSale, user: str, key: str, status: int, content: dict[str, Any], item_id: str | None

@@ -30,6 +30,17 @@ class Change:
     user: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryTold:
+    """An entry that was answered with 201 or 200: the ledger has it. `order_id`: once it was served."""
+
+    entry_id: str
+    round_id: int
+    user: str
+    quantity: int
+    order_id: str | None = None
+
+
 @dataclass(slots=True)
 class Told:
     """What buyers were told."""
@@ -39,6 +50,7 @@ class Told:
     paid: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
     codes: Counter[str] = field(default_factory=Counter)
+    entries: dict[str, EntryTold] = field(default_factory=dict)  # as they were last told of
     accepted_s: list[float] = field(default_factory=list)
     _by_key: dict[tuple[str, int, str, str], str] = field(default_factory=dict, repr=False)
 
@@ -107,6 +119,20 @@ class OrderRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    """An entry of a line in the ledger."""
+
+    entry_id: str
+    round_id: int
+    user: str
+    quantity: int
+    item_id: int
+    state: str
+    place: int
+    order: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemEnd:
     """An item of a round when everything had settled."""
 
@@ -131,6 +157,7 @@ class RoundEnd:
     wanted: bool
     gives_codes: bool = False
     items: tuple[ItemEnd, ...] = ()
+    group: str | None = None  # of rounds that share one limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +171,8 @@ class Money:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSeen:
     """An event of the feed. `about`: the order, payment or refund whose events must be those that the ledger demands;
-    empty for all others. `subject`: the order, else the sale, whose webhooks come in their order. `digest`: of
-    everything that it says."""
+    empty for all others. `subject`: the entry, else the order, else the sale, whose webhooks come in their order.
+    `digest`: of everything that it says."""
 
     cursor: int
     id: str
@@ -182,6 +209,7 @@ class Books:
 
     rows: dict[int, OrderRow] = field(default_factory=dict)
     rounds: list[RoundEnd] = field(default_factory=list)
+    entries: dict[str, EntryRow] = field(default_factory=dict)
     codes: Counter[int] = field(default_factory=Counter)  # order number → codes that it has and that are not void
     # Order, payment or refund → the types of its events, in their order.
     demanded: dict[str, tuple[str, ...]] = field(default_factory=dict)

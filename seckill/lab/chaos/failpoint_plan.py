@@ -43,6 +43,7 @@ WINDOWS = (
     FaultWindow("api", "ledger.end.inside", "kill", 0.03),
     FaultWindow("api", "api.ledger.pay.after", "kill", 0.03),
     FaultWindow("api", "ledger.give.inside", "kill", 0.1),
+    FaultWindow("api", "line.join.inside", "kill", 0.05),
     FaultWindow("api", "api.gate.admit.before", "stall@0.5", 0.01),
     FaultWindow("api", "api.gate.admit.after", "drop", 0.02),
     FaultWindow("api", "api.ledger.pay.after", "drop", 0.05),
@@ -61,11 +62,13 @@ WINDOWS = (
     FaultWindow("keeper", "keeper.ledger.outbox.after", "kill", 0.05),
     FaultWindow("keeper", "keeper.gate.release.after", "kill", 0.05),
     FaultWindow("keeper", "keeper.ledger.expire_due.after", "kill", 0.1),
+    FaultWindow("keeper", "keeper.ledger.call_next.after", "kill", 0.05),
     FaultWindow("keeper", "keeper.epoch.after", "kill", 0.2, "empty"),
     FaultWindow("keeper", "keeper.fill.before", "kill", 0.2, "empty"),
     FaultWindow("keeper", "keeper.gate.release.after", "drop", 0.05),
     FaultWindow("keeper", "keeper.ledger.expire_due.after", "drop", 0.1),
     FaultWindow("keeper", "keeper.ledger.outbox_done.before", "raise", 0.05),
+    FaultWindow("keeper", "keeper.ledger.settle_called.after", "drop", 0.05),
 )
 # How long it takes two processes of a role to get through one window: to be started, and to come to the place.
 WINDOW_S = 15.0

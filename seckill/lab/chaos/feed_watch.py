@@ -86,7 +86,7 @@ def _seen(event: Event) -> EventSeen:
         id=event.id,
         type=event.type,
         about=_about(event.type, event.data),
-        subject=order_id or str(event.data["sale_id"]),
+        subject=str(event.data.get("entry_id") or order_id or event.data["sale_id"]),
         order_id=order_id,
         digest=digest(event.type, event.at, event.data),
     )

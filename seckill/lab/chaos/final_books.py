@@ -9,6 +9,7 @@ from sqlalchemy import and_, func, select
 from seckill.audit import Auditor, Report, Verdict
 from seckill.audit.database import AnyRow, ReadOnlyDatabase
 from seckill.audit.ledger import LedgerReader
+from seckill.backends.sql.line_tables import STATE_OF, STATES, line_entries
 from seckill.backends.sql.tables import (
     dead_letters,
     items,
@@ -21,11 +22,12 @@ from seckill.backends.sql.tables import (
     sales,
     vouchers,
 )
+from seckill.domain.line import EntryState
 from seckill.domain.public_id import PublicIds
 from seckill.errors import SeckillError
 from seckill.lab.chaos.audit_watch import findings
 from seckill.lab.chaos.buyers import OnSale
-from seckill.lab.chaos.evidence import Books, Evidence, ItemEnd, Money, OrderRow, RoundEnd
+from seckill.lab.chaos.evidence import Books, EntryRow, Evidence, ItemEnd, Money, OrderRow, RoundEnd
 from seckill.settings import Settings
 
 POLL_S = 0.2
@@ -92,6 +94,9 @@ class Closing:
             "to try again": select(func.count()).select_from(dead_letters).where(dead_letters.c.next_ms.is_not(None)),
             "to decide": select(func.count()).select_from(payments).where(payments.c.next_ms.is_not(None)),
             "to refund": select(func.count()).select_from(refunds).where(refunds.c.next_ms.is_not(None)),
+            "to serve": select(func.count())
+            .select_from(line_entries)
+            .where(line_entries.c.state == STATES[EntryState.CALLED]),
             "to expire": select(func.count())
             .select_from(orders)
             .where(orders.c.state == "unpaid", orders.c.expires_ms < self._database.now_ms),
@@ -108,8 +113,9 @@ class Closing:
         assert key is not None, "it was made when the ledger was opened"
         ids, item_ids = PublicIds(key, "order"), PublicIds(key, "item")
         told = self._evidence.told
+        known = {*told.acks, *told.paid, *told.cancelled}
         self._evidence.numbers = {
-            order_id: number for order_id in told.acks if (number := ids.decode(order_id)) is not None
+            order_id: number for order_id in known if (number := ids.decode(order_id)) is not None
         }
         rows = await self._database.rows(
             select(
@@ -139,7 +145,24 @@ class Closing:
             rounds=await self._rounds({sale.offer.title for sale in wanted}),
             money=await self._money(),
             codes=await self._codes(),
+            entries=await self._entries(PublicIds(key, "entry")),
         )
+
+    async def _entries(self, ids: PublicIds) -> dict[str, EntryRow]:
+        found = [
+            EntryRow(
+                entry_id=ids.encode(row.id),
+                round_id=row.round_id,
+                user=row.user_id,
+                quantity=row.quantity,
+                item_id=row.item_id,
+                state=STATE_OF[row.state],
+                place=row.place or 0,
+                order=row.order_id,
+            )
+            for row in await self._database.rows(select(line_entries))
+        ]
+        return {entry.entry_id: entry for entry in found}
 
     async def _codes(self) -> Counter[int]:
         given = select(vouchers.c.order_id).where(vouchers.c.order_id.is_not(None), vouchers.c.void_ms.is_(None))
@@ -168,6 +191,7 @@ class Closing:
                 limit=row.limit_per_buyer,
                 wanted=row.title in wanted,
                 gives_codes=bool(row.vouchers),
+                group=row.limit_group,
             )
             for row in found
             if row.opened_ms is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from seckill.audit.report import INVARIANTS, Verdict
 from seckill.lab.chaos.event_judgement import feed_flaws, repeated, webhook_flaws
 from seckill.lab.chaos.evidence import Ack, Amnesia, Evidence, ItemEnd, OrderRow, RoundEnd
+from seckill.lab.chaos.line_judgement import line_flaws
 
 LIVE = ("unpaid", "paid")
 NAMED_MAX = 20
@@ -54,6 +55,7 @@ def judge(evidence: Evidence) -> Judgement:
         _check(
             "codes", "Paid units without a code of their own, and codes that nobody has paid for.", _codes(evidence)
         ),
+        _line(evidence),
         _feed(evidence),
         _webhook(evidence),
         *_invariants(evidence),
@@ -108,6 +110,28 @@ def _duplicates(evidence: Evidence) -> Iterator[str]:
     for (round_id, user), units in held.items():
         if units > limits.get(round_id, units):
             yield f"{user} holds {units} units of round {round_id}, the limit is {limits[round_id]}"
+    yield from _above_shared_limits(evidence)
+
+
+def _above_shared_limits(evidence: Evidence) -> Iterator[str]:
+    groups = {round_.round_id: round_.group for round_ in evidence.books.rounds if round_.group is not None}
+    limits = {round_.group: round_.limit for round_ in evidence.books.rounds}
+    held: Counter[tuple[str, str]] = Counter()
+    for row in evidence.books.rows.values():
+        if row.round_id in groups and row.state in LIVE:
+            held[groups[row.round_id], row.user] += row.quantity
+    for (group, user), units in held.items():
+        if units > limits[group]:
+            yield f"{user} holds {units} units of the sales of {group}, whose limit is {limits[group]}"
+
+
+def _line(evidence: Evidence) -> Check:
+    entries = evidence.books.entries.values()
+    says = (
+        "Entries not as they were answered, two for one buyer, served out of turn, or waiting while units are idle: "
+        f"{len(entries)} entries, {sum(entry.state == 'served' for entry in entries)} served."
+    )
+    return _check("line", says, list(line_flaws(evidence)))
 
 
 def _codes(evidence: Evidence) -> list[str]:

@@ -120,7 +120,7 @@ class Run:
                 **({"items": offer.sizes} if offer.items else {"price_cents": offer.price_cents}),
                 "pay_within_s": offer.pay_within_s,
                 "begins_at": (
-                    now.replace(second=0, microsecond=0) if offer.repeat else now - timedelta(hours=1)
+                    now.replace(second=0, microsecond=0) if offer.repeat else now + timedelta(seconds=offer.begins_in_s)
                 ).isoformat(),
                 "ends_at": (
                     now.replace(second=0, microsecond=0) + timedelta(seconds=55)
@@ -131,6 +131,9 @@ class Run:
                 "lanes": offer.lanes,
                 "confirm": offer.confirm,
                 "vouchers": offer.vouchers,
+                "order": offer.order,
+                "waiting_list": offer.waiting_list,
+                "limit_group": offer.group,
             }
             content = await self._operate(here, "/v1/sales", body)
             item_ids = tuple(item["item_id"] for item in content.get("items", ()))

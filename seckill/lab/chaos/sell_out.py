@@ -8,6 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
+from seckill.domain.line import LineOrder
 from seckill.lab.chaos.buyers import ChaosBuyers, OnSale
 from seckill.lab.chaos.evidence import Evidence
 from seckill.lab.chaos.http import Caller
@@ -19,6 +20,8 @@ SELL_WITHIN_S = 60.0
 REFUSALS_MIN = 60
 # Nothing was sold for so long, and hardly anybody was told anything: it cannot be said.
 UNCLEAR_AFTER_S = 300.0
+# Those before them in the line may be gone: the line gets shorter as their orders lapse.
+IN_LINE_S = 60.0
 # Each sells something that came back only when all was at rest.
 TURNS_MAX = 5
 
@@ -73,7 +76,11 @@ class SellOut:
             number = next(self._numbers)
             user = f"payer{number}"
             item_id = sale.items[number % len(sale.items)] if sale.items else None
-            order_id = await self._buyers.buy(caller, sale, user, f"of {user}", 1, never, item_id)
+            order_id = None
+            if sale.offer.order is LineOrder.PRESS:
+                order_id = await self._buyers.buy(caller, sale, user, f"of {user}", 1, never, item_id)
+            if order_id is None and sale.offer.has_line:
+                order_id = await self._buyers.wait_in_line(caller, sale, user, 1, done, IN_LINE_S)
             if order_id is None:
                 self._refused[sale.id] += 1
                 await asyncio.sleep(POLL_S)

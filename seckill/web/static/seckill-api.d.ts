@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 6570752433bdd6993a7cca5b3323d04c6a893e02db05db243b87e4abc0541946
+// 6007fe6ecafb08164789747a7732561798f6ee862c5f580156ec413ccdfeb47a
 
 export interface paths {
     "/healthz": {
@@ -81,6 +81,40 @@ export interface paths {
         get: operations["show_audit"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move */
+        post: operations["erase_buyer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Everything that is held about one buyer */
+        post: operations["export_buyer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1059,6 +1093,19 @@ export interface components {
             sale_id: string;
             total: number;
         };
+        /**
+         * BuyerFile
+         * @description Everything that is held about a buyer. Times are RFC 3339, amounts in minor units.
+         */
+        BuyerFile: {
+            buyer: string;
+            entries: Record<string, never>[];
+            lists: string[];
+            made_at: string;
+            orders: Record<string, never>[];
+            queued: Record<string, never>[];
+            set_aside: Record<string, never>[];
+        };
         /** Custody */
         Custody: {
             available: number;
@@ -1148,6 +1195,17 @@ export interface components {
         /** EntryRemoval */
         EntryRemoval: {
             reason: string;
+        };
+        /**
+         * ErasedBuyer
+         * @description How many of each name a pseudonym now. `lists`: audiences that they are no longer part of.
+         */
+        ErasedBuyer: {
+            entries: number;
+            events: number;
+            letters: number;
+            lists: number;
+            orders: number;
         };
         /** Event */
         Event: {
@@ -1550,6 +1608,13 @@ export interface components {
             started_at: string;
             state: string;
             version: string;
+        };
+        /**
+         * OneBuyer
+         * @description `buyer`: the `sub` of their tokens.
+         */
+        OneBuyer: {
+            buyer: string;
         };
         /** Order */
         Order: {
@@ -2179,6 +2244,171 @@ export interface operations {
             };
             /** @description Refused */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    erase_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OneBuyer"];
+            };
+        };
+        responses: {
+            /** @description Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasedBuyer"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OneBuyer"];
+            };
+        };
+        responses: {
+            /** @description Everything that is held about one buyer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerFile"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

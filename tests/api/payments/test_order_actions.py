@@ -78,7 +78,7 @@ class Alarms(Alarm):
         super().__init__("")
         self.raised: list[dict[str, object]] = []
 
-    async def raise_(self, what: str, facts: Any) -> None:
+    async def raise_(self, what: str, facts: Any, *, lasting: bool = False) -> None:
         self.raised.append({"alarm": what, **facts})
 
 

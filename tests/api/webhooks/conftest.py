@@ -30,7 +30,7 @@ class RecordedAlarm(Alarm):
         super().__init__("")
         self.raised: list[tuple[str, Mapping[str, object]]] = []
 
-    async def raise_(self, what: str, facts: Mapping[str, object]) -> None:
+    async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         self.raised.append((what, facts))
 
 

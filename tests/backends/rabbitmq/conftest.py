@@ -53,7 +53,7 @@ class Alarms:
     def __init__(self) -> None:
         self.raised: list[str] = []
 
-    async def raise_(self, what: str, facts: object) -> None:
+    async def raise_(self, what: str, facts: object, *, lasting: bool = False) -> None:
         self.raised.append(what)
 
 

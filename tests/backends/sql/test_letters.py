@@ -18,6 +18,7 @@ from seckill.ports.alarm import Alarm
 from seckill.ports.entry import read_entry, write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.making import admission, draft
+from tests.patience import PATIENCE_S
 
 DELAYS_S = (0.0, 0.0, 0.0)
 
@@ -230,11 +231,15 @@ async def test_people_are_told_once(ledger: SqlLedger) -> None:
     server = await asyncio.start_server(hear, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     await ledger.set_aside(delivery(bad), "taken", 0)
-    await retry_all(DeadLetterDesk(ledger, Alarm(f"http://127.0.0.1:{port}/alarm"), DELAYS_S))
+    alarm = Alarm(f"http://127.0.0.1:{port}/alarm")
+    await retry_all(DeadLetterDesk(ledger, alarm, DELAYS_S))
+    await alarm.drain(PATIENCE_S)
     server.close()
     await server.wait_closed()
     (told,) = map(json.loads, heard)
     assert (told["alarm"], told["order"]) == ("an order has failed for good", int(bad.number))
     await ledger.set_aside(Delivery(0, "2-2", b"{", None, "cannot be read"), "cannot be read", 0)
-    await retry_all(DeadLetterDesk(ledger, Alarm(f"http://127.0.0.1:{port}/nobody"), DELAYS_S))
+    alarm = Alarm(f"http://127.0.0.1:{port}/nobody")
+    await retry_all(DeadLetterDesk(ledger, alarm, DELAYS_S))
     assert len(await ledger.letters(LetterState.DEAD, 10)) == 2
+    await alarm.drain(0.0)

@@ -12,18 +12,20 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, text
 
+from seckill import __version__
 from seckill.backends.sql import migration
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.opening import open_database
-from seckill.backends.sql.schema import REVISIONS, Schema, schema_of
-from seckill.backends.sql.tables import CATALOGUE, FEED, OF_ALL, metadata
+from seckill.backends.sql.schema import NEEDS, REVISIONS, Schema, schema_of
+from seckill.backends.sql.tables import CATALOGUE, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
 from seckill.errors import LedgerUnavailable, StartError
 from tests.backends.sql.looking import names
 from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
 from tests.patience import PATIENCE_S
 
+META = {(CATALOGUE, "0"), (FEED, "0"), (NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)}
 # Everything that is not in `metadata` but in the database, as the database itself writes it down.
 SHAPE = {
     "sqlite": "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",
@@ -167,7 +169,7 @@ async def test_several_processes_migrate_at_once(empty_url: str, database: Datab
     assert await sync(database, differences) == []
     async with database.readers.connect() as connection:
         found = await connection.execute(text("SELECT name, value FROM meta"))
-        assert {tuple(row) for row in found} == {(CATALOGUE, "0"), (FEED, "0")}
+        assert {tuple(row) for row in found} == META
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite", "postgres"], indirect=True)
@@ -194,8 +196,8 @@ async def test_a_migration_that_was_broken_off_is_taken_up_again(empty_url: str,
     assert broken_off > 3
     assert await sync(database, differences) == []
     async with database.readers.connect() as connection:
-        found = [tuple(row) for row in await connection.execute(text("SELECT name, value FROM meta ORDER BY name"))]
-        assert found == [(CATALOGUE, "0"), (FEED, "0")]
+        found = await connection.execute(text("SELECT name, value FROM meta"))
+        assert {tuple(row) for row in found} == META
 
 
 def breaking(url: str, after: int) -> Database:
@@ -219,6 +221,21 @@ async def test_a_database_of_a_newer_version(empty_url: str, database: Database)
     assert await schema_of(empty_url) is Schema.AHEAD
     with pytest.raises(StartError, match="newer version"):
         await migrate(empty_url)
+
+
+async def test_a_database_that_this_version_would_misread(empty_url: str, database: Database) -> None:
+    """Beyond what is promised: it is refused by whoever looks, and the sentence names the version to install."""
+    await migrate(empty_url)
+    for told in (
+        "UPDATE alembic_version SET version_num = '9999'",
+        "UPDATE meta SET value = '9998' WHERE name = 'needs_revision'",
+        "UPDATE meta SET value = '7.3.0' WHERE name = 'migrated_by'",
+    ):
+        async with database.writers.begin() as connection:
+            await connection.execute(text(told))
+    for attempt in (migrate, schema_of):
+        with pytest.raises(StartError, match=r"migrated by seckill 7\.3\.0, and this version, .* install 7\.3\.0"):
+            await attempt(empty_url)
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:

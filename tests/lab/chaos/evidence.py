@@ -8,6 +8,8 @@ from seckill.lab.chaos.evidence import (
     Arrival,
     Books,
     Done,
+    EntryRow,
+    EntryTold,
     EventSeen,
     Evidence,
     FeedSeen,
@@ -48,6 +50,26 @@ def row(number: int, *, user: str = "", state: str = "paid", request_id: str = "
     )
 
 
+def entry(place: int, *, user: str = "", state: str = "served", order: int | None = None) -> EntryRow:
+    return EntryRow(
+        entry_id=f"e{place}",
+        round_id=1,
+        user=user or f"u{NUMBER + place}",
+        quantity=1,
+        item_id=0,
+        state=state,
+        place=place,
+        order=order or (NUMBER + place if state == "served" else None),
+    )
+
+
+def entry_told(row: EntryRow) -> EntryTold:
+    order_id = None if row.order is None else f"o{row.order}"
+    return EntryTold(
+        entry_id=row.entry_id, round_id=row.round_id, user=row.user, quantity=row.quantity, order_id=order_id
+    )
+
+
 def event(cursor: int, type_: str, order_id: str) -> EventSeen:
     return EventSeen(
         cursor=cursor,
@@ -65,7 +87,7 @@ def arrival(event: EventSeen, *, genuine: bool = True, taken: bool = True) -> Ar
 
 
 def good() -> Evidence:
-    """Three orders of one round with three units, each 100 cents, all paid."""
+    """Three orders of one round with three units, each 100 cents, all paid. Two of them came from its line."""
     order_ids = [f"o{number}" for number in (NUMBER, NUMBER + 1, NUMBER + 2)]
     told_of = [("sale.created", ""), *((f"order.{what}", each) for each in order_ids for what in ("created", "paid"))]
     events = [event(cursor, *which) for cursor, which in enumerate(told_of, start=1)]
@@ -73,6 +95,8 @@ def good() -> Evidence:
     for number in (NUMBER, NUMBER + 1, NUMBER + 2):
         told.acknowledge(ack(number))
         told.paid.add(f"o{number}")
+    entries = [entry(1), entry(2), entry(3, user="late", state="passed_over")]
+    told.entries = {each.entry_id: entry_told(each) for each in entries}
     return Evidence(
         told=told,
         done=[
@@ -89,6 +113,7 @@ def good() -> Evidence:
             rounds=[
                 RoundEnd(round_id=1, title="few", total=3, sold=3, live=3, available=0, limit=1, wanted=True),
             ],
+            entries={each.entry_id: each for each in entries},
             money=Money(taken=300, earned=300, refunds=0, undecided=0),
             demanded=dict.fromkeys(order_ids, ("order.created", "order.paid")),
         ),

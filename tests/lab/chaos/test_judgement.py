@@ -9,7 +9,7 @@ import pytest
 from seckill.audit.report import Verdict
 from seckill.lab.chaos.evidence import Amnesia, Done, Evidence, ItemEnd, Money, Recovery, Sight
 from seckill.lab.chaos.judgement import judge
-from tests.lab.chaos.evidence import NUMBER, ack, arrival, event, good, row
+from tests.lab.chaos.evidence import NUMBER, ack, arrival, entry, event, good, row
 
 Spoil = Callable[[Evidence], None]
 PAID = 2  # where the payment of the first order is in the feed, and among the webhooks
@@ -54,6 +54,43 @@ def answer_two_orders(evidence: Evidence) -> None:
 
 def exceed_the_limit(evidence: Evidence) -> None:
     evidence.books.rows[7] = row(7, user=f"u{NUMBER}", state="unpaid")
+
+
+def exceed_a_shared_limit(evidence: Evidence) -> None:
+    (round_,) = evidence.books.rounds
+    red, blue = replace(round_, group="colours"), replace(round_, round_id=2, group="colours")
+    evidence.books.rounds = [red, blue]
+    evidence.books.rows[7] = replace(row(7, user=f"u{NUMBER}"), round_id=2)
+    evidence.books.rows |= {number: replace(row(number), round_id=2) for number in (8, 9)}
+    evidence.books.money = Money(taken=300, earned=300, refunds=0, undecided=0)
+
+
+def lose_an_entry(evidence: Evidence) -> None:
+    del evidence.books.entries["e3"]
+
+
+def serve_another_order(evidence: Evidence) -> None:
+    evidence.told.entries["e1"] = replace(evidence.told.entries["e1"], order_id="o7")
+
+
+def be_in_line_twice(evidence: Evidence) -> None:
+    evidence.books.entries["e4"] = entry(4, user="late", state="passed_over")
+
+
+def serve_without_an_order(evidence: Evidence) -> None:
+    evidence.books.entries["e2"] = entry(2, order=7)
+    evidence.told.entries.pop("e2")
+
+
+def overtake(evidence: Evidence) -> None:
+    evidence.books.entries["e1"] = entry(1, user="slow", state="waiting")
+    evidence.told.entries.pop("e1")
+
+
+def leave_units_idle(evidence: Evidence) -> None:
+    (round_,) = evidence.books.rounds
+    evidence.books.rounds = [replace(round_, total=4, available=1, wanted=False)]
+    evidence.books.entries["e3"] = entry(3, user="late", state="waiting")
 
 
 def leak(evidence: Evidence) -> None:
@@ -240,6 +277,13 @@ def take_over_slowly(evidence: Evidence) -> None:
         (sell_twice_for_a_key, "duplicates"),
         (answer_two_orders, "duplicates"),
         (exceed_the_limit, "duplicates"),
+        (exceed_a_shared_limit, "duplicates"),
+        (lose_an_entry, "line"),
+        (serve_another_order, "line"),
+        (be_in_line_twice, "line"),
+        (serve_without_an_order, "line"),
+        (overtake, "line"),
+        (leave_units_idle, "line"),
         (leak, "leaked"),
         (leave_unsold, "leaked"),
         (fail, "failed"),

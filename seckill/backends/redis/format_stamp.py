@@ -1,0 +1,34 @@
+"""Which format the gate's keys and stream entries have, written down beside them for every version that comes later.
+
+A format is new when an earlier version would misread what it means: not for a key or a field that an earlier version
+does not look at. A release writes only what the release before it can read, so that both may run side by side:
+docs/upgrades.md.
+"""
+
+from typing import Any
+
+from seckill import __version__
+from seckill.backends.redis import keys
+from seckill.backends.redis.scripts import Script
+from seckill.backends.redis.server_line import Line
+from seckill.errors import StartError
+
+# The newest that this version can read.
+FORMAT = 1
+# What a version must be able to read to work beside this one.
+NEEDS = 1
+
+_STAMP = Script("stamp")
+
+
+async def stamp(line: Line) -> Any:
+    return await _STAMP.call(line, [keys.FORMAT], [NEEDS, __version__])
+
+
+def check_stamp(reply: list[bytes], where: str) -> None:
+    needs, by = (part.decode(errors="replace") for part in reply)
+    if int(needs) > FORMAT:
+        raise StartError(
+            f"Valkey/Redis at {where} holds what seckill {by} has written, and this version, {__version__}, cannot "
+            "read it: install that one or a later one."
+        )

@@ -1,0 +1,173 @@
+"""Everything about one buyer: shown, and taken out."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Select, Table, and_, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.audience import listed, strike
+from seckill.backends.sql.database import AnyRow, AnySelect, Database
+from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.line_tables import STATES, line_entries
+from seckill.backends.sql.sales import lock_catalogue, to_rounds
+from seckill.backends.sql.tables import (
+    dead_letters,
+    feed,
+    order_actions,
+    order_events,
+    orders,
+    payments,
+    refunds,
+    rounds,
+    vouchers,
+)
+from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.domain.audience_list import digest_of
+from seckill.domain.dead_letter import LetterState
+from seckill.domain.event import EventType
+from seckill.domain.line import EntryState
+from seckill.domain.sale import Round
+from seckill.ports.buyer_data import BuyerRows, DataRow, Erasure, Hindrance, HindranceKind
+from seckill.ports.entry import salvage, write_entry
+
+# Events whose facts name the buyer. Those of orders and entries are read from their rows.
+_NAMING = [type_ for type_ in EventType if type_.family in ("payment", "refund", "voucher")]
+_IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
+
+
+class SqlBuyerData:
+    """Implements `seckill.ports.buyer_data.BuyerDataLedger`."""
+
+    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+        self.tasks = tasks
+        self._database = database
+
+    @to_the_end
+    async def rounds_in_gate(self) -> list[Round]:
+        async with reading(self._database) as connection:
+            found = (await connection.execute(select(rounds).where(rounds.c.opened_ms.is_not(None)))).all()
+            return await to_rounds(connection, found)
+
+    @to_the_end
+    async def rows_of(self, user: str) -> BuyerRows:
+        mine = select(orders.c.id).where(orders.c.user_id == user)
+        paid = select(payments.c.id).where(payments.c.order_id.in_(mine))
+        async with reading(self._database) as connection:
+
+            async def of(table: Table, where: ColumnElement[bool], key: str = "id") -> Sequence[DataRow]:
+                found = await connection.execute(select(table).where(where).order_by(table.c[key]))
+                return [dict(row) for row in found.mappings()]
+
+            codes = await of(vouchers, vouchers.c.order_id.in_(mine))
+            return BuyerRows(
+                orders=await of(orders, orders.c.user_id == user),
+                order_events=await of(order_events, order_events.c.order_id.in_(mine)),
+                payments=await of(payments, payments.c.order_id.in_(mine)),
+                refunds=await of(refunds, refunds.c.payment_id.in_(paid)),
+                order_actions=await of(order_actions, order_actions.c.order_id.in_(mine)),
+                # A code that nobody has seen can still go to another buyer.
+                vouchers=[{**row, "code": row["code"] if row["shown_ms"] is not None else None} for row in codes],
+                entries=await of(line_entries, line_entries.c.user_id == user),
+                letters=await of(dead_letters, dead_letters.c.user_id == user),
+                lists=await listed(connection, digest_of(user)),
+            )
+
+    @to_the_end
+    async def erase(self, user: str, pseudonym: str) -> Erasure | list[Hindrance]:
+        async with writing(self._database) as connection:
+            await lock_catalogue(connection)  # before anything else, as in every transaction that needs it
+            # Whoever writes about an order locks it first, and has then written what is read below.
+            mine = select(orders).where(orders.c.user_id == user).with_for_update()
+            found = (await connection.execute(mine)).all()
+            hindrances = await _hindrances(connection, user)
+            if hindrances:
+                return hindrances
+            values = {"user_id": pseudonym, "metadata": None}
+            events = await _erase_events(connection, user, pseudonym, {row.round_id for row in found})
+            named = and_(orders.c.user_id == user, orders.c.person.is_not(None))
+            await connection.execute(update(orders).where(named).values(person=pseudonym))
+            await connection.execute(update(orders).where(orders.c.user_id == user).values(**values))
+            of_line = update(line_entries).where(line_entries.c.user_id == user)
+            entries = await connection.execute(of_line.values(**values))
+            return Erasure(
+                orders=len(found),
+                entries=entries.rowcount,
+                letters=await _erase_letters(connection, user, pseudonym),
+                events=events,
+                lists=len(await strike(connection, digest_of(user))),
+            )
+
+
+async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]:
+    """The gate forgets a round when all its orders have been at rest for a day; then it has no record left."""
+    remembered = or_(rounds.c.retired_ms.is_(None), rounds.c.opened_ms.is_not(None))
+    mine = orders.c.user_id == user
+    open_letter = dead_letters.c.state.in_([LetterState.RETRYING, LetterState.DEAD])
+    undecided = select(orders.c.sale_id, orders.c.id).join(payments, payments.c.order_id == orders.c.id)
+    queries: list[tuple[HindranceKind, AnySelect]] = [
+        (
+            HindranceKind.ROUND,
+            _of(orders.c.sale_id, orders.c.id).join(rounds, rounds.c.id == orders.c.round_id).where(mine, remembered),
+        ),
+        (
+            HindranceKind.SET_ASIDE,
+            _of(rounds.c.sale_id, dead_letters.c.order_id)
+            .select_from(dead_letters)
+            .outerjoin(rounds, rounds.c.id == dead_letters.c.round_id)
+            .where(dead_letters.c.user_id == user, open_letter),
+        ),
+        (
+            HindranceKind.LINE,
+            _of(rounds.c.sale_id, line_entries.c.order_id)
+            .select_from(line_entries)
+            .join(rounds, rounds.c.id == line_entries.c.round_id)
+            .where(line_entries.c.user_id == user, line_entries.c.state.in_(_IN_LINE), remembered),
+        ),
+        (HindranceKind.MONEY, undecided.where(mine, payments.c.next_ms.is_not(None))),
+        (
+            HindranceKind.MONEY,
+            undecided.join(refunds, refunds.c.payment_id == payments.c.id).where(mine, refunds.c.next_ms.is_not(None)),
+        ),
+    ]
+    found = []
+    for kind, query in queries:
+        found += [Hindrance(kind, sale_id, order) for sale_id, order in await connection.execute(query)]
+    return found
+
+
+def _of(sale_id: ColumnElement[Any], order: ColumnElement[Any]) -> Select[tuple[Any, Any]]:
+    return select(sale_id, order)
+
+
+async def _erase_events(connection: AsyncConnection, user: str, pseudonym: str, of_rounds: set[int]) -> int:
+    if not of_rounds:
+        return 0
+    wanted = select(feed.c.id, feed.c.facts).where(feed.c.round_id.in_(sorted(of_rounds)), feed.c.type.in_(_NAMING))
+    erased = 0
+    for row in (await connection.execute(wanted.where(feed.c.facts.is_not(None)))).all():
+        facts = msgspec.json.decode(row.facts)
+        if facts.get("buyer") == user:
+            text = msgspec.json.encode({**facts, "buyer": pseudonym}).decode()
+            await connection.execute(update(feed).where(feed.c.id == row.id).values(facts=text))
+            erased += 1
+    return erased
+
+
+async def _erase_letters(connection: AsyncConnection, user: str, pseudonym: str) -> int:
+    found = (await connection.execute(select(dead_letters).where(dead_letters.c.user_id == user))).all()
+    for row in found:
+        payload = _without_person(row, pseudonym)
+        this = update(dead_letters).where(dead_letters.c.id == row.id)
+        await connection.execute(this.values(user_id=pseudonym, payload=payload))
+    return len(found)
+
+
+def _without_person(row: AnyRow, pseudonym: str) -> str:
+    entry = salvage(row.lane, row.payload.encode())
+    if entry is None:
+        return ""
+    person = pseudonym if entry.person else ""
+    return write_entry(msgspec.structs.replace(entry, user=pseudonym, person=person, metadata="")).decode()

@@ -1,0 +1,32 @@
+"""How long what is over is kept: orders for good, what is around them for a while.
+
+Events and deliveries have their own steps, because others read them all the time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from seckill.ports.retention import RetentionLedger
+
+DAY_MS = 86_400_000
+PRUNED_AT_ONCE = 500
+# Buyers and workers write to the same database.
+BETWEEN_BATCHES_S = 0.05
+
+
+class Retention:
+    def __init__(self, ledger: RetentionLedger, *, letters_days: int, lines_days: int, events_days: int) -> None:
+        self._ledger = ledger
+        self._letters_ms = letters_days * DAY_MS
+        # Events of a line are read from its entries.
+        self._lines_ms = max(lines_days, events_days) * DAY_MS
+
+    async def step(self) -> None:
+        await self._all(self._ledger.prune_letters, self._letters_ms)
+        await self._all(self._ledger.prune_lines, self._lines_ms)
+
+    async def _all(self, prune: Callable[[int, int], Awaitable[int]], kept_ms: int) -> None:
+        more = True
+        while more:
+            more = await prune(kept_ms, PRUNED_AT_ONCE) == PRUNED_AT_ONCE
+            await asyncio.sleep(BETWEEN_BATCHES_S if more else 0)

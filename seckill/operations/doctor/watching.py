@@ -1,0 +1,42 @@
+"""Whether anybody would notice: where figures and health are told, and who is told of trouble."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+
+from seckill.operations.doctor.health import Health
+from seckill.settings import Settings
+
+WITHIN_S = 3.0
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (where to ask, not where to listen)
+
+
+async def examine_watching(settings: Settings, *, for_good: bool) -> Health:
+    """`for_good`: not only tried out, so it should be watched."""
+    advice = []
+    if settings.metrics_port is None:
+        says = "figures only at /metrics of the API, with the admin key"
+        advice.append(
+            "Without SECKILL_METRICS_PORT nobody can ask a worker or a keeper for its figures, or whether it is well."
+        )
+    else:
+        host = _ANY.get(settings.metrics_host, settings.metrics_host)
+        where = f"http://{f'[{host}]' if ':' in host else host}:{settings.metrics_port}"
+        answer = await asyncio.to_thread(_ask, f"{where}/healthz")
+        says = f"figures at {where}/metrics, {answer}"
+    if not settings.alarm_url:
+        advice.append("Without SECKILL_ALARM_URL alarms are only in the log.")
+    return Health(says, advice=advice if for_good else [])
+
+
+def _ask(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=WITHIN_S):  # noqa: S310 (made here)
+            return "where a role is well"
+    except urllib.error.HTTPError as error:
+        with error:
+            # `seckill up` has figures there and no role of its own.
+            return "where something answers" if error.code == 404 else f"where a role is not well ({error.code})"
+    except (OSError, ValueError, HTTPException):
+        return "where nothing answers on this machine now"

@@ -1,0 +1,51 @@
+"""A ledger that outgrows its file: everything goes to a database server, ids, keys and all."""
+
+import contextlib
+
+from seckill.backends.redis.board import RedisBoard
+from seckill.backends.sql.migration import migrate
+from seckill.backends.sql.move import Tell, move
+from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.schema import Schema, schema_of
+from seckill.backends.sql.sqlite import SqliteDatabase
+from seckill.errors import SettingsError, StartError
+
+# Every process says each second that it is there.
+SILENT_MS = 5_000
+
+
+async def move_ledger(source_url: str, target_url: str, gate_url: str, tell: Tell) -> dict[str, int]:
+    """How many rows each table has. `gate_url`: empty if nothing can run."""
+    async with contextlib.AsyncExitStack() as stack:
+        source, target = open_database(source_url), open_database(target_url)
+        stack.push_async_callback(source.close)
+        stack.push_async_callback(target.close)
+        if not isinstance(source, SqliteDatabase):
+            raise SettingsError(["The ledger is on a server already: move it with the server's own tools."])
+        if isinstance(target, SqliteDatabase):
+            raise SettingsError(["--to must be a database server: write postgresql://… or mysql://…."])
+        if source.is_new():
+            raise StartError(f"There is no ledger at {source.path}: name the folder of `seckill up` with --data.")
+        if gate_url:
+            await _nobody_runs(gate_url)
+        if await schema_of(source_url) is Schema.AHEAD:
+            raise StartError(
+                "The ledger was set up by a newer version of seckill: install that version or a later one."
+            )
+        await migrate(source_url)
+        await migrate(target_url)
+        return await move(source, target, tell)
+
+
+async def _nobody_runs(gate_url: str) -> None:
+    board = RedisBoard(gate_url)
+    try:
+        now_ms, seen = await board.reports()
+    finally:
+        await board.close()
+    for each in seen:
+        if now_ms - each.at_ms < SILENT_MS:
+            raise StartError(
+                f"The {each.report.role} on {each.report.host} (pid {each.report.pid}) is running: stop every role "
+                "first, and then run the move again."
+            )

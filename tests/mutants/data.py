@@ -1,0 +1,125 @@
+"""Flaws of copies of everything: backups, a move to another database, one buyer's data."""
+
+from tests.mutants.mutant import Mutant
+
+_BACKUP = "tests/local/test_backup.py"
+_RETENTION = "tests/backends/sql/test_retention.py"
+_MOVE = "tests/operations/test_ledger_move.py"
+_GONE = "tests/api/test_buyer_data.py::test_a_buyer_is_gone_and_the_books_hold[sqlite]"
+_UNDER_LOAD = "tests/e2e/test_backup.py::test_a_copy_made_under_load_is_whole"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="A backup copies ledger and gate at two different moments",
+        trap="ours",
+        path="local/backup.py",
+        edits={"            async with writing(database):\n": "            async with contextlib.nullcontext():\n"},
+        caught_by=_UNDER_LOAD,
+    ),
+    Mutant(
+        name="A backup takes the gate's file without what was just answered",
+        trap="ours",
+        path="local/gate_file.py",
+        edits={"not _is_in(last, mark, before.get(last.name, 0)) or ": ""},
+        caught_by=f"{_BACKUP}::test_a_copy_waits_for_what_the_server_has_not_written_yet",
+    ),
+    Mutant(
+        name="A restore takes a file that was changed",
+        trap="ours",
+        path="local/backup.py",
+        edits={"intact = _digest(source / name) == expected": "intact = _digest(source / name).size >= 0"},
+        caught_by=f"{_BACKUP}::test_a_broken_backup_is_refused_and_leaves_nothing",
+    ),
+    Mutant(
+        name="A restore writes over a data folder",
+        trap="ours",
+        path="local/restore.py",
+        edits={"    if found:\n": "    if not found:\n        return\n    if UNFINISHED in found:\n"},
+        caught_by=f"{_BACKUP}::test_only_an_empty_folder_is_restored_into",
+    ),
+    Mutant(
+        name="A folder that was half restored is started",
+        trap="ours",
+        path="local/data_folder.py",
+        edits={"                _must_be_finished(path)\n": ""},
+        caught_by=f"{_BACKUP}::test_nothing_starts_in_a_folder_that_was_half_restored",
+    ),
+    Mutant(
+        name="A moved ledger gives out ids once more",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"        last = max(greatest, noted.get(table.name, 0))\n": "        last = greatest\n"},
+        caught_by=f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[postgres]",
+        also=(f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[mariadb]",),
+    ),
+    Mutant(
+        name="A move takes what it has sent for what has arrived",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"if arrived != copied[table.name]:": "if arrived.rows != copied[table.name].rows:"},
+        caught_by=f"{_MOVE}::test_what_has_not_arrived_as_it_was_is_noticed",
+    ),
+    Mutant(
+        name="A move empties a database that is in use",
+        trap="ours",
+        path="backends/sql/move.py",
+        edits={"table is not meta and marked is None and found is not None": "table is meta and found is None"},
+        caught_by=f"{_MOVE}::test_a_database_with_rows_is_refused_and_left_alone",
+    ),
+    Mutant(
+        name="Processes start on the ledger that was moved away",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={"        if MOVED in found:\n": "        if MOVED in found and MOVING in found:\n"},
+        caught_by=f"{_MOVE}::test_everything_arrives_and_the_sale_goes_on[postgres]",
+    ),
+    Mutant(
+        name="Processes start on a ledger that has arrived in part",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={"        if MOVING in found:\n": "        if MOVED in found:\n"},
+        caught_by=f"{_MOVE}::test_a_move_that_was_interrupted_is_run_again[postgres]",
+    ),
+    Mutant(
+        name="A buyer is erased while the gate still counts by the name",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={"        if hindrances:\n": "        if len(hindrances) > 9:\n"},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="Events of money still name a buyer who was erased",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={'        if facts.get("buyer") == user:\n': '        if facts.get("user") == user:\n'},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="What a shop has said of the orders of a buyer outlives the erasure",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={'values = {"user_id": pseudonym, "metadata": None}': 'values = {"user_id": pseudonym}'},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="A buyer who was erased is still on the lists",
+        trap="ours",
+        path="backends/sql/audience.py",
+        edits={"        digests.remove(digest)\n": ""},
+        caught_by=_GONE,
+    ),
+    Mutant(
+        name="Letters go while the gate may still ask for them",
+        trap="ours",
+        path="backends/sql/retention.py",
+        edits={"or_(rounds.c.id.is_(None), forgotten)": "or_(rounds.c.id.is_(None), rounds.c.id > 0)"},
+        caught_by=f"{_RETENTION}::test_letters_go_when_all_is_decided_and_the_gate_has_forgotten[sqlite]",
+    ),
+    Mutant(
+        name="Entries of a line go before the events that are read from them",
+        trap="ours",
+        path="engine/retention.py",
+        edits={"max(lines_days, events_days)": "min(lines_days, events_days)"},
+        caught_by=f"{_RETENTION}::test_lines_go_with_their_entries_and_not_before_their_events[sqlite]",
+    ),
+)

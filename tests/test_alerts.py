@@ -1,0 +1,333 @@
+"""The rules for alerts, tried out by Prometheus's own tool: each is silent while all is well and rings when it should.
+Rules, runbook, dashboards and metrics name each other, and nothing that is not there."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from seckill.telemetry import SalesReading, ShownSales
+from tests.fixtures import missing
+from tests.operations.test_telemetry import READING
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "deploy" / "prometheus"
+RULES: dict[str, dict[str, Any]] = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((FOLDER / "rules.yml").read_text())["groups"]
+    for rule in group["rules"]
+}
+DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
+PAGES = [ROOT / "docs" / "operations.md", ROOT / "docs" / "operations.zh-CN.md"]
+# How long a state of affairs lasts in a case: samples every 30 s, and it is looked at after twenty minutes.
+EVERY = "30s"
+AT = "20m"
+STEADY = "x50"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Series as promtool notes them. `quiet`: all is well; `loud`: what of these is different when it rings."""
+
+    quiet: dict[str, str]
+    loud: dict[str, str]
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def processes(role: str) -> str:
+    return f'seckill_processes{{role="{role}"}}'
+
+
+def fewer(role: str) -> Case:
+    one, other = (f'seckill_processes{{role="{role}",instance="{name}"}}' for name in "ab")
+    return Case({one: f"1{STEADY}", other: f"1{STEADY}"}, {other: "1x20 stale"})
+
+
+def none(role: str) -> Case:
+    return Case({processes(role): f"1{STEADY}"}, {processes(role): "1x20 stale"})
+
+
+def grows(series: str, by: int = 1) -> Case:
+    """A counter that stands, and one that counted up a while ago."""
+    return Case({series: f"7{STEADY}"}, {series: f"7x36 {7 + by}{STEADY}"})
+
+
+def stands(series: str, bad: int, labels: dict[str, str] | None = None, well: int = 0) -> Case:
+    return Case({series: f"{well}{STEADY}"}, {series: f"{bad}{STEADY}"}, labels or {})
+
+
+def refused(outcome: str) -> Case:
+    """A hundred claims in a sample, of which many are answered so."""
+    series = f'seckill_claims_total{{outcome="{outcome}"}}'
+    return Case(
+        {'seckill_claims_total{outcome="admitted"}': f"0+100{STEADY}", series: f"3{STEADY}"}, {series: f"0+50{STEADY}"}
+    )
+
+
+CASES = {
+    "SeckillApiMissing": fewer("api"),
+    "SeckillWorkerMissing": fewer("worker"),
+    "SeckillKeeperMissing": fewer("keeper"),
+    "SeckillNoApi": none("api"),
+    "SeckillNoWorker": none("worker"),
+    "SeckillNoKeeper": none("keeper"),
+    "SeckillRestarts": Case(
+        {'seckill_process_start_time_seconds{role="api"}': "1x20 2x40"},
+        {'seckill_process_start_time_seconds{role="api"}': f"1x15 2x5 3x5 4{STEADY}"},
+        {"role": "api"},
+    ),
+    # promtool's clock begins at 0, so a process that tells its time counts with it.
+    "SeckillHangs": Case(
+        {
+            'seckill_alive_timestamp_seconds{role="worker"}': f"0+30{STEADY}",
+            'seckill_step_seconds{role="worker"}': f"1{STEADY}",
+        },
+        {'seckill_alive_timestamp_seconds{role="worker"}': f"0+30x20 600{STEADY}"},
+        {"role": "worker"},
+    ),
+    "SeckillScrapeFails": stands(
+        'up{job="seckill-api",instance="a"}', 0, {"job": "seckill-api", "instance": "a"}, well=1
+    ),
+    "SeckillGateAway": stands('seckill_store_up{role="api",store="gate"}', 0, {"role": "api"}, well=1),
+    "SeckillLedgerAway": stands('seckill_store_up{role="worker",store="ledger"}', 0, {"role": "worker"}, well=1),
+    "SeckillGateDamaged": grows("seckill_gate_damage_total"),
+    "SeckillRoundsMissing": stands("seckill_rounds_missing", 2),
+    "SeckillServersUnfit": stands("seckill_servers_unfit", 1),
+    "SeckillClaimsNotReady": refused("not_ready"),
+    "SeckillOverloaded": refused("overloaded"),
+    "SeckillUnknownAnswers": refused("unknown"),
+    "SeckillOrdersWait": Case(
+        {"seckill_backlog": f"20{STEADY}", 'seckill_orders_recorded_total{kind="new"}': f"0+9{STEADY}"},
+        {'seckill_orders_recorded_total{kind="new"}': f"9{STEADY}"},
+    ),
+    "SeckillBacklogGrows": Case({"seckill_backlog": f"20000-100{STEADY}"}, {"seckill_backlog": f"9000+500{STEADY}"}),
+    "SeckillDeadLetters": grows("seckill_dead_letters_total"),
+    "SeckillEntriesRefused": grows("seckill_entries_refused_total"),
+    "SeckillAuditFinds": stands('seckill_audit_findings{invariant="units"}', 1, {"invariant": "units"}),
+    "SeckillAuditBlind": Case(
+        {processes("keeper"): f"1{STEADY}", 'seckill_audits_total{verdict="holds"}': f"0+15{STEADY}"},
+        {'seckill_audits_total{verdict="holds"}': f"15{STEADY}"},
+    ),
+    "SeckillLatePayments": grows('seckill_captures_total{fate="late"}', 20),
+    "SeckillPaymentSideFails": grows('seckill_checkouts_total{result="failed"}', 20),
+    "SeckillRefundRefused": grows('seckill_refunds_total{result="refused"}'),
+    "SeckillWebhookFails": stands("seckill_webhooks_failing", 1),
+    "SeckillSlowAnswers": Case(
+        {
+            'seckill_answer_seconds_bucket{answer="accepted",le="0.05"}': f"0+100{STEADY}",
+            'seckill_answer_seconds_bucket{answer="accepted",le="2"}': f"0+100{STEADY}",
+            'seckill_answer_seconds_bucket{answer="accepted",le="+Inf"}': f"0+100{STEADY}",
+        },
+        {'seckill_answer_seconds_bucket{answer="accepted",le="0.05"}': f"0+90{STEADY}"},
+    ),
+    "SeckillConnectionsFull": Case(
+        {'seckill_connections{instance="a"}': f"80{STEADY}", 'seckill_connections_max{instance="a"}': f"100{STEADY}"},
+        {'seckill_connections{instance="a"}': f"95{STEADY}"},
+        {"instance": "a"},
+    ),
+    "SeckillOrdersLapse": Case(
+        {'seckill_lapsed_share{sale="s"}': f"0.9{STEADY}", 'seckill_sale_orders{sale="s"}': f"19{STEADY}"},
+        {'seckill_sale_orders{sale="s"}': f"30{STEADY}"},
+        {"sale": "s"},
+    ),
+    "SeckillAttack": Case(
+        {'seckill_incidents_total{kind="admin_guess"}': f"0+100{STEADY}"},
+        {'seckill_incidents_total{kind="admin_guess"}': f"0+3000{STEADY}"},
+        {"kind": "admin_guess"},
+    ),
+    "SeckillAlarmsLost": grows('seckill_alarms_total{result="given_up"}'),
+}
+
+
+def promtool() -> str:
+    """The system's, or what `scripts/get-servers` has fetched."""
+    fetched = Path(sys.prefix) / "servers" / "prometheus" / "bin" / "promtool"
+    found = shutil.which("promtool") or (str(fetched) if fetched.exists() else None)
+    if found is None:
+        missing("promtool is not installed: scripts/get-servers fetches it")
+    return found
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run([promtool(), *arguments], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def worlds(*, loud: bool) -> list[dict[str, Any]]:
+    """As promtool wants its trials. Cases that are not about the same metrics are tried at once: each world takes a
+    quarter of a second."""
+    found: list[dict[str, Case]] = []
+    for alert, case in CASES.items():
+        fitting = (world for world in found if not metrics(case) & set().union(*map(metrics, world.values())))
+        world = next(fitting, None)
+        if world is None:
+            found.append({alert: case})
+        else:
+            world[alert] = case
+    return [trial(world, loud=loud) for world in found]
+
+
+def metrics(case: Case) -> set[str]:
+    return {series.partition("{")[0] for series in case.quiet}
+
+
+def trial(world: dict[str, Case], *, loud: bool) -> dict[str, Any]:
+    series = {name: values for case in world.values() for name, values in case.quiet.items()}
+    if loud:
+        series |= {name: values for case in world.values() for name, values in case.loud.items()}
+    expected = {
+        alert: {"exp_labels": case.labels | RULES[alert]["labels"], "exp_annotations": RULES[alert]["annotations"]}
+        for alert, case in world.items()
+    }
+    return {
+        "interval": EVERY,
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [
+            {"eval_time": AT, "alertname": alert, "exp_alerts": [rings] if loud else []}
+            for alert, rings in expected.items()
+        ],
+    }
+
+
+def failures(folder: Path, trials: list[dict[str, Any]]) -> str:
+    shutil.copy(FOLDER / "rules.yml", folder)
+    (folder / "trials.yml").write_text(yaml.safe_dump({"rule_files": ["rules.yml"], "tests": trials}))
+    return run("test", "rules", str(folder / "trials.yml"))
+
+
+def test_every_alert_rings_when_it_should_and_only_then(tmp_path: Path) -> None:
+    assert failures(tmp_path, worlds(loud=False) + worlds(loud=True)) == ""
+
+
+def test_a_wrong_trial_fails(tmp_path: Path) -> None:
+    """What finds nothing would pass everything."""
+    wrong = trial({"SeckillNoWorker": CASES["SeckillNoWorker"]}, loud=True)
+    wrong["alert_rule_test"][0]["exp_alerts"] = []
+    assert "SeckillNoWorker" in failures(tmp_path, [wrong])
+
+
+def test_every_alert_is_tried() -> None:
+    assert set(CASES) == set(RULES)
+
+
+def test_prometheus_understands_its_configuration() -> None:
+    assert run("check", "config", str(FOLDER / "prometheus.yml")) == ""
+    assert run("check", "rules", str(FOLDER / "rules.yml")) == ""
+
+
+def runbook(page: Path) -> dict[str, set[str]]:
+    """The rows of the table "What happens if": their anchors, and the alerts that they name."""
+    part = re.search(
+        r"^## (?:What happens if …|如果……会怎样)\n(.*?)^## ", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert part
+    found = {}
+    for row in re.findall(r"^\|.*$", part[1], re.MULTILINE)[2:]:
+        cells = row.strip("|").split(" | ")
+        anchor = re.match(r' *<a id="if-([a-z-]+)"></a>', cells[0])
+        assert anchor, row
+        found[anchor[1]] = set(re.findall(r"`(Seckill\w+)`", cells[-1]))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_row_of_the_runbook_has_its_alerts_and_every_alert_its_row(page: Path) -> None:
+    rows = runbook(page)
+    of_rules: dict[str, set[str]] = {row: set() for row in rows}
+    for alert, rule in RULES.items():
+        place, _, row = rule["annotations"]["runbook"].partition("#if-")
+        assert (place, row in rows) == ("docs/operations.md", True), alert
+        of_rules[row].add(alert)
+    for row, alerts in of_rules.items():
+        assert alerts <= rows[row], row
+    assert set().union(*rows.values()) == set(RULES)
+    without = {row for row, alerts in rows.items() if not alerts}
+    assert without == {"round-over", "time-zone"}, "nothing has to be done there"
+
+
+def exposed() -> set[str]:
+    """Every name that a scrape can have."""
+    found = {"up"}
+    shown = ShownSales()
+    shown.show(SalesReading(on=1, shown=[READING]))
+    for metric in (*REGISTRY.collect(), *shown.collect()):
+        if metric.name.startswith("seckill_"):
+            suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(metric.type, ("",))
+            found |= {metric.name + suffix for suffix in suffixes}
+    return found
+
+
+def named(query: str) -> set[str]:
+    """The metrics in a query: names that are no function, no label and no grouping."""
+    bare = re.sub(r'"[^"]*"', '""', query)
+    bare = re.sub(r"\{[^}]*\}|\b(?:by|on|without|group_left|group_right) *\([^)]*\)|\[[^]]*\]", " ", bare)
+    return {word for word in re.findall(r"[a-z_][a-z_0-9]*(?! *\()\b", bare) if word not in ("and", "or", "by", "on")}
+
+
+def test_the_measure_finds_the_metrics_of_a_query() -> None:
+    query = 'max by (role) (time() - seckill_x_total{role="a_b"}) > 2 or on () (sum(rate(up[2m])) == 0)'
+    assert named(query) == {"seckill_x_total", "up"}
+
+
+@pytest.mark.parametrize("alert", sorted(RULES))
+def test_an_alert_names_metrics_that_exist(alert: str) -> None:
+    names = named(RULES[alert]["expr"])
+    assert names
+    assert names <= exposed()
+    assert RULES[alert]["labels"]["severity"] in ("warning", "critical")
+
+
+def panels(dashboard: Path) -> list[dict[str, Any]]:
+    return [panel for panel in json.loads(dashboard.read_text())["panels"] if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.name)
+def test_a_dashboard_asks_for_metrics_that_exist(dashboard: Path) -> None:
+    found = json.loads(dashboard.read_text())
+    variables = found["templating"]["list"]
+    queries = [target["expr"] for panel in panels(dashboard) for target in panel["targets"]]
+    queries += [
+        re.sub(r"label_values\((.*), *\w+\)", r"\1", each["query"]) for each in variables if each["type"] == "query"
+    ]
+    assert len(queries) >= 8
+    for query in queries:
+        names = named(query)
+        assert names, query
+        assert names <= exposed(), query
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.name)
+def test_panels_of_a_dashboard_do_not_lie_upon_each_other(dashboard: Path) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads(dashboard.read_text())["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+
+
+def test_every_query_of_the_dashboards_is_one(tmp_path: Path) -> None:
+    """Prometheus can read them, with the variables filled in."""
+    queries = [target["expr"] for dashboard in DASHBOARDS for panel in panels(dashboard) for target in panel["targets"]]
+    rules = [
+        {"record": f"q:{i}", "expr": query.replace("$sale", ".*").replace("$__rate_interval", "1m")}
+        for i, query in enumerate(queries)
+    ]
+    (tmp_path / "queries.yml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
+    assert run("check", "rules", "--lint=none", str(tmp_path / "queries.yml")) == ""
+
+
+def test_the_page_names_no_metric_that_is_not_there() -> None:
+    known = {name.removesuffix("_bucket") for name in exposed()} | exposed()
+    for page in PAGES:
+        found = set(re.findall(r"`(seckill_[a-z_]+)", page.read_text(encoding="utf-8")))
+        assert found - known == set()
