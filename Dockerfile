@@ -3,15 +3,19 @@
 ARG PYTHON_IMAGE=python:3.13-slim
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
-COPY requirements-production.txt requirements-build.txt ./
+COPY requirements-production.txt requirements-build.txt requirements-docs.txt ./
 # Nothing is fetched without a hash, and what builds the package does not come along.
 RUN python -m venv /opt/seckill \
     && /opt/seckill/bin/pip install --no-cache-dir --require-hashes -r requirements-production.txt \
     && python -m venv /opt/build \
-    && /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements-build.txt
+    && /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements-build.txt -r requirements-docs.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY seckill ./seckill
-RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
+COPY mkdocs.yml ./
+COPY docs ./docs
+COPY scripts/site_links.py ./scripts/
+RUN NO_MKDOCS_2_WARNING=1 /opt/build/bin/mkdocs build --quiet --strict \
+    && /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/seckill/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl
 
 FROM ${PYTHON_IMAGE}

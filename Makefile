@@ -10,6 +10,7 @@ PYTHON := $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 endif
 BIN := .venv/bin
 TOOLS := .venv/tools/bin
+SITE := .venv/docs/bin
 INSTALL := pip install --quiet --disable-pip-version-check
 PINNED := $(INSTALL) --require-hashes
 
@@ -22,7 +23,7 @@ run: install ## A running sale on this machine, with everything it needs
 	@$(BIN)/seckill up --demo
 
 .PHONY: test
-test: .venv/test ## The test suite, on real servers
+test: .venv/test .venv/docs/ready ## The test suite, on real servers
 	@scripts/get-servers .venv/servers
 	@tests/get-chromium || echo "The browser tests are skipped." >&2
 	@# Three at a time: most of a fault test is waiting, and each of the three has servers of its own. Hundreds of processes
@@ -73,6 +74,15 @@ screenshots: .venv/test ## Take the pictures in docs/ anew
 	@tests/get-chromium && tests/get-fonts
 	$(BIN)/python -m tests.browser.screenshots docs
 
+.PHONY: docs
+docs: site ## The documents as a site: built into the package (a running instance shows it at /help), and served here
+	@echo "http://127.0.0.1:$(or $(PORT),8001)/"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory seckill/web/help $(or $(PORT),8001)
+
+.PHONY: site
+site: .venv/docs/ready ## Only build them
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/mkdocs build --quiet --strict
+
 .PHONY: install
 install: .venv/run ## Only set up .venv; the command is then .venv/bin/seckill
 
@@ -91,10 +101,11 @@ lock: .venv/tools/ready ## Pin the newest versions that pyproject.toml allows
 	for shop in examples/*-shop; do \
 		$(COMPILE) $$shop/requirements.in --constraint requirements-test.txt --output-file $$shop/requirements.txt; done
 	$(COMPILE) --upgrade --group build --constraint requirements-test.txt --output-file requirements-build.txt
+	$(COMPILE) --upgrade --group docs --output-file requirements-docs.txt
 	$(COMPILE) --upgrade --group tools --output-file requirements-tools.txt
 
 .PHONY: dist
-dist: .venv/run ## Wheel and sdist in dist/, the same bytes from the same commit
+dist: .venv/run site ## Wheel and sdist in dist/, the same bytes from the same commit
 	@scripts/build-dist $(BIN)/hatchling dist
 
 .PHONY: sbom
@@ -126,6 +137,11 @@ pin-images: ## Ask the registry for the digests of the images, as deploy/images.
 .venv/test: .venv/run requirements-test.txt
 	@echo "Installing what the tests need into .venv (about a minute, needs the network) …"
 	$(BIN)/$(PINNED) -r requirements-test.txt
+	@touch $@
+
+.venv/docs/ready: .venv/python requirements-docs.txt
+	$(BIN)/python -m venv .venv/docs
+	$(SITE)/$(PINNED) -r requirements-docs.txt
 	@touch $@
 
 .venv/tools/ready: .venv/python requirements-tools.txt

@@ -10,6 +10,8 @@ each client into `X-Forwarded-For`. Three crowds want one unit each, at most:
              again only as the buyers' page does: after a 429 or 503, when the answer says so
     school   300 people on one address
 
+In a draw all of them join before the start, and it begins when all are in.
+
 A sale ends when all have their answer or after 20 s. Where a pass is work, the bot has `--prepare` seconds of one core
 before the start (of CPU time, however busy the machine is), with the hash of the standard library, and does what it can
 in that time; people have their passes, which costs each of their phones the second that docs/door.md tells. What a
@@ -27,6 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,7 @@ PUPILS = 300
 SALE_S = 20.0
 BOT_ADDRESS, SCHOOL_ADDRESS = "203.0.113.9", "198.51.100.7"
 CONNECTIONS = 400
+SERVED_WITHIN_S = 120.0
 
 
 @dataclass
@@ -54,14 +58,20 @@ class Defence:
     sale: dict[str, Any] = field(default_factory=dict)
     listed: bool = False
 
+    @property
+    def draws(self) -> bool:
+        return self.sale.get("order") == "draw"
 
-NO_LIMIT = {"SECKILL_CLAIMS_PER_ADDRESS": "0", "SECKILL_PASSES_PER_ADDRESS": "0"}
+
+NO_LIMIT = {f"SECKILL_{what}_PER_ADDRESS": "0" for what in ("CLAIMS", "PASSES", "ENTRIES")}
 DEFENCES = (
     Defence("none", NO_LIMIT),
     Defence("address: 100 a second (default)"),
     Defence("address: 10 a second", {"SECKILL_CLAIMS_PER_ADDRESS": "10"}),
     Defence("work", NO_LIMIT, {"pass": "work"}),
     Defence("work and address (default)", {}, {"pass": "work"}),
+    Defence("draw", NO_LIMIT, {"order": "draw"}),
+    Defence("draw, work and address (default)", {}, {"order": "draw", "pass": "work"}),
     Defence("list of invited buyers", NO_LIMIT, {"audience": {"list": True}}, listed=True),
 )
 
@@ -136,8 +146,7 @@ async def want(crowd: Crowd, number: int, path: str, pool: Pool, began_s: float,
             path, crowd.tokens[number], crowd.addresses[number], crowd.passes[number]
         )
         crowd.answers[f"{status} {said}"] += 1
-        if status == 202:
-            crowd.units += 1
+        crowd.units += status == 202
         if status not in (429, 503):
             break
         await asyncio.sleep(retry_s + random.uniform(0.1, 0.5))
@@ -184,7 +193,8 @@ async def attack(defence: Defence, prepare_s: float) -> dict[str, Any]:
 
 
 async def _attack(stack: Stack, defence: Defence, prepare_s: float) -> dict[str, Any]:
-    sale = await stack.create_sale(units=UNITS, **defence.sale)
+    times = {"begins_at": from_now(3600), "ends_at": from_now(7200)} if defence.draws else {}
+    sale = await stack.create_sale(units=UNITS, **defence.sale, **times)
     users = {"bot": BOT_NAMES, "people": PEOPLE, "school": PUPILS}
     named = {name: [f"{name}-{number}" for number in range(many)] for name, many in users.items()}
     addresses = {
@@ -208,7 +218,8 @@ async def _attack(stack: Stack, defence: Defence, prepare_s: float) -> dict[str,
     pools = {name: Pool(stack.port) for name in crowds}
     for pool in pools.values():
         await pool.open(CONNECTIONS)
-    path, began_s = f"/v1/sales/{sale['id']}/orders", time.monotonic() + 0.5
+    path = f"/v1/sales/{sale['id']}/{'entries' if defence.draws else 'orders'}"
+    began_s = time.monotonic() + 0.5
     chance = random.Random(7)
     tasks = [
         want(crowd, number, path, pools[name], began_s, 0.0 if name == "bot" else chance.triangular(0.3, 6.0, 1.0))
@@ -218,7 +229,33 @@ async def _attack(stack: Stack, defence: Defence, prepare_s: float) -> dict[str,
     await asyncio.gather(*tasks)
     for pool in pools.values():
         pool.close()
+    if defence.draws:
+        await draw(stack, sale, crowds)
     return report(defence, crowds, spent_s)
+
+
+def from_now(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+async def draw(stack: Stack, sale: dict[str, Any], crowds: dict[str, Crowd]) -> None:
+    """It begins, and whoever is served has a unit."""
+    key = stack.settings.admin_key
+    assert key is not None
+    headers = {"Authorization": f"Bearer {key.reveal()}"}
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=60, headers=headers) as http:
+        begun = await http.patch(f"/v1/sales/{sale['id']}", json={"begins_at": from_now(0)})
+        assert begun.status_code == 200, begun.text
+        line = f"/v1/admin/sales/{sale['id']}/line"
+        async with asyncio.timeout(SERVED_WITHIN_S):
+            while (await http.get(line)).json()["line"]["served"] < UNITS:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+        after: int | None = 0
+        while after is not None:
+            page = (await http.get(line, params={"state": "served", "limit": "1000", "after": str(after)})).json()
+            after = page["next"]
+            for entry in page["entries"]:
+                crowds[entry["buyer"].partition("-")[0]].units += 1
 
 
 async def upload(stack: Stack, sale: dict[str, Any], users: Sequence[str]) -> None:

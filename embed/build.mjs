@@ -15,6 +15,8 @@ const ROOT = path.dirname(HERE);
 const APP = path.join(ROOT, "seckill/web/static/app");
 const RESULT = path.join(ROOT, "seckill/web/embed.js");
 const BUILT_FROM = path.join(HERE, "built-from.json");
+// Loaded by the app where they are needed: what they name of texts and styles is in the script.
+const PARTS = ["codes", "door", "line"].map((name) => path.join(APP, `${name}_parts.js`));
 const STYLES = [path.join(APP, "theme.css"), path.join(APP, "buyer.css"), path.join(HERE, "embed.css")];
 // The server puts its facts in the place of this text.
 const FACTS = "__SECKILL_FACTS__";
@@ -55,7 +57,8 @@ async function app() {
   // What is left of the code when what nobody calls is gone, with its texts as they were written.
   const whole = await esbuild.build({ ...options, minify: false, plugins: [seams(null)] });
   const [before, after] = whole.outputFiles[0].text.split("var STRINGS = {");
-  const code = before + after.slice(after.indexOf("\n  };"));
+  const parts = await Promise.all(PARTS.map((file) => readFile(file, "utf8")));
+  const code = [before + after.slice(after.indexOf("\n  };")), ...parts].join("\n");
   const made = await esbuild.build({ ...options, plugins: [seams(code)] });
   return { text: made.outputFiles[0].text, code, inputs: Object.keys(made.metafile.inputs) };
 }
@@ -117,7 +120,7 @@ async function digests(files) {
 
 const { text, code, inputs } = await app();
 const result = await script(text, await styles(code));
-const sources = [...inputs, ...STYLES.map((file) => path.relative(ROOT, file)), "embed/build.mjs", "embed/element.js", "embed/package-lock.json"];
+const sources = [...inputs, ...[...PARTS, ...STYLES].map((file) => path.relative(ROOT, file)), "embed/build.mjs", "embed/element.js", "embed/package-lock.json"];
 const builtFrom = `${JSON.stringify({ ...(await digests(sources)), "seckill/web/embed.js": createHash("sha256").update(result).digest("hex") }, null, 2)}\n`;
 
 if (result.split(`"${FACTS}"`).length !== 2) throw new Error(`The place for the server's facts is there ${result.split(FACTS).length - 1} times, not once.`);

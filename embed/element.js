@@ -8,6 +8,7 @@ import { css, makeApp, serverFacts } from "seckill:built";
 
 /** @typedef {import("../seckill/web/static/seckill-api").components["schemas"]["Order"]} Order */
 /** @typedef {import("../seckill/web/static/seckill-api").components["schemas"]["Problem"]} Problem */
+/** @typedef {import("../seckill/web/static/seckill-api").components["schemas"]["Entry"]} Entry */
 /** @typedef {{ token: string, user: string, name: string }} Holder */
 /** @typedef {ReturnType<typeof makeApp>} App */
 
@@ -116,6 +117,7 @@ class SeckillSale extends HTMLElement {
       onSignIn: () => this.#ask("press"),
       onSignedOut: () => this.#refused(me),
       onOrder: (/** @type {Order & { found_as?: string }} */ order) => this.#tellOrder(order),
+      onEntry: (/** @type {Entry} */ entry) => this.#tell("entry", { entry }),
       onRefused: (/** @type {string} */ code, /** @type {Problem} */ problem) => this.#tell("refused", { code, problem }),
     });
   }

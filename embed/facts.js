@@ -4,7 +4,5 @@
 /* global given */
 export const meta = (name) => given[name] ?? "";
 export const base = given.base;
-const load = (path) => import(`${base}/assets/${given.assets}/${path}`);
 // What few sales need stays where it is: no other file is ever loaded.
-export const loadQr = () => load("vendor/uqr/uqr.mjs"); // a third of the script's size
-export const loadDoor = () => load("app/door_parts.js");
+export const loadPart = (name) => import(`${base}/assets/${given.assets}/app/${name}_parts.js`);

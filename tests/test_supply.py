@@ -25,7 +25,7 @@ def pinned(name: str) -> dict[str, str]:
 
 
 def test_there_is_a_list_for_each_purpose() -> None:
-    assert [f"requirements{end}.txt" for end in ("-build", "-production", "-test", "-tools", "")] == FILES
+    assert [f"requirements{end}.txt" for end in ("-build", "-docs", "-production", "-test", "-tools", "")] == FILES
 
 
 @pytest.mark.parametrize("name", [*FILES, *SHOPS])

@@ -17,8 +17,9 @@ from seckill.cli.folder_argument import make_folder
 from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
-from seckill.lab.compare.document import document, verdict
-from seckill.lab.compare.report import COUNTS, SPEEDS, report
+from seckill.lab.compare.document import crowd_of, document, verdict
+from seckill.lab.compare.doors import DOORS, DoorRunner
+from seckill.lab.compare.report import COUNTS, DOOR_FIGURES, SPEEDS, door_figure, report
 from seckill.lab.compare.runner import Runner, Say
 from seckill.lab.compare.servers import rented
 from seckill.lab.compare.strategies import LADDER
@@ -45,7 +46,7 @@ def compare(
     Parameters
     ----------
     strategies
-        Names, or parts of the ladder (sync, async, give-back, engine), with commas between them.
+        Names, or parts of the ladder (sync, async, give-back, engine, bots), with commas between them.
     stock
         Units to sell.
     buyers
@@ -73,12 +74,16 @@ def compare(
         async with rented(settings, pause_ms) as place:
             with _progress(names) as (say, begin):
                 runner = Runner(place.servers, workload, place.folder, say)
-                outcomes = []
+                doors = DoorRunner(place.servers, workload, say)
+                outcomes, before_doors = [], []
                 for name in names:
                     begin(name)
-                    outcomes.append(await runner.run(name))
+                    if name in DOORS:
+                        before_doors.append(await doors.run(name))
+                    else:
+                        outcomes.append(await runner.run(name))
         command = shlex.join(["seckill", *sys.argv[1:]])
-        return document(outcomes, workload, pause_ms=pause_ms, servers=place.names, command=command)
+        return document(outcomes, before_doors, workload, pause_ms=pause_ms, servers=place.names, command=command)
 
     async def main(stop: Stop) -> dict[str, Any]:
         return await until_stopped(stop, work())
@@ -98,10 +103,11 @@ def _chosen(strategies: str) -> list[str]:
     chosen: set[str] = set()
     for word in (word.strip() for word in strategies.split(",")):
         found = {name for name, kind in LADDER.items() if word in (name, kind.group, "all")}
+        found |= {name for name in DOORS if word in (name, "bots", "all")}
         if not found:
-            raise StartError(f"There is no strategy {word!r}: choose from {', '.join(LADDER)}.")
+            raise StartError(f"There is no strategy {word!r}: choose from {', '.join((*LADDER, *DOORS))}.")
         chosen |= found
-    return [name for name in LADDER if name in chosen]
+    return [name for name in (*LADDER, *DOORS) if name in chosen]
 
 
 @contextmanager
@@ -129,7 +135,24 @@ def _progress(names: list[str]) -> Iterator[tuple[Say, Say]]:
 def _print(made: dict[str, Any]) -> None:
     write = console().print
     write(f"[bold]{verdict(made)}[/]\n")
-    write(f"{made['presses']} presses by {made['buyers']} people; {'; '.join(made['servers'].values())}\n")
+    write(f"{crowd_of(made)} for {made['stock']} units; {'; '.join(made['servers'].values())}\n")
+    if made["strategies"]:
+        _print_ladder(made)
+    if made["doors"]:
+        _print_doors(made)
+
+
+def _print_doors(made: dict[str, Any]) -> None:
+    shown = table("with a bot in the crowd", *DOOR_FIGURES.values())
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    for door in made["doors"]:
+        shown.add_row(door["door"], *(door_figure(door, name) for name in DOOR_FIGURES))
+    console().print(shown)
+
+
+def _print_ladder(made: dict[str, Any]) -> None:
+    write = console().print
     sold = table("strategy", "offered", "accepted", "persisted", *COUNTS, "lost at kill", "unsold at kill")
     fast = table("strategy", *SPEEDS.values())
     for listed in (sold, fast):

@@ -17,6 +17,7 @@ from seckill.errors import StartError
 from seckill.loops import Stop
 from seckill.settings import Settings
 from seckill.web.auth import mint_buyer_token
+from seckill.web.help_pages import is_built
 
 READY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 2.0
@@ -65,6 +66,8 @@ def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) 
     write(f"  buy        {address}/\n")
     write(f"  console    {address}/console\n")
     write(f"  API docs   {address}/docs\n")
+    if is_built():
+        write(f"  help       {address}/help\n")
     if settings.payment_provider == Sandbox.name:
         write("  payment    a sandbox for trying things out: no money moves\n")
     write(f"  data       {KEEPS_NOTHING if settings.in_memory else settings.data_dir}\n")

@@ -70,6 +70,8 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
     # For operators only.
     limit_group: str | UnsetType | None = UNSET
     pass_work: int | UnsetType = UNSET
+    serve_per_s: int | UnsetType | None = UNSET  # as the sale was announced with it
+    beacon: bool | UnsetType = UNSET  # its draw waits for a public value
     list_buyers: int | UnsetType = UNSET
     published: bool | UnsetType = UNSET
     external_id: str | UnsetType | None = UNSET

@@ -99,6 +99,11 @@ class LineFiguresLedger(Protocol):
         self, round_id: int, after: int, count: int, state: EntryState | None = None
     ) -> list[LineEntry]: ...
 
+    async def undrawn(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
+        """Those that have no place yet, by entry, after this one."""
+
+    async def entry_of(self, round_id: int, user: str) -> LineEntry | None: ...
+
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         """Entries of a list that is closed, and of which none has a place yet, after this one."""
 

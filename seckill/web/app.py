@@ -42,6 +42,7 @@ from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.door import ClaimDoor
 from seckill.web.envelope import Envelope
 from seckill.web.guess_backoff import GuessBackoff
+from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
 from seckill.web.key_set import KeySet
@@ -257,6 +258,7 @@ def _framework(ctx: Context) -> Starlette:
         WebSocketRoute("/v1/ws", live),
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
+        *help_routes(),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(

@@ -92,11 +92,16 @@ LINE_ROUTES = (
     Route(
         method="GET",
         path="/v1/admin/sales/{sale_id}/line",
-        summary="The line of a sale, with who is in it, by place",
+        summary="The line of a sale, with who is in it, by place, or before the draw by entry",
         handler=lines.show_line_to_operator,
         who="operator",
         answer=line_schemas.LineOfOperator,
-        query=(*_PAGE, ("state", "Only those that are in this state now"), _ROUND),
+        query=(
+            *_PAGE,
+            ("state", "Only those that are in this state now"),
+            ("buyer", "Only this buyer's, wherever it is"),
+            _ROUND,
+        ),
         problems=(404, 422, 503),
     ),
     Route(

@@ -69,7 +69,7 @@ class LineOfOperator(msgspec.Struct, kw_only=True):
     wants_beacon: bool  # the draw waits for it, or has waited
     closed_at: str | None
     drawn_at: str | None
-    entries: list[Entry]  # by place
+    entries: list[Entry]  # by place; before the draw is made, those in it in no order that means anything
     next: int | None  # give it as `after` to see those behind
 
 

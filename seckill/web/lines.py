@@ -1,11 +1,13 @@
 """The line of a sale as a whole: how far it has come, its draw, and what an operator does to it."""
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.domain.line import ALGORITHM, EntryState, RoundLine
+from seckill.domain.line import ALGORITHM, EntryState, LineEntry, RoundLine
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Sale
 from seckill.engine.line.figures import LineProgress
@@ -88,10 +90,19 @@ async def list_draw(request: Request) -> Response:
 async def show_line_to_operator(request: Request) -> Response:
     ctx = context(request)
     ctx.require_operator(request)
-    only(request, ("after", "limit", "state", "round"))
+    only(request, ("after", "limit", "state", "buyer", "round"))
     sale = await sale_asked_for(ctx, request, hidden_too=True)
     after, count, state = _after(request), page_size(request, ENTRIES_MAX), _state(request)
-    return json_response(await _to_operator(ctx, sale, after, count, state))
+    progress = await _now(ctx, sale)
+    buyer = request.query_params.get("buyer")
+    if buyer is not None:
+        found = await ctx.line.figures.entry_of(sale.round.id, buyer)
+        return json_response(await _to_operator(ctx, sale, progress, [] if found is None else [found], None))
+    if not progress.line.decided:
+        undrawn = await ctx.line.figures.undrawn(sale.round.id, after, count, state)
+        return json_response(await _to_operator(ctx, sale, progress, undrawn, _last(undrawn, count, lambda it: it.id)))
+    entries = await ctx.line.figures.entries(sale.round.id, after, count, state)
+    return json_response(await _to_operator(ctx, sale, progress, entries, _last(entries, count, lambda it: it.place)))
 
 
 async def change_line(request: Request) -> Response:
@@ -106,15 +117,25 @@ async def change_line(request: Request) -> Response:
         raise HttpProblem(409, "not_possible", str(error)) from None
     if line is None:
         raise _no_line()
-    return json_response(await _to_operator(ctx, sale, 0, 1, None))
+    return json_response(await _to_operator(ctx, sale, await _now(ctx, sale), [], None))
 
 
-async def _to_operator(ctx: Context, sale: Sale, after: int, count: int, state: EntryState | None) -> LineOfOperator:
+async def _now(ctx: Context, sale: Sale) -> LineProgress:
     progress = await ctx.line.figures.now(sale.round)
     if progress is None:
         raise _no_line()
+    return progress
+
+
+def _last(entries: Sequence[LineEntry], count: int, key: Callable[[LineEntry], int | None]) -> int | None:
+    """None: there are no more."""
+    return key(entries[-1]) if len(entries) == count else None
+
+
+async def _to_operator(
+    ctx: Context, sale: Sale, progress: LineProgress, entries: Sequence[LineEntry], following: int | None
+) -> LineOfOperator:
     line = progress.line
-    entries = await ctx.line.figures.entries(sale.round.id, after, count, state)
     shown = [
         await entry_view(ctx, Standing(entry=entry, line=line, ahead=None), sale, to_operator=True) for entry in entries
     ]
@@ -126,7 +147,7 @@ async def _to_operator(ctx: Context, sale: Sale, after: int, count: int, state: 
         closed_at=rfc3339_or_none(line.closed_ms),
         drawn_at=rfc3339_or_none(line.drawn_ms),
         entries=shown,
-        next=entries[-1].place if len(entries) == count else None,
+        next=following,
     )
 
 

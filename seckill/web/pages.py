@@ -35,6 +35,10 @@ EMBED_LOADS = tuple(
     f"/assets/{{version}}/{path}"
     for path in (
         "vendor/uqr/uqr.mjs",
+        "app/codes_parts.js",
+        "app/codes_strings.js",
+        "app/line_parts.js",
+        "app/line_strings.js",
         "app/door_parts.js",
         "app/door_strings.js",
         "app/worker.js",

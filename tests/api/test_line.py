@@ -206,6 +206,28 @@ async def test_what_an_operator_does_to_a_line(node: Node, keeper: Keeping) -> N
     assert (await node.http.get(address, headers=buyer("ann"))).status_code == 403
 
 
+async def test_an_operator_sees_who_is_in_a_draw_before_it_is_made(node: Node) -> None:
+    sale = await node.create(units=2, order="draw", serve_per_s=7, beacon=True, **later())
+    address = f"/v1/admin/sales/{sale['id']}/line"
+    for user in ("ann", "bob", "cid"):
+        await joined(node, sale, user)
+
+    async def shown(**params: str) -> dict[str, Any]:
+        answer = await node.http.get(address, headers=OPERATOR, params=params)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    first = await shown(limit="2")
+    assert [(entry["buyer"], entry["place"]) for entry in first["entries"]] == [("ann", None), ("bob", None)]
+    rest = await shown(limit="2", after=str(first["next"]), state="waiting")
+    assert ([entry["buyer"] for entry in rest["entries"]], rest["next"]) == (["cid"], None)
+    assert [entry["buyer"] for entry in (await shown(buyer="bob"))["entries"]] == ["bob"]
+    assert (await shown(buyer="nobody"))["entries"] == []
+    operators = (await node.http.get(f"/v1/sales/{sale['id']}", headers=OPERATOR)).json()
+    assert (operators["serve_per_s"], operators["beacon"]) == (7, True)
+
+
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [

@@ -231,6 +231,29 @@ async def console_form(visit: Visit, stack: Stack, folder: Path) -> None:
     await page.close()
 
 
+async def console_line(visit: Visit, stack: Stack, folder: Path) -> None:
+    """A draw with a public value that has been made, one entry removed, the next ones in sight."""
+    times = {"begins_at": in_s(3600), "ends_at": in_s(7200)}
+    facts = {"order": "draw", "beacon": True, "serve_per_s": 50, "price_cents": 89900, "units": 8}
+    sale = await ask(stack, "POST", "/v1/sales", operator(stack), title="Sneakers, by draw", **facts, **times)
+    for number in range(24):
+        await ask(stack, "POST", f"/v1/sales/{sale['id']}/entries", buyer(stack, f"buyer-{number:02}"), quantity=1)
+    await ask(stack, "PATCH", f"/v1/sales/{sale['id']}", operator(stack), begins_at=in_s(0))
+    page = await visit.console()
+    await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await page.click("[data-action=beacon]:enabled")
+    await page.fill("[name=beacon]", "lottery/2026-11-17/04-11-23-31-38-44")
+    await page.click("[data-form=beacon] button[type=submit]")
+    await expect(page.locator("[data-figure=served] dd")).to_have_text("8")
+    await page.locator("[data-action=remove]").first.click()
+    await page.fill("[name=reason]", "One phone, twelve names")
+    await page.click("[data-form=reason] button[type=submit]")
+    await expect(page.locator("[data-entry=left]")).to_be_visible()
+    await expect(page.locator("[data-draw=drawn]")).to_be_visible()
+    await still(page)
+    await page.locator(".line-of-sale").screenshot(path=folder / "console-line.png")
+
+
 async def console_order(visit: Visit, stack: Stack, folder: Path) -> None:
     page = await visit.console()
     await page.set_viewport_size({"width": 1200, "height": 760})
@@ -345,7 +368,7 @@ async def take_all(stack: Stack, shop: Shop, folder: Path, path: str, arguments:
         await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
         await row(browser, folder / "console-phone.png", await console_phone(visit, stack))
         await row(browser, folder / "embed.png", await embedded(visit, stack, shop))
-        for take in (console, console_form, console_order, console_audit):
+        for take in (console, console_form, console_line, console_order, console_audit):
             await take(visit, stack, folder)
         await visit.end()
         await browser.close()

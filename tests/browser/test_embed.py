@@ -13,11 +13,13 @@ from tests.browser.shop import Shop
 from tests.browser.test_buyer import until
 from tests.browser.test_door import token_of
 from tests.browser.test_items import radio, shirt
+from tests.browser.test_line import announce, begin, fits
 from tests.browser.test_vouchers import coupon
 from tests.browser.visiting import (
     DESKTOP,
     PHONE,
     Visit,
+    buy,
     in_s,
     order_is,
     orders_of,
@@ -37,9 +39,10 @@ NARROW = {"width": 320, "height": 640}
 # What the page hears, in order.
 LISTENING = """
     window.heard = [];
-    for (const name of ["token-needed", "order", "paid", "refused", "pay"]) {
+    for (const name of ["token-needed", "entry", "order", "paid", "refused", "pay"]) {
       document.addEventListener(`seckill-${name}`, ({ type, detail, target }) =>
-        window.heard.push([type, detail.reason ?? detail.order?.state ?? detail.code ?? "", target.id]));
+        window.heard.push(
+          [type, detail.reason ?? (detail.order ?? detail.entry)?.state ?? detail.code ?? "", target.id]));
     }
 """
 SHIFTS = """
@@ -508,6 +511,44 @@ async def test_a_sale_for_some_with_a_pass(window: Window, stack: Stack) -> None
     assert await violations(page, "'seckill-sale'") == []
     await press(page)
     await order_is(page, "unpaid")
+
+
+async def test_a_line_from_joining_to_paying(window: Window, stack: Stack) -> None:
+    """Two want the one unit of a draw that needs a pass; what a line needs is loaded from the API's host."""
+    sale = await announce(stack, title="Drawn", order="draw", **{"pass": "work", "pass_work": 2000})
+    window.put("line", sale, policy=f"{documented('default-src')}; {WORKER_POLICY}")
+    pages = [await window.open("line", user, viewport=NARROW) for user in ("lou", "lia")]
+    for page in pages:
+        await element(page).locator("[data-action=join]:enabled").click()
+        await expect(element(page).locator("[data-line=waiting]")).to_contain_text("Your place is drawn when it begins")
+    shown = element(pages[0]).locator("[data-check-draw]")
+    assert await shown.get_attribute("href") == f"{stack.url}/sales/{sale['id']}"
+    assert await violations(pages[0], "'seckill-sale'") == []
+    await begin(stack, sale)
+    for page in pages:
+        await expect(element(page).locator(".headline")).to_have_text(re.compile("Place 2|It is your turn"))
+    first, other = pages if await element(pages[0]).locator("[data-line=served]").count() else reversed(pages)
+    await expect(element(other).locator("[data-line=waiting]")).to_contain_text("0 people before you")
+    assert await fits(other), "nothing is wider than a small phone"
+    await element(first).get_by_role("button", name="See your order").click()
+    await order_is(first, "unpaid")
+    await first.locator("[data-action=pay]").click()
+    await order_is(first, "paid")
+    told = [[name.removeprefix("seckill-"), state] for name, state, _ in await heard(first, "paid")]
+    assert ["entry", "waiting"] in told
+    assert told[told.index(["entry", "served"]) :][:2] == [["entry", "served"], ["order", "unpaid"]]
+    await expect(element(other).locator("[data-line=passed_over]")).to_contain_text("all units are paid for")
+    await expect(element(other).locator("[data-action=join]")).to_have_count(0)  # one place in a draw is all there is
+
+
+async def test_a_waiting_list_stands_where_the_button_was(window: Window, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Kettle", units=1, waiting_list=True)
+    await buy(stack, sale, "wim")
+    window.put("list", sale, f'<seckill-sale sale="{sale["id"]}" token-url="/seckill-token" lang="zh"></seckill-sale>')
+    page = await window.open("list", "wanda")
+    await element(page).locator("[data-action=join]:enabled").click()
+    await expect(element(page).locator("[data-line=waiting]")).to_contain_text("第 1 位")
+    await expect(element(page).locator("[data-check-draw]")).to_have_count(0)
 
 
 async def test_an_unknown_sale_says_so(window: Window, stack: Stack) -> None:

@@ -44,6 +44,9 @@ async def test_a_draw_from_joining_to_paying_and_checking(visit: Visit) -> None:
     await expect(page.locator("[data-line=waiting] .headline, [data-line=served] .headline")).to_have_text(
         re.compile(r"Place \d|It is your turn")
     )
+    if await page.locator("[data-line=waiting]").count():  # the others before it move on by themselves
+        place = int(re.sub(r"\D", "", await page.locator("[data-line=waiting] .headline").inner_text()))
+        await expect(page.locator("[data-line=waiting] .result")).to_contain_text(f"{place - 2} people before you")
     await page.click("[data-action=check-draw]")
     await expect(page.locator("[data-verdict=sound]")).to_contain_text("all 4 places")
     await expect(page.locator("[data-draw]")).to_contain_text("Your entry has place")

@@ -116,13 +116,23 @@ class SqlLines:
     async def entries_by_place(
         self, round_id: int, after: int, count: int, state: EntryState | None = None
     ) -> list[LineEntry]:
-        wanted = entries_of(round_id).where(_e.place > max(0, after))
-        if state is not None:
-            states = [number for each, number in STATES.items() if each.shown is state]
-            wanted = wanted.where(_e.state.in_(states))
+        wanted = _shown_as(entries_of(round_id).where(_e.place > max(0, after)), state)
         async with reading(self._database) as connection:
             found = await connection.execute(wanted.order_by(_e.place).limit(count))
             return [to_entry(row) for row in found]
+
+    @to_the_end
+    async def undrawn(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
+        wanted = _shown_as(entries_of(round_id).where(_e.place.is_(None), _e.id > after), state)
+        async with reading(self._database) as connection:
+            found = await connection.execute(wanted.order_by(_e.place, _e.id).limit(count))
+            return [to_entry(row) for row in found]
+
+    @to_the_end
+    async def entry_of(self, round_id: int, user: str) -> LineEntry | None:
+        async with reading(self._database) as connection:
+            row = (await connection.execute(entries_of(round_id).where(_e.user_id == user))).one_or_none()
+            return None if row is None else to_entry(row)
 
     @to_the_end
     async def draws_due(self) -> list[RoundLine]:
@@ -183,6 +193,13 @@ class SqlLines:
     async def pass_over(self, round_id: int, reason: str, count: int) -> int:
         async with writing(self._database) as connection:
             return await line_serving.pass_over(connection, self._use, round_id, reason, count)
+
+
+def _shown_as(wanted: Any, state: EntryState | None) -> Any:
+    """Only those of which people are told that they are in this state."""
+    if state is None:
+        return wanted
+    return wanted.where(_e.state.in_([number for each, number in STATES.items() if each.shown is state]))
 
 
 def _check_beacon(line: RoundLine) -> None:

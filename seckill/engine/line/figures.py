@@ -99,3 +99,10 @@ class LineFigures:
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
         """By place."""
         return await self._lines.entries_by_place(round_id, after, count, state)
+
+    async def undrawn(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
+        """By entry: they have no places yet."""
+        return await self._lines.undrawn(round_id, after, count, state)
+
+    async def entry_of(self, round_id: int, user: str) -> LineEntry | None:
+        return await self._lines.entry_of(round_id, user)

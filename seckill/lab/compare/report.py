@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from seckill.lab.compare.document import method, verdict
+from seckill.lab.compare.document import crowd_of, method, verdict
 from seckill.lab.reports.charts import Bar, Part, Row, chart
 from seckill.lab.reports.page import cell, page, table
 
@@ -16,6 +16,17 @@ SPEEDS = {
     "drain_s": "drain s",
 }
 
+DOOR_FIGURES = {
+    "bot_units": "bot's units",
+    "people_units": "people's",
+    "person_chance": "a person's chance",
+    "bot_chance": "a bot name's",
+    "earlier_first": "earlier first",
+    "faster_first": "faster first",
+    "bot_core_s": "bot's core s",
+}
+SHARES = ("person_chance", "bot_chance", "earlier_first", "faster_first")
+
 Found = Mapping[str, Any]
 
 
@@ -23,23 +34,32 @@ def report(run: Mapping[str, Any]) -> str:
     tried = [found for found in run["strategies"] if not found["not_run"]]
     timed = [found for found in tried if found["speed"]]
     killed = [found for found in tried if found["crash"]]
-    sections = [
-        chart("Units sold", [_units(found, run["stock"]) for found in tried], mark=("the stock", run["stock"])),
-        chart("Accepted orders that were lost", [_lost(found) for found in tried]),
-    ]
+    sections = []
+    if tried:
+        sections += [
+            chart("Units sold", [_units(found, run["stock"]) for found in tried], mark=("the stock", run["stock"])),
+            chart("Accepted orders that were lost", [_lost(found) for found in tried]),
+        ]
     if timed:
         sections += [
             chart("Orders a second", [_rates(found) for found in timed]),
             chart("Milliseconds from press to answer", [_waits(found) for found in timed]),
         ]
-    sections += ["<h2>All figures</h2>", _counts(run)]
+    if run["doors"]:
+        sections += [
+            chart("Who gets the units, with a bot in the crowd", [_by_whom(door) for door in run["doors"]]),
+            chart("The chance of each", [_chances(door) for door in run["doors"]]),
+            "<h2>With a bot in the crowd</h2>",
+            _doors(run),
+        ]
+    if run["strategies"]:
+        sections += ["<h2>All figures</h2>", _counts(run)]
     if killed:
         sections += ["<h2>When a process is killed in the middle</h2>", _kills(killed)]
     return page(
         title="seckill compare",
         verdict=verdict(run),
-        about=f"{run['presses']} presses by {run['buyers']} people for {run['stock']} units, on "
-        f"{'; '.join(run['servers'].values())}.",
+        about=f"{crowd_of(run)} for {run['stock']} units, on {'; '.join(run['servers'].values())}.",
         sections=sections,
         method=method(run),
         command=run["command"],
@@ -117,3 +137,40 @@ def _kills(killed: list[Found]) -> str:
         row += [cell(crash["persisted_before"]), cell(count["accepted"]), cell(count["persisted"])]
         rows.append([*row, *(cell(count[name], look="bad" if count[name] else "") for name in COUNTS)])
     return table(columns, rows)
+
+
+def door_figure(door: Found, name: str) -> str:
+    value = door[name] if name in door else door["fairness"][name]
+    if value is None:
+        return "–"
+    return f"{100 * value:.0f} %" if name in SHARES else f"{value:,}"
+
+
+def _by_whom(door: Found) -> Row:
+    fair = door["fairness"]
+    parts = [Part("people", "paid", fair["people_units"]), Part("the bot", "dead", fair["bot_units"])]
+    return Row(door["door"], [Bar(parts, f"{fair['people_units']} people, {fair['bot_units']} bot")])
+
+
+def _chances(door: Found) -> Row:
+    fair = door["fairness"]
+    person, name = 100 * fair["person_chance"], 100 * fair["bot_chance"]
+    return Row(
+        door["door"],
+        [
+            Bar([Part("of a person, %", "paid", person)], f"{person:.0f} % a person"),
+            Bar([Part("of a name of the bot, %", "dead", name)], f"{name:.0f} % a name of the bot"),
+        ],
+    )
+
+
+def _doors(run: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            cell(door["door"]),
+            cell(door["summary"], look="text"),
+            *(cell(door_figure(door, name)) for name in DOOR_FIGURES),
+        ]
+        for door in run["doors"]
+    ]
+    return table(["door", "who gets a unit", *DOOR_FIGURES.values()], rows)

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 6007fe6ecafb08164789747a7732561798f6ee862c5f580156ec413ccdfeb47a
+// 1305066346d7a82cff471766831e33b1c00e942500bc0d1fc29c00143f682ced
 
 export interface paths {
     "/healthz": {
@@ -417,7 +417,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The line of a sale, with who is in it, by place */
+        /** The line of a sale, with who is in it, by place, or before the draw by entry */
         get: operations["show_line_to_operator"];
         put?: never;
         post?: never;
@@ -1833,6 +1833,7 @@ export interface components {
         /** Sale */
         Sale: {
             audience?: components["schemas"]["Audience"] | null;
+            beacon?: boolean;
             begins_at: string;
             /** @enum {string} */
             confirm: "gate" | "ledger";
@@ -1876,6 +1877,7 @@ export interface components {
             repeat: string | null;
             return_url?: string | null;
             round: string;
+            serve_per_s?: number | null;
             server_time: string;
             state: string;
             terms_url?: string | null;
@@ -3632,6 +3634,8 @@ export interface operations {
                 limit?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
+                /** @description Only this buyer's, wherever it is */
+                buyer?: string;
                 /** @description Another round of the sale than the current one */
                 round?: string;
             };
@@ -3643,7 +3647,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The line of a sale, with who is in it, by place */
+            /** @description The line of a sale, with who is in it, by place, or before the draw by entry */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -161,6 +161,12 @@ async def test_a_list_is_closed_when_its_time_comes_and_places_are_given_once(le
     await ledger.lines.note_list(sale.round.id, "a" * 64)
     await ledger.lines.note_list(sale.round.id, "b" * 64)
     assert await ledger.lines.unplaced(sale.round.id, 0, 9) == [ann.entry.id, cid.entry.id, dan.entry.id]
+    undrawn = await ledger.lines.undrawn(sale.round.id, ann.entry.id, 9, EntryState.WAITING)
+    assert [entry.user for entry in undrawn] == ["cid"]
+    assert [entry.user for entry in await ledger.lines.undrawn(sale.round.id, 0, 9)] == ["ann", "cid", "dan"]
+    assert (found := await ledger.lines.entry_of(sale.round.id, "dan")) is not None
+    assert found.id == dan.entry.id
+    assert await ledger.lines.entry_of(sale.round.id, "nobody") is None
     places = [(dan.entry.id, 1), (ann.entry.id, 2), (cid.entry.id, 3)]
     await ledger.lines.give_places(places[:2])
     assert len(await ledger.lines.listed(sale.round.id, "", 9)) == 3, "also in the middle of it"

@@ -75,14 +75,14 @@ def outcomes() -> list[StrategyOutcome]:
 
 
 def test_the_verdict_names_those_without_a_flaw() -> None:
-    run = document(outcomes(), WORKLOAD, pause_ms=5, servers={"database": "SQLite"}, command="seckill compare")
+    run = document(outcomes(), [], WORKLOAD, pause_ms=5, servers={"database": "SQLite"}, command="seckill compare")
     assert verdict(run) == "2 of 3 designs sold exactly 10 units and lost nothing: engine, engine-release."
     assert run["strategies"][0]["flaws"] == ["7 oversold", "3 sold twice to one person"]
 
 
 def test_the_report_stands_alone() -> None:
     """One file: no script, nothing loaded, everything escaped, the verdict before all else."""
-    made = document(outcomes(), WORKLOAD, pause_ms=5, servers={"database": "SQLite"}, command="seckill compare")
+    made = document(outcomes(), [], WORKLOAD, pause_ms=5, servers={"database": "SQLite"}, command="seckill compare")
     html = report(made)
     assert not re.search(r"<script|<link|src=|url\(|@import|https?:", html)
     assert "prefers-color-scheme: dark" in html

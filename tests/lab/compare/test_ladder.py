@@ -109,8 +109,22 @@ def check_returns(run: dict[str, Any]) -> None:
     assert released["flaws"] == []
 
 
+def check_bots(run: dict[str, Any]) -> None:
+    """With more names than units, a bot that presses first gets all of them: the control for what stops it."""
+    doors = {door["door"]: door["fairness"] | {"passes": door["bot_passes"]} for door in run["doors"]}
+    assert list(doors) == ["bots-press", "bots-pass", "bots-arrival", "bots-draw"]
+    assert {door["bot_units"] + door["people_units"] for door in doors.values()} == {STOCK}
+    assert doors["bots-press"]["bot_units"] == STOCK < doors["bots-press"]["bot_names"]
+    assert doors["bots-pass"]["bot_units"] == doors["bots-pass"]["passes"] < STOCK, "a name without a pass gets nothing"
+    assert doors["bots-pass"]["faster_first"] > 0.8
+    for name in ("bots-arrival", "bots-draw"):
+        assert 0 < doors[name]["people_units"] < STOCK
+        assert doors[name]["bot_units"] < STOCK * 3 / 4, "a third of the names, more or less"
+
+
 def test_the_ladder(tmp_path: Path) -> None:
     run = compare("all", tmp_path)
+    check_bots(run)
     assert run["servers"]["database"].startswith("SQLite")
     check_synchronous(run)
     assert_exact(found(run, "sync-row-lock"), duplicates=True)

@@ -7,12 +7,11 @@ import { keepClock } from "./clock.js";
 import { chooseLanguage, currentLanguage, t } from "./i18n.js";
 import { lazily } from "./lazily.js";
 import { OrdersPage, SalesPage } from "./lists.js";
-import { Buying, OrderPage, SalePage } from "./sale.js";
+import { OrderPage, SalePage } from "./sale.js";
 import { Dialog, LanguageSwitch, TestBanner, html, useLanguage } from "./ui.js";
 
-// For sales with a line, and for rounds that are over: not for whoever waits for a button.
-const Line = lazily(() => import("./line.js"), ({ LinePanel }) => LinePanel);
-const Afterwards = lazily(() => import("./story.js"), (module) => module.Afterwards);
+// For rounds with a draw, and for those that are over: not for whoever waits for a button.
+const Story = lazily(async () => (await import("./story.js")).Afterwards);
 
 const brought = takeTokenFromAddress(); // before anything else can see the address
 keepClock();
@@ -89,19 +88,11 @@ function SwitchPerson({ me, other, onDone }) {
   <//>`;
 }
 
-/** What belongs to a sale besides its button, or in its place. */
-function Panel(shown) {
-  const { sale } = shown;
-  const isOver = ["sold_out", "ended"].includes(sale.state);
-  const hasList = sale.waiting_list && !sale.lined && sale.state === "sold_out";
-  return html`${!sale.lined && html`<div class=${hasList ? "with-list" : ""}><${Buying} ...${shown} /></div>`}
-    ${(sale.lined || hasList) && html`<${Line} ...${shown} />`}
-    ${(isOver || sale.order !== "press") && html`<${Afterwards} ...${shown} />`}`;
-}
+const Afterwards = (shown) => (["sold_out", "ended"].includes(shown.sale.state) || shown.sale.order !== "press") && html`<${Story} ...${shown} />`;
 
 function Route(page) {
   const [, area, id] = location.pathname.slice(base.length).split("/");
-  if (area === "sales" && id) return html`<${SalePage} saleId=${decodeURIComponent(id)} Panel=${Panel} ...${page} />`;
+  if (area === "sales" && id) return html`<${SalePage} saleId=${decodeURIComponent(id)} Afterwards=${Afterwards} ...${page} />`;
   if (area === "orders" && id) return html`<${OrderPage} orderId=${decodeURIComponent(id)} ...${page} />`;
   if (area === "orders") return html`<${OrdersPage} ...${page} />`;
   return html`<${SalesPage} ...${page} />`;

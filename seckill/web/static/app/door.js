@@ -3,24 +3,13 @@
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { backoffMs, call, meta, sleep } from "./api.js";
 import { nowMs } from "./clock.js";
-import { loadDoor } from "./facts.js";
-import { addTexts, roundTime, t } from "./i18n.js";
+import { roundTime, t } from "./i18n.js";
+import { part } from "./lazily.js";
 import { html } from "./ui.js";
 
 let loading = null;
 
-async function load() {
-  for (let tries = 0; ; tries += 1) {
-    const parts = await loadDoor().catch(() => null);
-    if (parts !== null) {
-      addTexts(parts.STRINGS);
-      return parts.make({ html, t, roundTime, nowMs, call, sleep, backoffMs, script: meta("check-script") });
-    }
-    await sleep(backoffMs(tries));
-  }
-}
-
-export const getDoor = () => (loading ??= load());
+export const getDoor = () => (loading ??= part("door", { html, t, roundTime, nowMs, call, sleep, backoffMs, script: meta("check-script") }));
 
 export const needsPass = ({ pass = "none" }) => pass !== "none";
 

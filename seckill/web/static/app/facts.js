@@ -7,6 +7,5 @@ export const meta = (name) => document.querySelector(`meta[name="seckill-${name}
  * themselves. */
 export const base = meta("base");
 
-/** Most buyers never need these. */
-export const loadQr = () => import("../vendor/uqr/uqr.mjs");
-export const loadDoor = () => import("./door_parts.js");
+/** What few sales need; see lazily.js. */
+export const loadPart = (name) => import(`./${name}_parts.js`);

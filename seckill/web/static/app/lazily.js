@@ -1,7 +1,9 @@
-// Components that most pages do not need, loaded when they are shown.
+// What most pages do not need, loaded when it is shown.
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { backoffMs, sleep } from "./api.js";
+import { loadPart } from "./facts.js";
+import { addTexts } from "./i18n.js";
 import { html } from "./ui.js";
 
 async function loaded(load) {
@@ -12,14 +14,22 @@ async function loaded(load) {
   }
 }
 
-/** `pick(module)` is the component. */
-export function lazily(load, pick) {
+/** A part with its texts. embed.js loads it into pages of other origins, so it is given everything that depends on the
+ * page, and all that both are made of. */
+export async function part(name, tools) {
+  const { STRINGS, make } = await loaded(() => loadPart(name));
+  addTexts(STRINGS);
+  return make(tools);
+}
+
+/** A component that `load` promises. */
+export function lazily(load) {
   let loading = null;
   return function Lazy(props) {
     const [Shown, setShown] = useState(null);
     useEffect(() => {
       loading ??= loaded(load);
-      loading.then((found) => setShown(() => pick(found)));
+      loading.then((found) => setShown(() => found));
     }, []);
     return Shown && html`<${Shown} ...${props} />`;
   };

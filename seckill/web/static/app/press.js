@@ -4,7 +4,7 @@
 import { Offline, Refused, backoffMs, call, sleep } from "./api.js";
 
 // Nothing was decided, or nobody knows what: to ask again with the same key is right.
-const isTrouble = (error) =>
+export const isTrouble = (error) =>
   error instanceof Offline || (error instanceof Refused && (error.code === "rate_limited" || error.status >= 500));
 
 // A pass that was not accepted may have ended a moment ago. Another will do, or none.

@@ -3,11 +3,12 @@
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call, canSignIn, isEmbedded } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
-import { Codes } from "./codes.js";
 import { useDoor } from "./door.js";
 import { Details, Gallery, Price, Saving } from "./goods.js";
 import { money, period, roundTime, stock, t, time } from "./i18n.js";
 import { ItemChoice, itemOf, priceOf } from "./items.js";
+import { lazily, part } from "./lazily.js";
+import { Line } from "./line.js";
 import { goesOn, isNewer, mayBePaidLate, watch, watchLate } from "./live.js";
 import { OrderPanel, isLive } from "./order.js";
 import { PassNote, usePass } from "./pass.js";
@@ -24,6 +25,7 @@ const AHEAD_MS = 60_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 // What is known of a sale may come from a cache, and be older than the question by so much.
 const CACHED_MS = 1_500;
+const Codes = lazily(() => part("codes", { useEffect, useState, backoffMs, call, t, html, useRepeated }));
 const LONG_TITLE = 60; // characters: set smaller, so that the button stays near
 
 export function SalePage({ saleId, ...page }) {
@@ -32,8 +34,17 @@ export function SalePage({ saleId, ...page }) {
   const door = useDoor(sale);
   if (sale === null) return html`<${NoSale} problem=${problem} />`;
   return html`<${Product} sale=${sale} item=${itemOf(sale, itemId)}>
-    <${page.Panel ?? Buying} key=${`${page.me?.user} ${sale.round}`} sale=${door?.forMe(sale, page.me) ?? sale} reload=${reload} itemId=${itemId} onChoose=${setItemId} ...${page} />
+    <${Ways} key=${`${page.me?.user} ${sale.round}`} sale=${door?.forMe(sale, page.me) ?? sale} reload=${reload} itemId=${itemId} onChoose=${setItemId} ...${page} />
   <//>`;
+}
+
+/** What buyers do here: press a button, join a line, or the one after the other. `Afterwards`: what stands below. */
+function Ways(shown) {
+  const { sale, Afterwards } = shown;
+  const hasList = sale.waiting_list && !sale.lined && sale.state === "sold_out";
+  return html`${!sale.lined && html`<div class=${hasList ? "with-list" : ""}><${Buying} ...${shown} /></div>`}
+    ${(sale.lined || hasList) && html`<${Line} ...${shown} Buying=${Buying} />`}
+    ${Afterwards && html`<${Afterwards} ...${shown} />`}`;
 }
 
 /** The same page, about one order of whichever round. */

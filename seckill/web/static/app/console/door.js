@@ -5,7 +5,7 @@ import { count, counted, t } from "../i18n.js";
 import { html } from "../ui.js";
 import { ask, told } from "./session.js";
 
-export const DOOR_FIELDS = ["pass", "pass_work", "groups", "early", "listed"];
+export const DOOR_FIELDS = ["pass", "pass_work", "groups", "early", "listed", "limit_by", "limit_group"];
 const PASSES = ["none", "work", "check"];
 const WORK = "400000";
 const UPLOAD_WITHIN_MS = 10 * 60_000;
@@ -60,6 +60,17 @@ export function DoorFields({ field, choice, choose, values }) {
     ${field("early", { rows: 2 })}
     <label class="check"><input type="checkbox" name="listed" checked=${values.listed} onChange=${(event) => choose({ target: { name: "listed", value: event.target.checked } })} /><span>${t("field_listed")}</span></label>`;
 }
+
+/** Whom the limit is for, which never changes. */
+export const initialLimits = (sale) => ({ limit_by: sale?.limit_by ?? "", limit_group: sale?.limit_group ?? "" });
+
+export function limitsBody(values) {
+  const typed = ["limit_by", "limit_group"].filter((name) => values[name].trim() !== "");
+  return Object.fromEntries(typed.map((name) => [name, values[name].trim()]));
+}
+
+export const LimitFields = ({ field }) => html`${field("limit_by", { placeholder: "sub" })}<p class="facts">${t("limit_by_why")}</p>
+  ${field("limit_group")}<p class="facts">${t("limit_group_why")}</p>`;
 
 /** A file, which goes to the server as it is. */
 export function AudienceUpload({ sale, onDone, onClose }) {

@@ -6,9 +6,10 @@ import { currencies, decimalsOf, isCurrency, minorUnits } from "../currencies.js
 import { count, t } from "../i18n.js";
 import { newKey } from "../press.js";
 import { html, useNow } from "../ui.js";
-import { DOOR_FIELDS, DoorFields, checkDoor, doorBody, initialDoor } from "./door.js";
+import { DOOR_FIELDS, DoorFields, LimitFields, checkDoor, doorBody, initialDoor, initialLimits, limitsBody } from "./door.js";
 import { GOODS_FIELDS, GoodsFields, asTyped, checkGoods, goodsBody, initialGoods } from "./goods.js";
 import { ItemRows, checkItems, copiedItems, initialItems, itemsBody } from "./items.js";
+import { LINE_FIELDS, LineFields, checkLine, initialLine, lineBody } from "./line_fields.js";
 import { Preview, useWindows } from "./repetition.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -51,6 +52,8 @@ function initial(sale, like) {
       vouchers: false,
       ...initialGoods(null),
       ...initialDoor(null),
+      ...initialLimits(null),
+      ...initialLine(null),
     };
   }
   return {
@@ -90,6 +93,8 @@ function copied(sale, begins) {
     ...initialGoods(sale),
     external_id: "",
     ...initialDoor(sale),
+    ...initialLimits(sale),
+    ...initialLine(sale),
   };
 }
 
@@ -111,6 +116,7 @@ function check(values, sale) {
   else if (ends <= begins) wrong.ends_at = t("wrong_end_before_begin");
   else if (isNew && ends <= nowMs()) wrong.ends_at = t("wrong_end_over");
   if (!isNew) return wrong;
+  Object.assign(wrong, checkLine(values));
   const plain = values.items.length === 0;
   if (plain && !isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
   if (!isCurrency(values.currency)) wrong.currency = t("wrong_currency");
@@ -155,6 +161,8 @@ function body(values, sale) {
   return {
     ...common,
     ...goodsBody(values, values.currency, null),
+    ...limitsBody(values),
+    ...lineBody(values),
     ...(values.draft ? { published: false } : {}),
     ...(values.vouchers ? { vouchers: true } : {}),
     ...times,
@@ -257,8 +265,12 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     <${Folded} title=${t("goods")} open=${GOODS_FIELDS.some((name) => wrong[name] !== undefined)}>
       <${GoodsFields} field=${field} onPicture=${addPicture} />
     <//>
+    ${sale === null && html`<${Folded} title=${t("line_rules")} open=${LINE_FIELDS.some((name) => wrong[name] !== undefined)}>
+      <${LineFields} field=${field} choice=${choice} choose=${choose} tick=${tick} values=${values} />
+    <//>`}
     <${Folded} title=${t("door")} open=${DOOR_FIELDS.some((name) => wrong[name] !== undefined)}>
       <${DoorFields} field=${field} choice=${choice} choose=${choose} values=${values} />
+      ${sale === null && html`<${LimitFields} field=${field} />`}
     <//>
     ${sale === null && tick("vouchers")}
     ${sale === null && tick("draft")}

@@ -11,6 +11,7 @@ import { usePolled } from "./data.js";
 import { AudienceUpload } from "./door.js";
 import { AddUnits, SaleForm } from "./form.js";
 import { CustodyByItem } from "./items.js";
+import { LineView, hasLine } from "./line.js";
 import { Nodes } from "./nodes.js";
 import { NextRounds } from "./repetition.js";
 import { Vouchers } from "./vouchers.js";
@@ -39,6 +40,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
     <${Actions} sale=${sale} onChanged=${onChanged} />
     <${CustodyBar} custody=${custody} now=${now} />
     ${sale.items && html`<${CustodyByItem} sale=${sale} custody=${custody} />`}
+    ${hasLine(sale) && html`<${LineView} sale=${sale} />`}
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
     ${sale.vouchers && html`<${Vouchers} key=${sale.id} sale=${sale} onChanged=${onChanged} />`}
     ${live !== null && figures === undefined && samples.length === 0

@@ -1,0 +1,84 @@
+"""`/help`: the documents as a site, which `make docs` has built into the package. Nothing in it is loaded from
+elsewhere, and it works wherever the application is mounted, because all its addresses are relative."""
+
+import base64
+import hashlib
+import mimetypes
+import re
+from functools import lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from seckill.web.pages import SHELL_MAX_AGE_S, Content
+from seckill.web.problems import HttpProblem, not_found
+
+SITE = files("seckill.web") / "help"
+FIRST = "index.html"
+# As many as anybody reads in one sitting.
+KEPT_MAX = 64
+_INLINE = re.compile(rb"<script(?: id=[^ >]+)?>(.*?)</script>", re.DOTALL)
+
+
+def is_built() -> bool:
+    return (SITE / FIRST).is_file()
+
+
+def help_routes() -> list[BaseRoute]:
+    return [Route("/help", _first), Route("/help/{path:path}", _page)]
+
+
+async def _first(request: Request) -> Response:
+    """Where it is relative to `/help`; no host is named."""
+    if not is_built():
+        raise HttpProblem(404, "not_found", "The documents are not part of this installation: `make docs` builds them.")
+    return Response(None, 307, {"Location": f"help/{FIRST}", "Cache-Control": "no-store"})
+
+
+async def _page(request: Request) -> Response:
+    found = _read(request.path_params["path"])
+    if found is None:
+        raise not_found()
+    content, headers = found
+    return content.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", headers)
+
+
+@lru_cache(maxsize=KEPT_MAX)
+def _read(path: str) -> tuple[Content, dict[str, str]] | None:
+    file = _file(path)
+    if file is None:
+        return None
+    body = file.read_bytes()
+    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    text = media_type.startswith("text/")
+    headers = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+    if media_type == "text/html":
+        headers["Content-Security-Policy"] = policy_of(body)
+    return Content.of(body, f"{media_type}; charset=utf-8" if text else media_type), headers
+
+
+def _file(path: str) -> Traversable | None:
+    """Of the site and nothing above it: each part is looked for among what its folder has."""
+    place: Traversable = SITE
+    for part in path.split("/"):
+        if not place.is_dir():
+            return None
+        found = [entry for entry in place.iterdir() if entry.name == part]
+        if not found:
+            return None
+        place = found[0]
+    return place if place.is_file() else None
+
+
+def policy_of(page: bytes) -> str:
+    """The theme has scripts of a few lines in its pages. They are allowed by their digests, and no others are."""
+    digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE.findall(page))
+    scripts = " ".join(f"'sha256-{digest}'" for digest in dict.fromkeys(digests))
+    return (
+        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; worker-src 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,142 @@
+// One's place in the line of a sale. How far the line has come is the same for everybody, so that is what is asked for
+// again and again; one's own entry only when it may have changed. Loaded where there is a line (lazily.js).
+
+export { STRINGS } from "./line_strings.js";
+
+const EVERY_MS = 3_000;
+const OWN_EVERY_MS = 30_000; // chances change slowly
+const OVER = ["left", "passed_over"];
+const LAPSED = ["expired", "cancelled"];
+// A pass that was not accepted may have ended a moment ago. Another will do, or none.
+const PASSES_MAX = 3;
+const TRIES_MAX = 8;
+
+const storedAt = (me, sale) => `seckill.entry.${me.user}.${sale.id}.${sale.round}`;
+
+export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, has, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
+  function useEntry(sale, me, onSignedOut, onEntry) {
+    const [entry, setEntry] = useState(null);
+    const [line, setLine] = useState(null);
+    const entryId = entry?.entry_id ?? (me && localStorage.getItem(storedAt(me, sale)));
+    const take = (found) => {
+      localStorage.setItem(storedAt(me, sale), found.entry_id);
+      setEntry({ ...found, readMs: performance.now() });
+      if (found.state !== entry?.state || found.place !== entry?.place) onEntry(found);
+    };
+    useRepeated(
+      async (isOver) => {
+        try {
+          const far = await call("GET", `/v1/sales/${sale.id}/line?round=${sale.round}`, { cache: "default" });
+          if (isOver()) return Infinity;
+          setLine(far);
+          if (!entryId || !me) return EVERY_MS + 1_000 * Math.random();
+          const waits = entry?.state === "waiting";
+          const isDue = entry === null || (waits && (far.served_up_to >= entry.place || (far.drawn && entry.place === null) || performance.now() - entry.readMs > OWN_EVERY_MS));
+          const isServed = entry?.order_id && performance.now() - entry.readMs > EVERY_MS;
+          if (isServed) {
+            const { state } = await call("GET", `/v1/orders/${entry.order_id}`, { token: me.token });
+            if (!isOver()) take({ ...entry, order_state: state });
+          } else if (isDue) {
+            const found = await call("GET", `/v1/entries/${entryId}`, { token: me.token });
+            if (!isOver()) take(found);
+          }
+          return EVERY_MS + 1_000 * Math.random();
+        } catch (error) {
+          if (error.status === 401) return onSignedOut();
+          if (error.status === 404 && entryId) localStorage.removeItem(storedAt(me, sale));
+          return backoffMs(4);
+        }
+      },
+      [me?.token, sale.id, sale.round, entry?.entry_id, entry?.state, entry?.readMs],
+    );
+    return [entry, line, take];
+  }
+
+  /** Joining is harmless to repeat, so a lost answer is asked for again. */
+  async function join(sale, me, body, pass) {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await call("POST", `/v1/sales/${sale.id}/entries`, { token: me.token, body, pass: await pass.get() });
+      } catch (error) {
+        const another = error.code === "pass_required" && tries < PASSES_MAX;
+        if (another) pass.renew();
+        if (!another && (!isTrouble(error) || tries >= TRIES_MAX)) throw error;
+        await sleep(Math.max(error.retryAfterMs ?? 0, 0) + backoffMs(tries));
+      }
+    }
+  }
+
+  const refusal = ({ code, problem }, sale) => (has(`refused_${code}`) ? t(`refused_${code}`, { limit: sale.limit_per_buyer, time: "" }) : t("line_refused", { detail: problem?.detail ?? t("offline") }));
+
+  /** In the place of the button that buys. Where the page of an order is not ours, the order is shown here. */
+  function LinePanel(shown) {
+    const { sale, me, onSignIn, onSignedOut, itemId = null, onChoose = () => {}, onRefused = () => {}, onEntry = () => {}, Buying } = shown;
+    const now = useNow(500);
+    const [entry, line, take] = useEntry(sale, me, onSignedOut, onEntry);
+    const pass = usePass(sale, me);
+    const [problem, setProblem] = useState("");
+    const [busy, setBusy] = useState(false);
+    const [question, setQuestion] = useState(null);
+    const [order, setOrder] = useState(null);
+    const kind = sale.order === "press" ? "waiting_list" : sale.order;
+    const ended = sale.state === "ended";
+    const act = async (wanted, then) => {
+      setBusy(true);
+      setProblem("");
+      try {
+        then(await wanted());
+      } catch (error) {
+        if (error.status === 401) return onSignedOut();
+        setProblem(refusal(error, sale));
+        if (error.code) onRefused(error.code, error.problem);
+      } finally {
+        setBusy(false);
+      }
+    };
+    const enter = () => act(() => join(sale, me, itemId === null ? {} : { item_id: itemId }, pass), take);
+    const leave = () => act(() => call("DELETE", `/v1/entries/${entry.entry_id}`, { token: me.token }), take);
+    const show = (id) => act(() => call("GET", `/v1/orders/${id}`, { token: me.token }), (found) => setOrder({ ...found, found_as: found.state }));
+    const askLeave = () => setQuestion({ title: t("line_leave_title"), effect: t("line_leave_effect"), yes: t("line_leave"), no: t("cancel_no"), act: leave });
+    if (order !== null) return html`<${Buying} ...${shown} given=${order} />`;
+    const isIn = entry !== null && !OVER.includes(entry.state);
+    const begins = Date.parse(sale.begins_at);
+    // A place in a draw that is made is published, so it is the only one; and who was removed stays out.
+    const wasDrawn = entry !== null && kind !== "waiting_list" && now >= begins && Date.parse(entry.joined_at) < begins;
+    const mayJoin = !isIn && !ended && !wasDrawn && (entry?.state !== "left" || entry.reason === null);
+    const unchosen = sale.items && itemOf(sale, itemId) === null;
+    const label = t(kind === "waiting_list" ? "line_join_list" : kind === "draw" && now < begins ? "line_join_draw" : "line_join");
+    return html`<div class="panel line" tabindex="-1" data-line=${entry?.state ?? "none"}>
+        ${now < begins && !line?.drawn && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
+        <div role="status" aria-live="polite">
+          ${entry === null ? html`<p class="headline" data-state="open">${t(ended ? "line_over" : `line_${kind}`)}</p><p class="result">${t(ended ? "line_over_text" : `line_${kind}_why`)}</p>` : html`<${Standing} entry=${entry} line=${line} ended=${ended} />`}
+        </div>
+        ${mayJoin && html`<${PassNote} pass=${pass} />`}
+        ${mayJoin && sale.items && html`<${ItemChoice} sale=${sale} chosen=${itemId} isGone=${() => false} onChoose=${onChoose} />`}
+        ${line?.paused && html`<p class="facts">${t("line_paused")}</p>`}
+        ${isEmbedded() && kind !== "waiting_list" && html`<p class="facts"><a href=${`${base}/sales/${sale.id}`} target="_blank" rel="noopener" data-check-draw>${t("line_check_draw")}</a></p>`}
+        ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+      </div>
+      <div class="action">
+        ${entry?.order_id ? html`<${OrderLink} id=${entry.order_id} look="button primary" onShow=${show}>${t("line_see_order")}<//>` : isIn ? html`<button type="button" class="button quiet" data-action="leave" disabled=${busy || ended} onClick=${askLeave}>${t("line_leave")}</button>` : mayJoin && (me ? html`<button type="button" class="button primary" data-action="join" disabled=${busy || unchosen || pass.state === "refused"} onClick=${enter}>${unchosen ? t("choose_first") : label}</button>` : canSignIn() && html`<button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button>`)}
+      </div>
+      <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
+  }
+
+  function Standing({ entry, line, ended }) {
+    const { place, chance, reason } = entry;
+    // As it was when the entry was read, or as the line has moved since.
+    const ahead = entry.ahead === null ? null : Math.min(entry.ahead, Math.max(0, place - 1 - (line?.served_up_to ?? 0)));
+    const state = LAPSED.includes(entry.order_state) ? "lapsed" : entry.state;
+    const why = state === "passed_over" && has(`passed_over_${reason}`) ? t(`passed_over_${reason}`) : (reason ?? "");
+    if (state !== "waiting") return html`<p class="headline" data-state=${state === "served" ? "open" : state}>${t(`line_${state}`)}</p><p class="result">${t(`line_${state}_text`, { reason: why })}</p>`;
+    if (ended) return html`<p class="headline" data-state="ended">${t("line_over")}</p><p class="result">${t("line_over_text")}</p>`;
+    if (place === null || ahead === null) return html`<p class="headline" data-state="open">${t("line_in")}</p><p class="result">${t("line_undrawn")}</p>`;
+    return html`<p class="headline" data-state="open">${t("line_place", { place: count(place) })}</p>
+      <p class="result">${t("line_ahead", { ahead: count(ahead), waiting: count(line?.waiting ?? entry.of), units: count(entry.units) })}</p>
+      ${line && html`<p class="facts" data-served-up-to>${t("line_served_up_to", { place: count(line.served_up_to) })}</p>`}
+      ${line?.unpaid > 0 && html`<p class="facts">${t("line_unpaid", { unpaid: count(line.unpaid) })}</p>`}
+      ${chance !== null && html`<p class="facts" data-chance>${t("line_chance", { percent: count(Math.round(100 * chance)) })}</p>`}`;
+  }
+
+  return LinePanel;
+}
