@@ -49,6 +49,8 @@ COMMANDS = {
     "verify-draw": "Recompute a draw from what was published, without trusting the server that made it.",
     "compare": "Run every design that tutorials teach against the same rush, and show what it sells, loses and costs.",
     "bench": "Measure accepted and persisted orders a second, beside the limits of this machine and a plain service.",
+    "rehearse": "Send a growing crowd to a marked sale on a real deployment, and tell which rate is safe and what is "
+    "full first.",
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
 # Those with commands of their own.
@@ -57,6 +59,7 @@ JUDGES = (
     "audit",
     "repair",
     "chaos",
+    "rehearse",
     "verify-draw",
 )  # 1 means that something was found broken, so never their own failure
 

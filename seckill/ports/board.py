@@ -28,6 +28,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     claims: int = 0  # that this API process has answered
     refused: dict[str, dict[str, int]] = {}  # round → outcome → claims
     answers: list[int] = []  # of the last seconds, by how long they took; see `figures`
+    cpu_s: float = 0.0  # time of processors that it has used
+    memory_bytes: int = 0  # that it has now
 
 
 @dataclass(frozen=True, slots=True)

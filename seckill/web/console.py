@@ -77,4 +77,6 @@ def _node(one: Seen, now_ms: int) -> schemas.Node:
         seen_at=rfc3339(one.at_ms),
         claims=report.claims,
         recorded=report.recorded,
+        cpu_s=report.cpu_s,
+        memory_bytes=report.memory_bytes,
     )

@@ -393,6 +393,8 @@ class Node(msgspec.Struct, kw_only=True):
     seen_at: str
     claims: int  # answered since its start
     recorded: int  # orders written since its start
+    cpu_s: float  # time of processors used since its start
+    memory_bytes: int  # that it has now; 0: not known there
 
 
 class Live(msgspec.Struct, kw_only=True):

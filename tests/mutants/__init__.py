@@ -18,6 +18,7 @@ from tests.mutants import (
     operators,
     providers,
     reference,
+    rehearsal,
     roles,
     sale,
     shared_limits,
@@ -52,6 +53,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         upgrades,
         data,
         chaos,
+        rehearsal,
     )
     for mutant in part.MUTANTS
 )

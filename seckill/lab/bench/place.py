@@ -42,7 +42,7 @@ class BenchPlace:
 
 @asynccontextmanager
 async def place(ledger_url: str) -> AsyncIterator[BenchPlace]:
-    """A Valkey as `strict` as the embedded one and an empty ledger; on that PostgreSQL server, or in a file."""
+    """A Valkey as `strict` as the embedded one and an empty ledger; on that database server, or in a file."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
         valkey = EmbeddedValkey(folder, durability="strict")

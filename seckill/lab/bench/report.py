@@ -32,6 +32,7 @@ def report(found: Mapping[str, Any]) -> str:
     rates = [
         Row(label, [Bar([Part(LOOKS[look], look, found[name])], f"{found[name]:,.0f}")])
         for name, (label, look) in RATES.items()
+        if found[name] is not None
     ]
     compared = [
         [
@@ -92,5 +93,7 @@ def method(run: Mapping[str, Any]) -> list[str]:
         f"{run['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
         "confirm: the same load, in turns, on a sale that says yes when the gate has the order and on one that says it "
         "when the ledger has it.",
-        "accept_at_1m: a round that has a million buyers already, in turns with new ones.",
+        "accept_at_1m: a round that has a million buyers already, in turns with new ones."
+        if run["accept_and_at_1m"]
+        else "Quick: once, for a short time, and without a round that has a million buyers already.",
     ]

@@ -3,6 +3,9 @@
 import base64
 import hmac
 import time
+from collections.abc import Mapping
+
+import msgspec
 
 from seckill.settings import Secret
 from seckill.web.auth import mint_buyer_token
@@ -11,15 +14,18 @@ LIFETIME_S = 6 * 3600
 
 
 class Tokens:
-    def __init__(self, secret: Secret) -> None:
+    """`claims`: that all of them have, besides their own."""
+
+    def __init__(self, secret: Secret, claims: Mapping[str, object] | None = None) -> None:
         self._key = secret.reveal().encode()
         now = time.time()
-        self._times = f'"iat":{int(now)},"exp":{int(now + LIFETIME_S)}'
+        shared = {**(claims or {}), "iat": int(now), "exp": int(now + LIFETIME_S)}
+        self._shared = msgspec.json.encode(shared).decode().removeprefix("{")
         made = mint_buyer_token(secret, "someone", LIFETIME_S, None, None, now)
         self._header = made.split(".")[0].encode()
 
     def of(self, user: str) -> str:
-        signed = self._header + b"." + _encode(f'{{"sub":"{user}",{self._times}}}'.encode())
+        signed = self._header + b"." + _encode(f'{{"sub":"{user}",{self._shared}'.encode())
         return (signed + b"." + _encode(hmac.digest(self._key, signed, "sha256"))).decode()
 
 

@@ -8,14 +8,22 @@ from sqlalchemy import make_url
 
 from seckill.errors import StartError
 
+_MUST_CREATE = "The user of SECKILL_DATABASE_URL must be allowed to create databases."
+
 
 async def scratch_database(stack: AsyncExitStack, url: str, file: Path) -> str:
-    """Our own database on that server, dropped at the end; a file when there is no server."""
-    if not url.startswith("postgres"):
-        return f"sqlite:///{file}"
+    """Our own database on that PostgreSQL or MariaDB, dropped at the end; a file when there is no server."""
+    name = f"seckill_compare_{secrets.token_hex(6)}"
+    if url.startswith("postgres"):
+        return await _on_postgres(stack, url, name)
+    if url.startswith(("mysql", "mariadb")):
+        return await _on_mariadb(stack, url, name)
+    return f"sqlite:///{file}"
+
+
+async def _on_postgres(stack: AsyncExitStack, url: str, name: str) -> str:
     import asyncpg  # noqa: PLC0415 (only who has PostgreSQL has its driver)
 
-    name = f"seckill_compare_{secrets.token_hex(6)}"
     address = make_url(url)
     maintenance = address.set(drivername="postgresql").render_as_string(hide_password=False)
 
@@ -29,10 +37,41 @@ async def scratch_database(stack: AsyncExitStack, url: str, file: Path) -> str:
         try:
             await connection.execute(statement)
         except asyncpg.InsufficientPrivilegeError as error:
-            raise StartError("The user of SECKILL_DATABASE_URL must be allowed to create databases.") from error
+            raise StartError(_MUST_CREATE) from error
         finally:
             await connection.close()
 
     await execute(f"CREATE DATABASE {name}")
     stack.push_async_callback(execute, f"DROP DATABASE {name} WITH (FORCE)")
     return address.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+
+
+async def _on_mariadb(stack: AsyncExitStack, url: str, name: str) -> str:
+    import aiomysql  # noqa: PLC0415 (only who has MariaDB has its driver)
+    import pymysql  # noqa: PLC0415
+
+    address = make_url(url)
+
+    async def execute(statement: str) -> None:
+        try:
+            connection = await aiomysql.connect(
+                host=address.host,
+                port=address.port or 3306,
+                user=address.username,
+                password=address.password or "",
+                autocommit=True,
+                connect_timeout=10,
+            )
+        except (OSError, pymysql.MySQLError) as error:
+            raise StartError(f"MariaDB at SECKILL_DATABASE_URL cannot be used ({error}): mend that first.") from error
+        try:
+            async with connection.cursor() as cursor:
+                await cursor.execute(statement)
+        except pymysql.MySQLError as error:
+            raise StartError(_MUST_CREATE) from error
+        finally:
+            connection.close()
+
+    await execute(f"CREATE DATABASE {name}")
+    stack.push_async_callback(execute, f"DROP DATABASE {name}")
+    return address.set(drivername="mysql", database=name).render_as_string(hide_password=False)

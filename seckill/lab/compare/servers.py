@@ -32,8 +32,10 @@ async def rented(settings: Settings, pause_ms: float) -> AsyncIterator[Rented]:
         stack.push_async_callback(valkey.stop)
         await valkey.start()
         await valkey.ready()
-        database_url = await scratch_database(stack, settings.database_url, folder / "ladder.db")
-        ledger_url = await scratch_database(stack, settings.database_url, folder / "ledger.db")
+        # The ladder is for SQLite and PostgreSQL.
+        server_url = settings.database_url if settings.database_url.startswith("postgres") else ""
+        database_url = await scratch_database(stack, server_url, folder / "ladder.db")
+        ledger_url = await scratch_database(stack, server_url, folder / "ledger.db")
         await migrate(ledger_url)
         servers = CompareServers(
             redis_url=f"{valkey.url}?db=0",

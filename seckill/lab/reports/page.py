@@ -36,6 +36,7 @@ rect { shape-rendering: crispEdges; }
 .mark { stroke: var(--ink); stroke-width: 2; }
 .line { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; } .line.paid { stroke: var(--paid); }
 .line.queued { stroke: var(--queued); } .base { stroke: var(--line); } .band { fill: var(--dead); opacity: 0.12; }
+.calm { fill: var(--available); opacity: 0.2; }
 .panel { margin: 16px 0 4px; color: var(--faint); font-size: 14px; }
 .axis { display: flex; justify-content: space-between; margin: 4px 0 0; color: var(--faint); font-size: 12px; }
 /* A shadow at the side where there is more. */

@@ -25,20 +25,33 @@ class Span:
     name: str
 
 
-def timeline(title: str, lines: Sequence[TimelineLine], spans: Sequence[Span]) -> str:
+@dataclass(frozen=True, slots=True)
+class SpanKind:
+    """What spans are, and the classes of the style sheet that they have behind the lines and below them."""
+
+    name: str
+    band: str
+    strip: str
+
+
+FAULTS = SpanKind("faults", "band", "dead")
+PHASES = SpanKind("phases", "calm", "available")
+
+
+def timeline(title: str, lines: Sequence[TimelineLine], spans: Sequence[Span], kind: SpanKind = FAULTS) -> str:
     """One panel for each line, then the spans by name; a span is told when the pointer is over it."""
     ends = [at_s for line in lines for at_s, _ in line.points] + [span.ends_s for span in spans]
     longest_s = max(ends, default=0) or 1.0
-    panels = "".join(_panel(line, spans, longest_s) for line in lines)
+    panels = "".join(_panel(line, spans, longest_s, kind.band) for line in lines)
     return (
-        f"<figure><figcaption>{escape(title)}</figcaption>{panels}{_strip(spans, longest_s)}"
+        f"<figure><figcaption>{escape(title)}</figcaption>{panels}{_strip(kind, spans, longest_s)}"
         f'<p class="axis"><span>0 s</span><span>{longest_s:.0f} s</span></p></figure>'
     )
 
 
-def _panel(line: TimelineLine, spans: Sequence[Span], longest_s: float) -> str:
+def _panel(line: TimelineLine, spans: Sequence[Span], longest_s: float, band: str) -> str:
     most = max([value for _, value in line.points], default=0) or 1.0
-    bands = "".join(_rect(span, longest_s, HEIGHT) for span in spans)
+    bands = "".join(_rect(span, longest_s, HEIGHT, band) for span in spans)
     drawn = " ".join(
         f"{at_s / longest_s * WIDTH:.1f},{HEIGHT - value / most * HEIGHT:.1f}" for at_s, value in line.points
     )
@@ -51,16 +64,16 @@ def _panel(line: TimelineLine, spans: Sequence[Span], longest_s: float) -> str:
     )
 
 
-def _strip(spans: Sequence[Span], longest_s: float) -> str:
-    drawn = "".join(_rect(span, longest_s, STRIP, "dead") for span in spans)
+def _strip(kind: SpanKind, spans: Sequence[Span], longest_s: float) -> str:
+    drawn = "".join(_rect(span, longest_s, STRIP, kind.strip) for span in spans)
     return (
-        '<p class="panel">faults</p>'
+        f'<p class="panel">{escape(kind.name)}</p>'
         f'<svg viewBox="0 0 {WIDTH} {STRIP}" width="100%" height="{STRIP}" preserveAspectRatio="none" role="img" '
-        f'aria-label="the faults">{drawn}</svg>'
+        f'aria-label="the {escape(kind.name)}">{drawn}</svg>'
     )
 
 
-def _rect(span: Span, longest_s: float, height: int, look: str = "band") -> str:
+def _rect(span: Span, longest_s: float, height: int, look: str) -> str:
     begins = span.begins_s / longest_s * WIDTH
     width = max((span.ends_s - span.begins_s) / longest_s * WIDTH, 1.0)
     says = f"{span.begins_s:.1f} s: {span.name}"

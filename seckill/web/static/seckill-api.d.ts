@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// a03c1051c76236a7cecd53cfd5b715ad4ff579bfad26fccf711264b4f6ff01c8
+// e2fb5eb6919b25d16f9a8ddc831ea460ae3580d331cebf02becb81d86b2ca395
 
 export interface paths {
     "/healthz": {
@@ -43,7 +43,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures for Prometheus */
+        /**
+         * Figures for Prometheus
+         * @description Needs the role `viewer`.
+         */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -77,10 +80,73 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Does everything add up? The invariants now, with the ids of what breaks one */
+        /**
+         * Does everything add up? The invariants now, with the ids of what breaks one
+         * @description Needs the role `viewer`.
+         */
         get: operations["show_audit"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Buyers who are blocked, by name
+         * @description Needs the role `viewer`.
+         */
+        get: operations["list_buyers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/block": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a buyer buy, pay and queue no more; takes them out of every line
+         * @description Needs the role `operator`.
+         */
+        post: operations["block_buyer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/end-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a buyer's tokens that were issued before a moment
+         * @description Needs the role `operator`.
+         */
+        post: operations["end_tokens_of_buyer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -96,7 +162,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move */
+        /**
+         * Put a pseudonym in a buyer's place, everywhere and for good; 409 while something of theirs may move
+         * @description Needs the role `admin`.
+         */
         post: operations["erase_buyer"];
         delete?: never;
         options?: never;
@@ -113,8 +182,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Everything that is held about one buyer */
+        /**
+         * Everything that is held about one buyer
+         * @description Needs the role `operator`.
+         */
         post: operations["export_buyer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/buyers/unblock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a buyer buy again
+         * @description Needs the role `operator`.
+         */
+        post: operations["unblock_buyer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -128,7 +220,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Dead letters, newest first */
+        /**
+         * Dead letters, newest first
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_dead"];
         put?: never;
         post?: never;
@@ -145,7 +240,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One dead letter with its history */
+        /**
+         * One dead letter with its history
+         * @description Needs the role `viewer`.
+         */
         get: operations["show_dead"];
         put?: never;
         post?: never;
@@ -164,7 +262,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Put it away: nothing more is to be done */
+        /**
+         * Put it away: nothing more is to be done
+         * @description Needs the role `operator`.
+         */
         post: operations["discard_dead"];
         delete?: never;
         options?: never;
@@ -181,7 +282,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Try once more to write it */
+        /**
+         * Try once more to write it
+         * @description Needs the role `operator`.
+         */
         post: operations["replay_dead"];
         delete?: never;
         options?: never;
@@ -199,7 +303,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove an entry from its line, for a reason that stays on record */
+        /**
+         * Remove an entry from its line, for a reason that stays on record
+         * @description Needs the role `operator`.
+         */
         delete: operations["remove_entry"];
         options?: never;
         head?: never;
@@ -213,7 +320,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every committed change of sales, rounds, orders and money, once each, in the order of the commits */
+        /**
+         * Every committed change of sales, rounds, orders and money, once each, in the order of the commits
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_events"];
         put?: never;
         post?: never;
@@ -232,7 +342,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Upload a picture for a sale: JPEG, PNG or WebP, at most 10 MiB and 40 million pixels */
+        /**
+         * Upload a picture for a sale: JPEG, PNG or WebP, at most 10 MiB and 40 million pixels
+         * @description Needs the role `operator`.
+         */
         post: operations["upload_image"];
         delete?: never;
         options?: never;
@@ -247,11 +360,78 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures of the sales that are on, and every process, as they are now */
+        /**
+         * Figures of the sales that are on, and every process, as they are now
+         * @description Needs the role `viewer`.
+         */
         get: operations["live"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whose key this is, and which role it has
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/operators": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All keys of operators, newest first
+         * @description Needs the role `admin`.
+         */
+        get: operations["list_operator_keys"];
+        put?: never;
+        /**
+         * Make a key for an operator; the answer has it, this once
+         * @description Needs the role `admin`.
+         */
+        post: operations["create_operator_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/operators/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a key: within seconds it opens nothing any more, on every node
+         * @description Needs the role `admin`.
+         */
+        delete: operations["revoke_operator_key"];
         options?: never;
         head?: never;
         patch?: never;
@@ -264,7 +444,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Orders with every event, newest first */
+        /**
+         * Orders with every event, newest first
+         * @description Needs the role `viewer`.
+         */
         get: operations["find_orders"];
         put?: never;
         post?: never;
@@ -281,7 +464,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All orders that fit, newest first, streamed as CSV */
+        /**
+         * All orders that fit, newest first, streamed as CSV
+         * @description Needs the role `viewer`.
+         */
         get: operations["export_csv"];
         put?: never;
         post?: never;
@@ -298,7 +484,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All orders that fit, newest first, streamed as JSON, an order on each line */
+        /**
+         * All orders that fit, newest first, streamed as JSON, an order on each line
+         * @description Needs the role `viewer`.
+         */
         get: operations["export_jsonl"];
         put?: never;
         post?: never;
@@ -317,7 +506,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel an unpaid order; its units are on sale again within a second */
+        /**
+         * Cancel an unpaid order; its units are on sale again within a second
+         * @description Needs the role `operator`.
+         */
         post: operations["cancel_any_order"];
         delete?: never;
         options?: never;
@@ -334,8 +526,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Refund a paid order, in full or in part, with its units back on sale or not */
+        /**
+         * Refund a paid order, in full or in part, with its units back on sale or not
+         * @description Needs the role `operator`.
+         */
         post: operations["refund_order"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who has changed what, newest first
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_record"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -349,7 +564,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Refunds: those still to be made, then the newest */
+        /**
+         * Refunds: those still to be made, then the newest
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_refunds"];
         put?: never;
         post?: never;
@@ -368,7 +586,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Note that a refund was made by hand */
+        /**
+         * Note that a refund was made by hand
+         * @description Needs the role `operator`.
+         */
         post: operations["finish_refund"];
         delete?: never;
         options?: never;
@@ -385,7 +606,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What the audit finds and what would mend it; does it with `apply` */
+        /**
+         * What the audit finds and what would mend it; does it with `apply`
+         * @description Needs the role `admin`.
+         */
         post: operations["repair"];
         delete?: never;
         options?: never;
@@ -401,7 +625,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Replace the list of buyers whom a sale is for, one on each line, as CSV or as JSON lines */
+        /**
+         * Replace the list of buyers whom a sale is for, one on each line, as CSV or as JSON lines
+         * @description Needs the role `operator`.
+         */
         put: operations["replace_audience"];
         post?: never;
         delete?: never;
@@ -417,14 +644,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The line of a sale, with who is in it, by place, or before the draw by entry */
+        /**
+         * The line of a sale, with who is in it, by place, or before the draw by entry
+         * @description Needs the role `viewer`.
+         */
         get: operations["show_line_to_operator"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Pause serving, change its pace, give the beacon of the draw */
+        /**
+         * Pause serving, change its pace, give the beacon of the draw
+         * @description Needs the role `operator`.
+         */
         patch: operations["change_line"];
         trace?: never;
     };
@@ -435,11 +668,37 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How many codes a sale has, and how many it lacks */
+        /**
+         * How many codes a sale has, and how many it lacks
+         * @description Needs the role `viewer`.
+         */
         get: operations["count_vouchers"];
         put?: never;
-        /** Upload codes, one on each line: all of them or none */
+        /**
+         * Upload codes, one on each line: all of them or none
+         * @description Needs the role `operator`.
+         */
         post: operations["upload_vouchers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/tokens/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End all buyers' tokens that were issued before a moment
+         * @description Needs the role `admin`.
+         */
+        post: operations["end_all_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -453,7 +712,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who has a code, and what has become of it */
+        /**
+         * Who has a code, and what has become of it
+         * @description Needs the role `viewer`.
+         */
         get: operations["show_voucher"];
         put?: never;
         post?: never;
@@ -472,7 +734,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Redeem a code, once */
+        /**
+         * Redeem a code, once
+         * @description Needs the role `operator`.
+         */
         post: operations["redeem_voucher"];
         delete?: never;
         options?: never;
@@ -487,10 +752,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All webhooks, and how each is doing */
+        /**
+         * All webhooks, and how each is doing
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_webhooks"];
         put?: never;
-        /** Send events to an address from now on; the answer has the secret, this once */
+        /**
+         * Send events to an address from now on; the answer has the secret, this once
+         * @description Needs the role `admin`.
+         */
         post: operations["create_webhook"];
         delete?: never;
         options?: never;
@@ -505,15 +776,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One webhook */
+        /**
+         * One webhook
+         * @description Needs the role `viewer`.
+         */
         get: operations["show_webhook"];
         put?: never;
         post?: never;
-        /** Send nothing to it any more, and forget its deliveries */
+        /**
+         * Send nothing to it any more, and forget its deliveries
+         * @description Needs the role `admin`.
+         */
         delete: operations["delete_webhook"];
         options?: never;
         head?: never;
-        /** Change where it goes and which events it gets; enable or disable it */
+        /**
+         * Change where it goes and which events it gets; enable or disable it
+         * @description Needs the role `admin`.
+         */
         patch: operations["change_webhook"];
         trace?: never;
     };
@@ -524,7 +804,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Deliveries that wait or were given up, and the last 100 that were made, newest first */
+        /**
+         * Deliveries that wait or were given up, and the last 100 that were made, newest first
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_deliveries"];
         put?: never;
         post?: never;
@@ -543,7 +826,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send it again, now; one that waits behind another of the same order keeps its place */
+        /**
+         * Send it again, now; one that waits behind another of the same order keeps its place
+         * @description Needs the role `admin`.
+         */
         post: operations["redeliver"];
         delete?: never;
         options?: never;
@@ -560,7 +846,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give it a new secret, shown this once; both sign while they overlap */
+        /**
+         * Give it a new secret, shown this once; both sign while they overlap
+         * @description Needs the role `admin`.
+         */
         post: operations["rotate_webhook"];
         delete?: never;
         options?: never;
@@ -577,7 +866,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a `webhook.test` to it, also if it is disabled */
+        /**
+         * Send a `webhook.test` to it, also if it is disabled
+         * @description Needs the role `admin`.
+         */
         post: operations["test_webhook"];
         delete?: never;
         options?: never;
@@ -594,7 +886,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The next five windows of a sale that would repeat like this */
+        /**
+         * The next five windows of a sale that would repeat like this
+         * @description Needs the role `viewer`.
+         */
         post: operations["show_windows"];
         delete?: never;
         options?: never;
@@ -749,7 +1044,10 @@ export interface paths {
         /** All sales that are on or to come, and the last 100 that are over */
         get: operations["list_sales"];
         put?: never;
-        /** Announce a sale */
+        /**
+         * Announce a sale
+         * @description Needs the role `operator`.
+         */
         post: operations["create_sale"];
         delete?: never;
         options?: never;
@@ -771,7 +1069,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Add units, move the window, change title, limit or what is shown, publish or hide */
+        /**
+         * Add units, move the window, change title, limit or what is shown, publish or hide
+         * @description Needs the role `operator`.
+         */
         patch: operations["change_sale"];
         trace?: never;
     };
@@ -784,7 +1085,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the sale for good, and its repetition */
+        /**
+         * End the sale for good, and its repetition
+         * @description Needs the role `operator`.
+         */
         post: operations["close_sale"];
         delete?: never;
         options?: never;
@@ -799,7 +1103,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where every unit is */
+        /**
+         * Where every unit is
+         * @description Needs the role `viewer`.
+         */
         get: operations["custody"];
         put?: never;
         post?: never;
@@ -920,7 +1227,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop selling for now */
+        /**
+         * Stop selling for now
+         * @description Needs the role `operator`.
+         */
         post: operations["pause_sale"];
         delete?: never;
         options?: never;
@@ -937,7 +1247,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sell on */
+        /**
+         * Sell on
+         * @description Needs the role `operator`.
+         */
         post: operations["resume_sale"];
         delete?: never;
         options?: never;
@@ -952,7 +1265,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The rounds of a sale, the newest first, at most 50 */
+        /**
+         * The rounds of a sale, the newest first, at most 50
+         * @description Needs the role `viewer`.
+         */
         get: operations["list_rounds"];
         put?: never;
         post?: never;
@@ -1105,6 +1421,28 @@ export interface components {
             orders: Record<string, never>[];
             queued: Record<string, never>[];
             set_aside: Record<string, never>[];
+        };
+        /** BuyerStanding */
+        BuyerStanding: {
+            blocked: boolean;
+            blocked_at: string | null;
+            blocked_by: string | null;
+            buyer: string;
+            reason: string | null;
+            tokens_ended_before: string | null;
+        };
+        /** BuyerStandings */
+        BuyerStandings: {
+            buyers: components["schemas"]["BuyerStanding"][];
+            /** @default null */
+            next: string | null;
+        };
+        /** BuyerWish */
+        BuyerWish: {
+            /** @description The `sub` of the buyer's tokens. */
+            buyer: string;
+            /** @description In a line; it stays on the record. */
+            reason: string;
         };
         /** Custody */
         Custody: {
@@ -1410,6 +1748,11 @@ export interface components {
             round: string;
             sale_id: string;
         };
+        /** Me */
+        Me: {
+            name: string;
+            role: components["schemas"]["Role"];
+        };
         /**
          * MissedEvents
          * @description Events that were pruned from the feed before they were sent.
@@ -1418,6 +1761,15 @@ export interface components {
             after: number;
             at: string;
             until: number;
+        };
+        /** NewBuyerTokenEnd */
+        NewBuyerTokenEnd: {
+            /** @default null */
+            before: string | null;
+            /** @description The `sub` of the buyer's tokens. */
+            buyer: string;
+            /** @description In a line; it stays on the record. */
+            reason: string;
         };
         /** NewCancellation */
         NewCancellation: {
@@ -1445,6 +1797,14 @@ export interface components {
             price_cents?: number;
             title: string;
             units: number;
+        };
+        /** NewOperatorKey */
+        NewOperatorKey: {
+            /** @default null */
+            expires_in_s: number | null;
+            /** @description Whose it is; one may have several. */
+            name: string;
+            role: components["schemas"]["Role"];
         };
         /** NewOrder */
         NewOrder: {
@@ -1576,6 +1936,13 @@ export interface components {
             /** @default false */
             waiting_list: boolean;
         };
+        /** NewTokenEnd */
+        NewTokenEnd: {
+            /** @default null */
+            before: string | null;
+            /** @description In a line; it stays on the record. */
+            reason: string;
+        };
         /** NewWebhook */
         NewWebhook: {
             /** @default  */
@@ -1597,8 +1964,10 @@ export interface components {
         /** Node */
         Node: {
             claims: number;
+            cpu_s: number;
             host: string;
             id: string;
+            memory_bytes: number;
             pid: number;
             recorded: number;
             role: string;
@@ -1613,6 +1982,22 @@ export interface components {
          */
         OneBuyer: {
             buyer: string;
+        };
+        /** OperatorKey */
+        OperatorKey: {
+            created_at: string;
+            created_by: string;
+            expires_at: string | null;
+            id: string;
+            key?: string;
+            name: string;
+            revoked_at: string | null;
+            role: components["schemas"]["Role"];
+            state: string;
+        };
+        /** OperatorKeys */
+        OperatorKeys: {
+            operators: components["schemas"]["OperatorKey"][];
         };
         /** Order */
         Order: {
@@ -1782,6 +2167,25 @@ export interface components {
             title: string;
             type: string;
         };
+        /** Record */
+        Record: {
+            entries: components["schemas"]["RecordEntry"][];
+            /** @default null */
+            next: string | null;
+        };
+        /** RecordEntry */
+        RecordEntry: {
+            after: Record<string, never> | null;
+            at: string;
+            before: Record<string, never> | null;
+            id: string;
+            request_id: string;
+            sale_id: string | null;
+            subject: string;
+            what: string;
+            who: string;
+            why: string | null;
+        };
         /** Refund */
         Refund: {
             /** @description In minor units of the currency, as in ISO 4217: 9900 is 99.00 CNY, 9900 JPY or 9.900 KWD. */
@@ -1828,6 +2232,12 @@ export interface components {
             /** @default UTC */
             timezone: string;
         };
+        /**
+         * Role
+         * @description Each may do what those before it may.
+         * @enum {unknown}
+         */
+        Role: "admin" | "operator" | "viewer";
         /** Sale */
         Sale: {
             audience?: components["schemas"]["Audience"] | null;
@@ -1968,6 +2378,10 @@ export interface components {
             seconds_to_sell_out: number | null;
             units: number;
             units_given: number;
+        };
+        /** TokensEnded */
+        TokensEnded: {
+            tokens_ended_before: string;
         };
         /** UploadedImage */
         UploadedImage: {
@@ -2253,6 +2667,225 @@ export interface operations {
             };
         };
     };
+    list_buyers: {
+        parameters: {
+            query?: {
+                /** @description Instead: this one, blocked or not */
+                buyer?: string;
+                /** @description Buyers on a page, 1 to 100, 20 if left out */
+                limit?: string;
+                /** @description `next` of the page before */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Buyers who are blocked, by name */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerStandings"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    block_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BuyerWish"];
+            };
+        };
+        responses: {
+            /** @description Let a buyer buy, pay and queue no more; takes them out of every line */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerStanding"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_tokens_of_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewBuyerTokenEnd"];
+            };
+        };
+        responses: {
+            /** @description End a buyer's tokens that were issued before a moment */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerStanding"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     erase_buyer: {
         parameters: {
             query?: never;
@@ -2360,6 +2993,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BuyerFile"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unblock_buyer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BuyerWish"];
+            };
+        };
+        responses: {
+            /** @description Let a buyer buy again */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuyerStanding"];
                 };
             };
             /** @description Refused */
@@ -2911,6 +3622,236 @@ export interface operations {
             };
         };
     };
+    show_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whose key this is, and which role it has */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_operator_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All keys of operators, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorKeys"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_operator_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOperatorKey"];
+            };
+        };
+        responses: {
+            /** @description Make a key for an operator; the answer has it, this once */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorKey"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_operator_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoke a key: within seconds it opens nothing any more, on every node */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorKey"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     find_orders: {
         parameters: {
             query?: {
@@ -3315,6 +4256,77 @@ export interface operations {
             };
             /** @description Refused */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_record: {
+        parameters: {
+            query?: {
+                /** @description Only what this operator has done */
+                who?: string;
+                /** @description Only this; `sale.*` stands for all that begin with it */
+                what?: string;
+                /** @description Only about this sale */
+                sale_id?: string;
+                /** @description Only from this time on */
+                since?: string;
+                /** @description Only before this time */
+                until?: string;
+                /** @description Entries on a page, 1 to 1000, 20 if left out */
+                limit?: string;
+                /** @description `next` of the page before */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who has changed what, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Record"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3934,6 +4946,84 @@ export interface operations {
             };
             /** @description Refused */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_all_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTokenEnd"];
+            };
+        };
+        responses: {
+            /** @description End all buyers' tokens that were issued before a moment */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokensEnded"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6170,7 +7260,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_invited`, `pass_required`, `person_unknown` */
+            /** @description `blocked`, `not_invited`, `pass_required`, `person_unknown` */
             403: {
                 headers: {
                     [name: string]: unknown;

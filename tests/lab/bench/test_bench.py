@@ -22,6 +22,7 @@ from seckill.lab.bench.place import service
 from seckill.lab.bench.report import report, verdict
 from seckill.lab.bench.runner import GOALS, LIMITS, ratios, run
 from seckill.lab.bench.tokens import Tokens
+from seckill.lab.servers.mariadb import EmbeddedMariaDB
 from seckill.settings import Secret, Settings
 from seckill.web.auth import Buyers
 
@@ -136,7 +137,7 @@ ROUND = {
 FIELDS = [*ROUND, "persist", "drain_s", "accept_at_1m", "confirm"]
 
 
-async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+async def measured(monkeypatch: pytest.MonkeyPatch, *, million: bool = True) -> dict[str, Any]:
     """The document of a run with made-up measurements."""
 
     def gives(value: object) -> Callable[..., Awaitable[object]]:
@@ -153,7 +154,7 @@ async def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     loads = [Load(answers=10 * n, refusals=2 * n, took_s=2, p50_ms=n, p99_ms=2 * n) for n in (1, 9, 4)]
     monkeypatch.setattr(measures, "confirm", gives({Confirm.GATE: loads, Confirm.LEDGER: loads[:1]}))
     monkeypatch.setattr(measures, "accept_at_1m", gives(([(500.0, 400.0), (500.0, 50.0), (5.0, 5.0)], 100.0)))
-    found = await run("", rounds=3, seconds=8, sustained_s=30, say=lambda _: None)
+    found = await run("", rounds=3, seconds=8, sustained_s=30, say=lambda _: None, million=million)
     found["run"] |= {
         "machine": {"cores": 2, "system": "Linux", "python": "3.11"},
         "ledger": "sqlite",
@@ -183,6 +184,29 @@ async def test_the_document_has_these_fields(monkeypatch: pytest.MonkeyPatch) ->
         "accept_at_1m_to_accept": 0.8,
         "memory_per_buyer_bytes": 100,
     }
+
+
+async def test_a_quick_run_has_the_same_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, quick = await measured(monkeypatch), await measured(monkeypatch, million=False)
+    assert set(quick) == set(whole)
+    assert set(quick["ratios"]) == set(whole["ratios"])
+    unknown = {name for name, value in {**quick, **quick["ratios"]}.items() if value is None}
+    assert unknown == {"accept_at_1m", "accept_at_1m_to_accept", "memory_per_buyer_bytes"}
+    html = report(quick)
+    assert "7 of 7 goals reached." in html, "what was not measured is not judged"
+    assert "without a round that has a million buyers" in html
+
+
+async def test_mariadb_is_measured_in_databases_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, mariadb_server: EmbeddedMariaDB
+) -> None:
+    monkeypatch.setattr(measures, "CLAIMS_PER_S_MAX", 1000)
+    url = mariadb_server.url("mysql")
+    plain_port, plain_persist = await measures.plain(2, url)
+    assert plain_port > 0
+    assert plain_persist > 0
+    assert (await measures.sustained(2, url)).persist > 0
+    assert not [name for (name,) in await mariadb_server.execute("SHOW DATABASES") if "compare" in str(name)]
 
 
 def test_a_ratio_is_the_median_of_those_of_the_rounds() -> None:

@@ -1,0 +1,88 @@
+"""The sale of a rehearsal: marked, closed to real buyers, never costing money, and gone from all lists afterwards."""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from seckill.client import ClientError
+from seckill.client.documents import Sale
+from seckill.lab.rehearsal.deployment import MARK, OperatorSite
+
+TITLE = "Rehearsal, nothing is sold · 演练,非真实活动"
+DESCRIPTION = "A test of this site by its operators. · 站点运营方的压力演练。"
+# After the load: for what is still queued, and should we be killed, the sale ends by itself.
+ENDS_AFTER_S = 300
+SMALLEST_PRICE_CENTS = 1
+CLEAN_UP_WITHIN_S = 60.0
+TRY_AGAIN_S = 0.5
+
+
+def new_run() -> str:
+    """The name of a rehearsal: its buyers' names begin with it, and only who is of this group may buy."""
+    return f"{MARK}-{secrets.token_hex(4)}"
+
+
+@dataclass(slots=True)
+class MarkedSale:
+    sale: Sale
+    run: str
+    closed: bool = False
+    hidden: bool = False
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        return self.closed and self.hidden
+
+
+@asynccontextmanager
+async def marked_sale(
+    site: OperatorSite, run: str, *, units: int, lasts_s: float, costs: bool, invited_only: bool, lanes: int
+) -> AsyncIterator[MarkedSale]:
+    """Whatever happens meanwhile, it is closed and hidden at the end. `costs`: where no money moves, so that buyers can
+    pay; what they leave unpaid lapses soon after."""
+    now = datetime.now(UTC)
+    sale = await site.client.create_sale(
+        TITLE,
+        description=DESCRIPTION,
+        units=units,
+        begins_at=now - timedelta(minutes=1),
+        ends_at=now + timedelta(seconds=lasts_s + ENDS_AFTER_S),
+        price_cents=SMALLEST_PRICE_CENTS if costs else 0,
+        pay_within_s=int(lasts_s) + 60,
+        external_id=run,
+        metadata={MARK: True},
+        audience={"groups": [run]} if invited_only else None,
+        lanes=lanes,
+        key=run,
+    )
+    marked = MarkedSale(sale, run)
+    try:
+        yield marked
+    finally:
+        await _clean_up(site, marked)
+
+
+async def _clean_up(site: OperatorSite, marked: MarkedSale) -> None:
+    """Repeats what fails: right after too much load, a deployment may need a moment."""
+    give_up_s = time.monotonic() + CLEAN_UP_WITHIN_S
+    while not marked.clean and time.monotonic() < give_up_s:
+        with contextlib.suppress(ClientError):
+            if not marked.closed:
+                await site.client.close_sale(marked.sale.id)
+                marked.closed = True
+            if not marked.hidden:
+                await site.client.change_sale(marked.sale.id, {"published": False})
+                marked.hidden = True
+        if not marked.clean:
+            await asyncio.sleep(TRY_AGAIN_S)
+    if not marked.clean:
+        marked.complaints.append(
+            f"The sale {marked.sale.id} could not be closed and hidden: `seckill sale close {marked.sale.id}` and "
+            f"`seckill sale hide {marked.sale.id}`."
+        )

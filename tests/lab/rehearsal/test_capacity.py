@@ -1,0 +1,122 @@
+"""What a press costs each part, and what a larger crowd needs by that."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seckill.lab.rehearsal.capacity import CONNECTIONS_EACH, PLANNED, needs
+from seckill.lab.rehearsal.parts import Costs, Idle, Measured, between, costs
+from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, WatchReading, metrics_in
+from tests.lab.rehearsal.making import parts
+
+COSTS = Costs(api_us=50, worker_us=10, gate_us=20, record_us=100, gate_bytes=70, orders=0.8, held_s=0.5, bytes_out=250)
+
+
+def node(role: str, cpu_s: float, at_s: float, *, claims: int = 0, recorded: int = 0) -> NodeFigures:
+    return NodeFigures(role=role, host="h", at_s=at_s, cpu_s=cpu_s, memory_bytes=7, claims=claims, recorded=recorded)
+
+
+BEFORE = WatchReading(
+    at_s=0,
+    nodes={"a": node("api", 10, 0, claims=5), "b": node("api", 20, 0), "w": node("worker", 1, 0)},
+    accepted=3,
+    metrics={"seckill_admit_seconds_sum": 1.0, "seckill_admit_seconds_count": 10, "seckill_record_seconds_sum": 4.0},
+    gate=GateFigures(cpu_s=[1.0, 2.0], memory_bytes=1000, at_s=0),
+    cores=(10.0, 20.0),
+)
+AFTER = WatchReading(
+    at_s=5,
+    nodes={
+        "a": node("api", 11, 5, claims=1005),
+        "b": node("api", 20.5, 5, claims=500),
+        "w": node("worker", 1.2, 5, recorded=1000),
+        "new": node("worker", 9, 5, recorded=9),
+    },
+    accepted=1003,
+    metrics={"seckill_admit_seconds_sum": 1.5, "seckill_admit_seconds_count": 110, "seckill_record_seconds_sum": 3.0},
+    gate=GateFigures(cpu_s=[1.2, 2.8], memory_bytes=81_000, at_s=5),
+    cores=(19.0, 30.0),
+)
+
+
+def test_what_parts_tell_between_two_readings() -> None:
+    found = between(BEFORE, replace(AFTER, lag_ms=40, backlog=3), AFTER, 4.0, "h")
+    assert found.role("api").processes == 2
+    assert found.role("api").busiest == 0.25
+    assert found.role("api").cpu_s == pytest.approx(1.5)
+    assert found.role("api").done == 1500
+    assert found.role("worker").done == 1000, "one that has just been started is left out"
+    assert (found.gate_busiest, found.gate_primaries, found.gate_bytes) == (0.2, 2, 80_000)
+    assert found.admit_ms == 5.0
+    assert found.record_s is None, "a counter that went back was another process's"
+    assert (found.lag_ms, found.backlog) == (40, 3), "at the end of the load"
+    assert found.machine == 0.9
+    assert found.shared
+    assert not between(BEFORE, AFTER, AFTER, 4.0, "elsewhere").shared
+
+
+def test_costs_leave_out_what_is_used_when_nobody_is_there() -> None:
+    found = between(BEFORE, AFTER, AFTER, 4.0, "h")
+    measured = Measured(rate=300, answered=1500, connections=30, bytes_in=1_500_000, bytes_out=600_000, parts=found)
+    cost = costs([measured], Idle(roles={"api": 0.15}, gate=0.02))
+    assert cost.api_us == pytest.approx((1.5 - 0.75) / 1500 * 1e6)
+    assert cost.worker_us == pytest.approx(0.2 / 1000 * 1e6)
+    assert cost.gate_us == pytest.approx((1.0 - 0.1) / 1500 * 1e6)
+    assert cost.gate_bytes == 80
+    assert cost.orders == pytest.approx(1000 / 1500)
+    assert (cost.held_s, cost.bytes_in, cost.bytes_out) == (0.1, 1000, 400)
+    assert Idle.of(found).roles["api"] == pytest.approx(0.3)
+
+
+def test_only_the_busier_phases_count() -> None:
+    busy = Measured(rate=1000, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
+    idle = Measured(rate=100, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
+    assert costs([busy, idle], Idle()) == costs([busy], Idle())
+    assert not costs([], Idle()).known
+
+
+def test_ten_times_the_crowd_needs_ten_times_the_cores() -> None:
+    small, large = needs(1_000, COSTS), needs(100_000, COSTS)
+    assert small.cores == pytest.approx(1000 * (50 + 20 + 0.8 * 10) / 1e6, abs=0.01)
+    assert (small.api, small.workers, small.primaries, small.lanes) == (1, 1, 1, 1)
+    assert large.api == -(-100_000 * 50 // (1e6 * PLANNED))
+    assert large.primaries == 3
+    assert large.lanes == 3
+    assert large.orders_per_s == 80_000
+    assert large.transactions_at_once == 8
+    assert large.network_mbit == 200
+    assert large.connections == 50_000
+    assert needs(1_000_000, replace(COSTS, api_us=1)).api == 500_000 // CONNECTIONS_EACH, "connections, too, need them"
+
+
+def test_what_is_not_known_is_not_made_up() -> None:
+    found = needs(1_000, replace(COSTS, gate_us=None, record_us=None, gate_bytes=None))
+    assert (found.primaries, found.lanes, found.cores, found.transactions_at_once) == (None,) * 4
+    assert found.api == 1
+
+
+def test_the_table_in_the_docs_is_this_functions() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "capacity.md").read_text()
+    stated = Costs(api_us=60, gate_us=21, worker_us=28, gate_bytes=153, held_s=1.08, bytes_in=1657)
+    for words in (
+        "60 µs a claim",
+        "21 µs a claim",
+        "28 µs an order",
+        "153 bytes an order",
+        "1,657 bytes",
+        "| 1.08 for",
+    ):
+        assert words in page
+    for rate in (10_000, 100_000, 1_000_000):
+        each = needs(rate, stated)
+        assert each.cores is not None
+        cores = f"{each.cores:.1f}".removesuffix(".0")
+        row = f"| {rate:,} | {each.api} | {each.workers} | {each.primaries} | {each.lanes} | {cores} |"
+        assert f"{row} {each.connections:,} | {each.network_mbit:,.0f} |" in page
+
+
+def test_metrics_of_several_processes_are_added_up() -> None:
+    text = '# HELP x\nseckill_connections 3.0\nseckill_admit_batch_size_sum{a="b"} 1e2\nother 5.0\n'
+    found = metrics_in([text, text])
+    assert found == {"seckill_connections": 6.0, "seckill_admit_batch_size_sum": 200.0}
