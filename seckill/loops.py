@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import structlog
 
@@ -41,14 +42,23 @@ class Stop:
         return True
 
 
-# Steps that run now and are to end soon: which loop's, and since when. Another thread may read it.
+# Steps that run now and are to end soon: which loop's, and since when they have told nothing. Another thread may read
+# it.
 _running: dict[object, tuple[str, float]] = {}
+_step: ContextVar[object] = ContextVar("step")
 
 
 def longest_step() -> tuple[str, float]:
-    """Of the steps that run now in this process, the loop of the one that began first, and for how long it has run."""
+    """Of the steps that run now in this process, the one that has told nothing for longest: whose, and for how long."""
     name, began_s = min(list(_running.values()), key=lambda each: each[1], default=("", time.monotonic()))
     return name, time.monotonic() - began_s
+
+
+def gets_on() -> None:
+    """Said by a step that has much to do, or waits for what is away: it takes long, and does not hang."""
+    step = _step.get(None)
+    if step in _running:
+        _running[step] = _running[step][0], time.monotonic()
 
 
 @contextmanager
@@ -58,10 +68,12 @@ def _noted(name: str, *, lasting: bool) -> Iterator[None]:
         return
     step = object()
     _running[step] = name, time.monotonic()
+    token = _step.set(step)
     try:
         yield
     finally:
-        del _running[step]
+        _step.reset(token)
+        _running.pop(step, None)
 
 
 async def repeat(

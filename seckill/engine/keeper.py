@@ -24,7 +24,7 @@ from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.vouchers import VoucherDesk
-from seckill.loops import Stop, repeat
+from seckill.loops import Stop, gets_on, repeat
 from seckill.ports.broker import Delays, Due
 
 EVERY_S = 1.0
@@ -140,12 +140,13 @@ class Keeper:
     async def _expire(self, stop: Stop) -> None:
         # A pause after each batch: payments write to the same database.
         while await self.release_desk.expire() == BATCH_MAX and not stop.is_set():
+            gets_on()
             await stop.wait(BETWEEN_BATCHES_S)
 
     async def _serve(self, stop: Stop) -> bool:
         """Whether anybody waits in a line."""
         while await self.serving.step() and not stop.is_set():
-            pass
+            gets_on()
         return self.serving.lines > 0
 
     async def _heed(self, delays: Delays, expire: Callable[[], Awaitable[object]]) -> None:

@@ -63,7 +63,12 @@ async def back_up(source: Path, target: Path) -> tuple[BackupManifest, float]:
     _make(target)
     try:
         async with _moment(source) as (snapshot, gate, held_s):
-            manifest = await asyncio.to_thread(_copy, source, target, snapshot, gate)
+            copying = asyncio.ensure_future(asyncio.to_thread(_copy, source, target, snapshot, gate))
+            try:
+                manifest = await asyncio.shield(copying)
+            except asyncio.CancelledError:
+                await asyncio.wait({copying})  # a thread cannot be stopped: what it writes is cleared afterwards
+                raise
     except BaseException as error:
         _clear(target)
         if isinstance(error, OSError | sqlite3.Error):

@@ -1,6 +1,7 @@
 """A ledger that outgrows its file: everything goes to a database server, ids, keys and all."""
 
 import contextlib
+from functools import partial
 
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.sql.migration import migrate
@@ -26,18 +27,19 @@ async def move_ledger(source_url: str, target_url: str, gate_url: str, tell: Tel
             raise SettingsError(["--to must be a database server: write postgresql://… or mysql://…."])
         if source.is_new():
             raise StartError(f"There is no ledger at {source.path}: name the folder of `seckill up` with --data.")
-        if gate_url:
-            await _nobody_runs(gate_url)
+        await _nobody_runs(gate_url)
         if await schema_of(source_url) is Schema.AHEAD:
             raise StartError(
                 "The ledger was set up by a newer version of seckill: install that version or a later one."
             )
         await migrate(source_url)
         await migrate(target_url)
-        return await move(source, target, tell)
+        return await move(source, target, tell, partial(_nobody_runs, gate_url))
 
 
 async def _nobody_runs(gate_url: str) -> None:
+    if not gate_url:
+        return
     board = RedisBoard(gate_url)
     try:
         now_ms, seen = await board.reports()

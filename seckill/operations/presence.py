@@ -3,17 +3,16 @@
 import asyncio
 import contextlib
 import os
-import resource
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import msgspec
 
 from seckill import __version__
 from seckill.errors import SeckillError
 from seckill.loops import Stop, repeat
+from seckill.operations.vitals import resident_bytes
 from seckill.ports.board import Board, NodeReport, own_name
 
 EVERY_S = 1.0
@@ -30,21 +29,13 @@ def identify(role: str) -> NodeReport:
     )
 
 
-def _memory_bytes() -> int:
-    """0 where the system does not tell in this way."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return 0
-
-
 @contextlib.asynccontextmanager
 async def present(board: Board, role: str, figures: Callable[[], dict[str, object]] = dict) -> AsyncIterator[None]:
     """Reports until it is left, then removes the report: a process that stops in good order is not missed."""
     me = identify(role)
 
     async def post() -> None:
-        used = {"cpu_s": round(time.process_time(), 3), "memory_bytes": _memory_bytes()}
+        used = {"cpu_s": round(time.process_time(), 3), "memory_bytes": resident_bytes()}
         await board.post(msgspec.structs.replace(me, **used, **figures()))
 
     stop = Stop()

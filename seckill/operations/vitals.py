@@ -142,7 +142,7 @@ class Vitals:
                 ALIVE_AT.labels(self.role).set(time.time())
                 LOOP_LAG.labels(self.role).set(worst_s)
                 STEP_SECONDS.labels(self.role).set(longest_step()[1])
-                RESIDENT_BYTES.labels(self.role).set(_resident_bytes())
+                RESIDENT_BYTES.labels(self.role).set(resident_bytes())
                 used_s = time.process_time()
                 CPU_SECONDS.labels(self.role).inc(used_s - cpu_s)
                 told_s, cpu_s, worst_s = self._beat_s, used_s, 0.0
@@ -153,7 +153,7 @@ def watched(vitals: Vitals | None, readiness: Readiness) -> AbstractAsyncContext
     return nullcontext() if vitals is None else vitals.watching(readiness)
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:  # not Linux: the most that it ever was

@@ -52,6 +52,8 @@ class Watchdog:
         # Sale and round → whether we knew of something broken in it before, and this is something else.
         self._to_pause: dict[tuple[int, int], bool] = {}
         self._unsure: list[str] = []
+        for verdict in Verdict:  # shown before they happen: what is not there does not stand still, and rings no alarm
+            AUDITS.labels(verdict.value)
 
     async def step(self) -> Report:
         report = await self._auditor.read(gently=True)

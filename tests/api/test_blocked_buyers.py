@@ -8,10 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from seckill.audit import Verdict, open_auditor
 from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, Served, buyer, token_with
-from tests.api.test_line import joined
+from tests.api.test_line import Keeping, joined, look
 from tests.api.test_operator_record import record
 from tests.api.test_operators import second_node
 from tests.patience import PATIENCE_S
@@ -51,6 +52,7 @@ async def test_a_blocked_buyer_buys_pays_and_queues_no_more(node: Node) -> None:
     assert (await node.http.get(f"/v1/orders/{order_id}", headers=buyer("bot"))).status_code == 200
     seen = await node.http.get(f"/v1/entries/{entry['entry_id']}", headers=buyer("bot"))
     assert seen.json()["state"] == "left", "nobody serves them when their turn comes"
+    assert "resells" not in seen.text
     assert (await node.buy(sale, "ann")).status_code == 202, "nobody else notices"
     assert (await node.http.post("/v1/sales/none/orders", json={}, headers=buyer("bot"))).status_code == 404
 
@@ -126,9 +128,30 @@ async def test_tokens_issued_before_a_moment_are_over(node: Node) -> None:
     assert (await node.http.get("/v1/orders", headers=unsaid)).status_code == 401
 
 
+async def test_who_is_blocked_and_still_in_a_line_is_passed_over(node: Node, settings: Settings) -> None:
+    """They joined by a process that had not heard of it."""
+    line = await node.create(order="arrival", units=1)
+    entries = {user: await joined(node, line, user) for user in ("bot", "ann", "bob")}
+    await node.engine.ledger.access.block("bot", "resells")
+    keeper = Keeping(node, settings)
+    await keeper.draw()
+    await keeper.serve()
+    states = {user: await look(node, entry, user) for user, entry in entries.items()}
+    assert {user: entry["state"] for user, entry in states.items()} == {
+        "bot": "passed_over",
+        "ann": "served",
+        "bob": "waiting",
+    }
+    shown = (await node.http.get(f"/v1/sales/{line['id']}/line")).json()
+    assert shown["waiting"] == 1
+    async with open_auditor(settings) as auditor:
+        assert (await auditor.read(full=True)).verdict is Verdict.HOLDS
+
+
 async def test_all_tokens_up_to_now(node: Node) -> None:
+    before = issued("ann", 0)
     await act(node, "tokens/end")
-    assert (await node.http.get("/v1/orders", headers=issued("ann", 0))).status_code == 401
+    assert (await node.http.get("/v1/orders", headers=before)).status_code == 401
     assert (await node.http.get("/v1/orders", headers=issued("ann", -2))).status_code == 200
     later = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
     await act(node, "tokens/end", 422, before=later)

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 
 from seckill.audit import Verdict, open_auditor
 from seckill.backends.redis.gate import connect
-from seckill.backends.sql import SqlLedger
+from seckill.backends.sql import SqlLedger, buyer_data
 from seckill.backends.sql.line_tables import line_entries
 from seckill.backends.sql.tables import dead_letters, metadata
 from seckill.bootstrap.engine import Engine
@@ -169,6 +169,27 @@ async def test_a_buyer_is_gone_and_the_books_hold(shop: Shop, settings: Settings
     assert report.verdict is Verdict.HOLDS, report.findings
 
 
+@pytest.mark.parametrize("settings", ["postgres"], indirect=True)  # SQLite has one writer
+async def test_what_is_bought_in_the_middle_of_it_keeps_its_name(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    await settle(shop)
+    await shop.come_to_rest()
+    erase_events, node = buyer_data._erase_events, shop.node
+    other = await node.create(title="Another")
+    bought: list[str] = []
+
+    async def buy_first(*args: Any) -> int:
+        claim = await node.buy(other, ANN)
+        assert claim.status_code == 202, claim.text
+        await node.work()
+        bought.append(claim.json()["order_id"])
+        return await erase_events(*args)
+
+    monkeypatch.setattr(buyer_data, "_erase_events", buy_first)
+    assert (await shop.ask("erase")).json()["orders"] == 1
+    seen = await node.http.get(f"/v1/orders/{bought[0]}", headers=buyer(ANN))
+    assert (seen.status_code, seen.json()["state"]) == (200, "unpaid")
+
+
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 async def test_what_still_moves_is_named_and_nothing_is_half_done(shop: Shop) -> None:
     """A refund that is not made, an order nobody has decided about, a place in a line."""
@@ -183,8 +204,12 @@ async def test_what_still_moves_is_named_and_nothing_is_half_done(shop: Shop) ->
     refund = {"return_unit": False, "reason": "broken"}
     url = f"/v1/admin/orders/{shop.orders[ANN]}/refund"
     assert (await shop.node.http.post(url, json=refund, headers=OPERATOR)).status_code == 200
+    (next_week,) = [sale.round for sale in await shop.ledger.sales() if sale.title == "Next week"]
+    async with shop.ledger.database.writers.begin() as connection:
+        waits = {"round_id": next_week.id, "user_id": ANN, "quantity": 1, "state": 0, "joined_ms": 1, "place": 1}
+        await connection.execute(insert(line_entries).values(**waits))
     kinds = {each["kind"] for each in (await shop.ask("erase")).json()["because"]}
-    assert kinds == {"set_aside", "money"}
+    assert kinds == {"set_aside", "money", "line"}
     assert before.count(ANN) <= (await shop.everything()).count(ANN)
 
 

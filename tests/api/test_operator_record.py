@@ -11,9 +11,11 @@ from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
-from seckill.domain.sale import RoundStatus, SaleChange
+from seckill.domain.sale import RoundStatus
 from seckill.errors import LedgerUnavailable
-from seckill.ports.record import Actor, RecordFilter, acting_as
+from seckill.operations.watchdog import Watchdog
+from seckill.ports.alarm import Alarm
+from seckill.ports.record import RecordFilter
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_failures import fail
 from tests.api.test_operators import make_key, with_key
@@ -199,8 +201,10 @@ async def test_nothing_ever_changes_what_is_on_it(node: Node, engine: Engine) ->
 async def test_the_audit_is_named_when_it_pauses_a_sale(node: Node, engine: Engine) -> None:
     await node.create()
     (sale,) = await engine.ledger.sales()
-    with acting_as(Actor("audit")):
-        await engine.ledger.change_sale(sale.id, SaleChange(status=RoundStatus.PAUSED, by_audit=True))
+    assert engine.auditor is not None
+    watchdog = Watchdog(engine.auditor, Alarm(""), engine.ledger, node.api.context.operator_desk, pauses=True)
+    watchdog._to_pause[sale.id, sale.round.id] = False
+    await watchdog._pause()
     newest, *_ = await engine.ledger.book.entries(RecordFilter(), None, 10)
     assert (newest.who, newest.what, newest.request_id) == ("audit", "sale.paused", "")
 

@@ -16,6 +16,7 @@ import pytest
 
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
+from seckill.web.server import KEEP_ALIVE_S
 from seckill.web.uploads import AUDIENCE, IMAGES, VOUCHERS
 from tests.api.conftest import Served, buyer, token
 from tests.deploy.authority import Authority
@@ -169,6 +170,16 @@ def test_the_largest_upload_gets_through_nginx() -> None:
     largest = max(upload.bytes_max for upload in (VOUCHERS, IMAGES, AUDIENCE))
     assert largest <= 300 * 1024 * 1024
     assert "client_max_body_size 300m;" in (DEPLOY / "nginx.conf").read_text()
+
+
+@pytest.mark.parametrize(("file", "setting"), [("nginx.conf", "keepalive_timeout"), ("Caddyfile", "keepalive")])
+def test_idle_connections_are_given_up_before_the_api_closes_them(file: str, setting: str) -> None:
+    """A claim that is sent on one that is being closed is not sent again: its buyer would get a 502."""
+    text = (DEPLOY / file).read_text()
+    upstream = text[text.index("upstream") :] if file == "nginx.conf" else text
+    found = re.search(rf"\s{setting} (\d+)s", upstream)
+    assert found
+    assert int(found[1]) < KEEP_ALIVE_S
 
 
 Answer = Callable[[bytes, asyncio.StreamWriter], None]

@@ -24,6 +24,7 @@ from tests.e2e.stack import Stack, running
 from tests.patience import PATIENCE_S
 
 SMALL = ("--for", "5", "--buyers", "400", "--senders", "1")
+LONG = ("--for", "60", "--buyers", "20000", "--senders", "1")  # which is cut off in the middle
 PLAYS = b"presses a second"
 REAL_PAYMENTS = {
     "SECKILL_PAYMENT_PROVIDER": "callback",
@@ -119,8 +120,9 @@ async def test_a_rehearsal_beside_a_real_sale(folder: Path) -> None:
         assert code == found["verdict"]["exit_code"]
         first = found["phases"][0]
         assert first["outcomes"]["accepted"] > 0
-        assert first["busy"]["api"] > 0, "what the process says of itself"
-        assert first["busy"]["gate"] is not None
+        busy = [phase["busy"] for phase in found["phases"]]
+        assert any((each["api"] or 0) > 0 for each in busy), "what the process says of itself"
+        assert any(each["gate"] is not None for each in busy)
         assert "seckill rehearse" in (stack.folder / "report" / "rehearsal.html").read_text()
         (sale,) = await marked(stack)
         assert (sale.id, sale.state, sale.published) == (found["after"]["sale_id"], "ended", False)
@@ -155,7 +157,7 @@ async def signs_in(stack: Stack) -> None:
 async def test_an_interrupted_rehearsal_leaves_nothing_on_sale(folder: Path) -> None:
     async with running(Stack(folder, api=1, settings=REAL_PAYMENTS)) as stack:
         await signs_in(stack)
-        async with rehearsing(stack, *SMALL) as process:
+        async with rehearsing(stack, *LONG) as process:
             await until_it_plays(process)
             (sale,) = await marked(stack)
             assert sale.state == "open"
@@ -171,13 +173,13 @@ async def test_an_interrupted_rehearsal_leaves_nothing_on_sale(folder: Path) -> 
         assert await buyers_see(stack) == set()
 
         # One that is killed cannot clean up: the next one says so, and hides what has ended.
-        async with rehearsing(stack, *SMALL) as process:
+        async with rehearsing(stack, *LONG) as process:
             await until_it_plays(process)
         (left,) = [sale for sale in await marked(stack) if sale.state == "open"]
         assert f"seckill sale close {left.id}" in await refusal(stack)
         async with operator(stack) as client:
             await client.close_sale(left.id)
-        async with rehearsing(stack, *SMALL) as process:
+        async with rehearsing(stack, *LONG) as process:
             await until_it_plays(process)
             assert left.id not in await buyers_see(stack)
             process.send_signal(signal.SIGTERM)

@@ -6,6 +6,7 @@ import time
 import pytest
 from prometheus_client import REGISTRY
 
+from seckill import loops
 from seckill.engine.readiness import Parts, Readiness, StoreHealth
 from seckill.lab.servers.ports import free_port
 from seckill.loops import Stop, longest_step, repeat
@@ -46,6 +47,7 @@ async def asked(port: int, path: str) -> tuple[int, str]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(module, "BEAT_EVERY_S", 0.01)
+    monkeypatch.setattr(loops, "_running", {})  # whatever other tests have left behind
 
 
 async def test_a_worker_is_ready_when_gate_and_ledger_answer() -> None:
@@ -119,6 +121,24 @@ async def test_a_step_that_never_ends_is_not_healthy_but_listening_is(monkeypatc
         await asyncio.gather(stuck, listening, return_exceptions=True)
         assert vitals.health().good
     assert longest_step()[0] == ""
+
+
+async def test_a_step_that_says_that_it_gets_on_does_not_hang() -> None:
+    """A worker that waits for its database must not be started again: that would not help."""
+    stop, heard = Stop(), []
+
+    async def step() -> None:
+        ((number, (name, began_s)),) = loops._running.items()
+        loops._running[number] = name, began_s - 1000
+        heard.append(longest_step()[1])
+        loops.gets_on()
+        heard.append(longest_step()[1])
+        stop.set()
+
+    await repeat("worker", step, stop)
+    before_s, after_s = heard
+    assert before_s > 999 > after_s
+    loops.gets_on()  # outside of any step
 
 
 async def test_a_look_from_long_ago_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What earlier versions have left behind is read, served and finished by this one."""
 
 import asyncio
+import itertools
 import json
 import sqlite3
 from collections.abc import AsyncIterator
@@ -178,7 +179,7 @@ async def sell_out(world: Inherited, title: str, units: int) -> None:
     sale = world.told["sales"][title]
     sold: list[str] = []
     async with asyncio.timeout(PATIENCE_S):
-        for n in range(1000):
+        for n in itertools.count():
             answer = await world.node.buy(sale, f"late-{n}")
             await world.node.refresh()
             if answer.status_code == 202:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, Table, and_, or_, select, update
+from sqlalchemy import ColumnElement, Select, Table, case, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.audience import listed, strike
@@ -36,6 +36,7 @@ from seckill.ports.entry import salvage, write_entry
 
 # Events whose facts name the buyer. Those of orders and entries are read from their rows.
 _NAMING = [type_ for type_ in EventType if type_.family in ("payment", "refund", "voucher")]
+ROWS_AT_ONCE = 500
 _IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
 
 
@@ -80,27 +81,38 @@ class SqlBuyerData:
     async def erase(self, user: str, pseudonym: str) -> Erasure | list[Hindrance]:
         async with writing(self._database) as connection:
             await lock_catalogue(connection)  # before anything else, as in every transaction that needs it
-            # Whoever writes about an order locks it first, and has then written what is read below.
-            mine = select(orders).where(orders.c.user_id == user).with_for_update()
-            found = (await connection.execute(mine)).all()
+            # Whoever writes about one of these locks it first, and has then written what is read below. What the buyer
+            # does from now on is not among them, and keeps its name.
+            found = await _locked(connection, orders, user)
+            entries = await _locked(connection, line_entries, user)
+            letters = await _locked(connection, dead_letters, user)
             hindrances = await _hindrances(connection, user)
             if hindrances:
                 return hindrances
-            values = {"user_id": pseudonym, "metadata": None}
             events = await _erase_events(connection, user, pseudonym, {row.round_id for row in found})
-            named = and_(orders.c.user_id == user, orders.c.person.is_not(None))
-            await connection.execute(update(orders).where(named).values(person=pseudonym))
-            await connection.execute(update(orders).where(orders.c.user_id == user).values(**values))
-            of_line = update(line_entries).where(line_entries.c.user_id == user)
-            entries = await connection.execute(of_line.values(**values))
+            person = case((orders.c.person.is_not(None), pseudonym))
+            await _change_each(connection, orders, found, user_id=pseudonym, metadata=None, person=person)
+            await _change_each(connection, line_entries, entries, user_id=pseudonym, metadata=None)
+            await _erase_letters(connection, letters, pseudonym)
             await note(connection, self._database, "buyer.erased", pseudonym)
             return Erasure(
                 orders=len(found),
-                entries=entries.rowcount,
-                letters=await _erase_letters(connection, user, pseudonym),
+                entries=len(entries),
+                letters=len(letters),
                 events=events,
                 lists=len(await strike(connection, digest_of(user))),
             )
+
+
+async def _locked(connection: AsyncConnection, table: Table, user: str) -> Sequence[AnyRow]:
+    mine = select(table).where(table.c.user_id == user).with_for_update()
+    return (await connection.execute(mine)).all()
+
+
+async def _change_each(connection: AsyncConnection, table: Table, rows: Sequence[AnyRow], **values: object) -> None:
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        ids = [row.id for row in rows[first : first + ROWS_AT_ONCE]]
+        await connection.execute(update(table).where(table.c.id.in_(ids)).values(**values))
 
 
 async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]:
@@ -147,9 +159,12 @@ def _of(sale_id: ColumnElement[Any], order: ColumnElement[Any]) -> Select[tuple[
 async def _erase_events(connection: AsyncConnection, user: str, pseudonym: str, of_rounds: set[int]) -> int:
     if not of_rounds:
         return 0
-    wanted = select(feed.c.id, feed.c.facts).where(feed.c.round_id.in_(sorted(of_rounds)), feed.c.type.in_(_NAMING))
+    name = msgspec.json.encode(user).decode()
+    wanted = select(feed.c.id, feed.c.facts).where(
+        feed.c.round_id.in_(sorted(of_rounds)), feed.c.type.in_(_NAMING), feed.c.facts.contains(name, autoescape=True)
+    )
     erased = 0
-    for row in (await connection.execute(wanted.where(feed.c.facts.is_not(None)))).all():
+    for row in (await connection.execute(wanted)).all():
         facts = msgspec.json.decode(row.facts)
         if facts.get("buyer") == user:
             text = msgspec.json.encode({**facts, "buyer": pseudonym}).decode()
@@ -158,13 +173,11 @@ async def _erase_events(connection: AsyncConnection, user: str, pseudonym: str, 
     return erased
 
 
-async def _erase_letters(connection: AsyncConnection, user: str, pseudonym: str) -> int:
-    found = (await connection.execute(select(dead_letters).where(dead_letters.c.user_id == user))).all()
-    for row in found:
+async def _erase_letters(connection: AsyncConnection, letters: Sequence[AnyRow], pseudonym: str) -> None:
+    for row in letters:
         payload = _without_person(row, pseudonym)
         this = update(dead_letters).where(dead_letters.c.id == row.id)
         await connection.execute(this.values(user_id=pseudonym, payload=payload))
-    return len(found)
 
 
 def _without_person(row: AnyRow, pseudonym: str) -> str:

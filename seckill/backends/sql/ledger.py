@@ -390,7 +390,9 @@ class SqlLedger:
     async def replay_letter(self, letter: Letter, admission: Admission) -> bool:
         async with self._writing() as connection:
             await self._recording.run(connection, [admission])
-            return await letters.close(connection, self.database, letter, LetterState.RECORDED)
+            if not await letters.close(connection, self.database, letter, LetterState.RECORDED):
+                raise LedgerRefused("Somebody else has decided about it meanwhile.")  # which undoes the order, too
+            return True
 
     @to_the_end
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:

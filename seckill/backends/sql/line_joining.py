@@ -130,8 +130,10 @@ async def read_standing(connection: AsyncConnection, entry_id: int) -> Standing 
     entry = (await connection.execute(select(line_entries).where(_e.id == entry_id))).one_or_none()
     if entry is None:
         return None
-    line = to_line((await connection.execute(select(lines).where(lines.c.round_id == entry.round_id))).one())
-    return (await _standings(connection, line, [entry], frozenset()))[0]
+    line = (await connection.execute(select(lines).where(lines.c.round_id == entry.round_id))).one_or_none()
+    if line is None:  # it is being pruned: the line first, then its entries
+        return None
+    return (await _standings(connection, to_line(line), [entry], frozenset()))[0]
 
 
 async def _standings(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from seckill.backends.sql.access_tables import buyer_standings
 from seckill.backends.sql.database import AnyRow
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.line_joining import LineWriters
@@ -21,6 +22,7 @@ from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import EntryState, LineEntry
 from seckill.domain.order import OrderState
+from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round
 from seckill.ports.line import WaitingLine
 
@@ -75,16 +77,33 @@ async def call_next(
     called = [to_entry(each) for each in await connection.execute(entries_of(round_id).where(_is_called(items)))]
     line = to_line(row)
     if line.decided and not line.paused:
+        blocked: list[int] = []
         for item in items:
             left = units.get(item, 0) - sum(entry.quantity for entry in called if entry.item == item)
             next_ones = await _next(connection, round_id, item, left, count - len(called))
+            while out := await _blocked(connection, next_ones):
+                await _end(connection, out, Outcome.BLOCKED.value, now_ms)
+                blocked += out
+                next_ones = await _next(connection, round_id, item, left, count - len(called))
             if next_ones:
                 ids = [entry.id for entry in next_ones]
                 await connection.execute(
                     update(line_entries).where(_e.id.in_(ids)).values(state=_CALLED, changed_ms=now_ms)
                 )
                 called += [replace(entry, state=EntryState.CALLED, changed_ms=now_ms) for entry in next_ones]
+        if blocked:
+            await change_row(connection, round_id, waiting=row.waiting - len(blocked))
+            await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, blocked)
     return sorted(called, key=lambda entry: entry.place or 0)
+
+
+async def _blocked(connection: AsyncConnection, entries: Sequence[LineEntry]) -> list[int]:
+    """Those whose buyer was blocked since: one who joined by a process that had not heard of it is still here."""
+    standing = buyer_standings.c
+    users = [entry.user for entry in entries]
+    wanted = select(standing.user_id).where(standing.user_id.in_(users), standing.blocked_ms.is_not(None))
+    found = set(await connection.scalars(wanted)) if users else set()
+    return [entry.id for entry in entries if entry.user in found]
 
 
 def _is_called(items: Sequence[int]) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ starting there: two ledgers for one gate would each know half of the orders.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -59,9 +59,12 @@ def tables() -> list[Table]:
     return list(metadata.sorted_tables)
 
 
-async def move(source: Database, target: Database, tell: Tell) -> dict[str, int]:
+async def move(
+    source: Database, target: Database, tell: Tell, still_alone: Callable[[], Awaitable[None]]
+) -> dict[str, int]:
     """How many rows each table has. Both databases have the newest schema. Raises StartError if the target is not
-    empty, or if what arrived is not what was sent."""
+    empty, if what arrived is not what was sent, or what `still_alone` raises: a role that was started meanwhile would
+    go on with the old ledger."""
     async with edge(source, MOVE_WITHIN_S), source.writers.begin() as held:
         await _begin(held, target)
         copied = {}
@@ -75,6 +78,7 @@ async def move(source: Database, target: Database, tell: Tell) -> dict[str, int]
                     "there): run the move again."
                 )
         await _number_on(held, target)
+        await still_alone()
         await held.execute(delete(meta).where(meta.c.name == MOVED))
         await held.execute(insert(meta).values(name=MOVED, value=target.writers.dialect.name))
     # After the commit: a move that dies in between can be run again.

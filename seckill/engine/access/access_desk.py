@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seckill.domain.operator import OperatorKey, Role, digest_of, new_key
+from seckill.domain.outcome import Outcome
 from seckill.engine.access.access_book import AccessBook
 from seckill.ports.access import AccessLedger, BuyerStanding
 from seckill.ports.line import BlockedLines
@@ -41,7 +42,9 @@ class AccessDesk:
         """Also out of every line: there, nothing that a buyer does brings a unit, but time."""
         blocked = await self._done(await self._ledger.block(user, reason))
         for entry_id in await self._lines.waiting_of(user):
-            await self._lines.leave(entry_id, None, reason)
+            await self._lines.leave(
+                entry_id, None, Outcome.BLOCKED.value
+            )  # why, the record says, and buyers do not see it
         return blocked
 
     async def unblock(self, user: str, reason: str) -> BuyerStanding:

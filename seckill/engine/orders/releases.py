@@ -10,6 +10,7 @@ import structlog
 
 from seckill.domain.sale import RoundRef
 from seckill.errors import GateUnavailable, TransportUnavailable
+from seckill.loops import gets_on
 from seckill.ports.gate import Released, ReleaseGate
 from seckill.ports.ledger import OutboxItem, ReleaseLedger
 from seckill.ports.transport import ReleaseTransport
@@ -47,6 +48,7 @@ class ReleaseDesk:
                 await self._tell(done)
                 await self._ledger.outbox_done([item.id for item in done])
             relayed += len(done)
+            gets_on()
         return relayed
 
     async def _release(self, items: list[OutboxItem]) -> list[OutboxItem]:

@@ -11,7 +11,7 @@ import structlog
 from seckill.domain.admission import Admission
 from seckill.engine.orders.expiry_hints import ExpiryReminders
 from seckill.errors import EpochOver, LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
-from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, repeat
+from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, gets_on, repeat
 from seckill.ports.broker import Delays
 from seckill.ports.ledger import Recorded, WorkerLedger
 from seckill.ports.transport import Delivery, WorkerTransport
@@ -148,6 +148,7 @@ class Worker:
                     return await write()
             except LedgerUnavailable as error:
                 log.warning("the ledger is away, waiting", reason=str(error))
+                gets_on()
                 if await self._stop.wait(backoff_s):
                     raise
                 backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
@@ -192,7 +193,7 @@ async def run_worker(worker: Worker, stop: Stop) -> None:
         if time.monotonic() >= next_round_s:
             await worker.add_lanes()
             while await worker.take_over() == BATCH_MAX and not stop.is_set():
-                pass
+                gets_on()
             next_round_s = time.monotonic() + TAKE_OVER_EVERY_S
         if 0 < await worker.read_and_record() < BATCH_MAX:
             await stop.wait(GATHER_S)
