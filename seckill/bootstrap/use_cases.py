@@ -106,7 +106,8 @@ class UseCases:
 
     @cached_property
     def access_desk(self) -> AccessDesk:
-        return AccessDesk(self.engine.ledger.access, self.engine.ledger.lines, self.access_book)
+        access = self.engine.ledger.access
+        return AccessDesk(access, access, self.engine.ledger.lines, self.access_book)
 
     @cached_property
     def record_desk(self) -> RecordDesk:

@@ -25,7 +25,9 @@ app = App(name="orders", help="List, export, cancel and refund orders.")
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00."
 SaleOption = Annotated[str | None, Parameter(name="--sale", help="Only of this sale.")]
 RoundOption = Annotated[str | None, Parameter(name="--round", help="Only of this round.")]
-StateOption = Annotated[OrderState | None, Parameter(help="Only those that are in this state now.")]
+# Orders that are queued are not in the ledger yet.
+Written = Literal["unpaid", "paid", "cancelled", "expired", "failed", "refunded"]
+StateOption = Annotated[Written | None, Parameter(help="Only those that are in this state now.")]
 BuyerOption = Annotated[str | None, Parameter(help="Only of this buyer.")]
 Since = Annotated[datetime | None, Parameter(converter=moment, help=f"Accepted then or later, {_WRITTEN}")]
 Until = Annotated[datetime | None, Parameter(converter=moment, help=f"Accepted before, {_WRITTEN}")]
@@ -36,6 +38,10 @@ Key = Annotated[
     str | None,
     Parameter(help="The same key again does nothing twice: for a command whose result was unclear."),
 ]
+
+
+def _named(state: Written | None) -> OrderState | None:
+    return None if state is None else OrderState(state)
 
 
 @app.command(name="list")
@@ -59,7 +65,7 @@ def list_(
     limit
         How many, 1 to 100; 20 if not given.
     """
-    wanted = OrderQuery(sale_id=sale, round=round_, state=state, buyer=buyer, since=since, until=until)
+    wanted = OrderQuery(sale_id=sale, round=round_, state=_named(state), buyer=buyer, since=since, until=until)
     found = call(requests.find_orders(wanted, after=after, limit=limit), url=url)
     if as_json:
         print_json(found)
@@ -104,7 +110,7 @@ def export(
     begins with an apostrophe."""
     with nullcontext(sys.stdout.buffer) if out is None else _whole(out) as file, connected(url) as client:
         portions = client.export_orders(
-            kind, sale_id=sale, round_=round_, state=state, buyer=buyer, since=since, until=until, codes=codes
+            kind, sale_id=sale, round_=round_, state=_named(state), buyer=buyer, since=since, until=until, codes=codes
         )
         for portion in portions:
             file.write(portion)

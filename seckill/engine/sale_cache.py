@@ -21,6 +21,8 @@ SALE_NUMBER_MAX = 1 << 31
 # Knowledge older than this decides nothing any more.
 FRESH_S = 1.0
 SALES_FRESH_S = 2.0
+# A sale that was hidden so lately is taken for hidden, so that nobody can make us ask again and again.
+HIDDEN_SEEN_S = 0.05
 # How long before its window a round is watched, so that one which the gate has lost is there again in time, and how
 # long after.
 WATCH_BEFORE_MS = 30_000
@@ -183,7 +185,13 @@ class SaleCache:
         if (known := self.known(public_id)) is not None:
             return known
         sale = await self.find_any(public_id)
+        if sale is not None and not sale.published and self._has_not_just_looked():  # it may be, since
+            await self.refresh_sales()
+            sale = await self.find_any(public_id)
         return sale if sale is not None and sale.published else None
+
+    def _has_not_just_looked(self) -> bool:
+        return self._sales_read_s is None or self._monotonic() - self._sales_read_s > HIDDEN_SEEN_S
 
     async def find_any(self, public_id: str) -> Sale | None:
         """The sale with its current round, hidden or not, even if another node created it a moment ago. An id that was

@@ -25,10 +25,12 @@ class AccessChanges:
     buyers: Sequence[BuyerStanding]  # those that have changed
 
 
-class AccessLedger(Protocol):
+class AccessReader(Protocol):
     async def changes(self, after: int) -> AccessChanges | None:
         """What is new after that version. None: nothing."""
 
+
+class KeyLedger(Protocol):
     async def add_key(self, key: OperatorKey, lifetime_s: float | None) -> OperatorKey:
         """`created_ms` and `expires_ms` are by the database's clock."""
 
@@ -38,6 +40,8 @@ class AccessLedger(Protocol):
     async def revoke_key(self, key_id: str) -> OperatorKey | None:
         """Harmless to repeat. None: there is no such key."""
 
+
+class StandingLedger(Protocol):
     async def block(self, user: str, reason: str) -> BuyerStanding:
         """Harmless to repeat: the first reason stays."""
 
@@ -50,3 +54,6 @@ class AccessLedger(Protocol):
 
     async def blocked(self, after: str, count: int) -> list[BuyerStanding]:
         """By name, those after this one."""
+
+
+class AccessLedger(AccessReader, KeyLedger, StandingLedger, Protocol): ...

@@ -288,11 +288,9 @@ class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
     async def put_off(self, letter: Letter, reason: str, retry_after_s: float) -> bool:
         """One more try has failed. False if the letter has been dealt with meanwhile."""
 
-    async def close_letter(self, letter: Letter, state: LetterState) -> bool: ...
-
-    async def replay_letter(self, letter: Letter, admission: Admission) -> bool:
-        """Writes what it is about, as `record` does, and closes it. False, and nothing more than that is done, if the
-        letter has been dealt with meanwhile."""
+    async def close_letter(self, letter: Letter, state: LetterState, admission: Admission | None = None) -> bool:
+        """False if it has been dealt with meanwhile. `admission`: what it is about, which is written as `record` does,
+        in the same transaction; then LedgerRefused is raised instead, and nothing is done."""
 
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
         """Gives up. If the order is not in the ledger, it gets a row that says `failed`, which wins against any later

@@ -139,6 +139,9 @@ class _Behind:
                 await self._use.payments.decide_late(),
                 await self._use.refunds.make_due(),
                 await self._use.checkouts.call_off_due(),
+                await self._use.drawing.step(),
+                await self._use.serving.step(),
+                await self._use.event_feed.keep(),
             ]
         )
 

@@ -28,7 +28,10 @@ def item_drafts(new: schemas.NewSale, image_hosts: Sequence[str]) -> tuple[domai
     for place, item in enumerate(drafts):
         _check(f"items[{place}]", item.title, item.external_id, item.image, image_hosts)
     _check_distinct([item.external_id for item in drafts])
-    if new.price_cents is not UNSET and new.items and all(item.price_cents is not UNSET for item in new.items):
+    priced = [item.price_cents is not UNSET for item in new.items]
+    if new.price_cents is UNSET and any(priced) and not all(priced):
+        raise invalid(f"items[{priced.index(False)}].price_cents", "is missing, and others have one: 0 if it is free")
+    if new.price_cents is not UNSET and new.items and all(priced):
         raise invalid("price_cents", "every item has a price of its own: leave it out")
     return drafts
 

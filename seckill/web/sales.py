@@ -26,7 +26,7 @@ from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_af
 from seckill.web.goods import goods_change, goods_of, uploaded_in
 from seckill.web.items import item_changes, item_drafts, item_views, price_of, units_of
 from seckill.web.line_of_sale import check_time_of_draw
-from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, row_id
+from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, only, row_id
 from seckill.web.problems import HttpProblem, invalid, not_found
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import cacheable, json_response
@@ -133,6 +133,8 @@ def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
     to_operator = ctx.is_operator(request)
+    if to_operator:
+        only(request, ("before",))
     listed, older = _listed(ctx, request.query_params.get("before"), hidden_too=to_operator)
     sales = [view(ctx, sale, whole=False, to_operator=to_operator) for sale in listed]
     content = Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older)

@@ -150,7 +150,7 @@ async def test_an_item_of_another_sale_is_unknown(node: Node) -> None:
         ({"items": [{"title": t, "units": 1, "external_id": "x"} for t in "ab"]}, "items[1].external_id"),
         ({"items": [{"title": t, "units": 1_000_000_000} for t in "ab"]}, "items"),
         ({"items": [{"title": "S", "units": 1, "price_cents": 5}], "price_cents": 5}, "price_cents"),
-        ({"items": SIZES, "units": 7}, "units"),
+        ({"items": SIZES, "units": 7, "price_cents": 9900}, "units"),
         ({"items": []}, "units"),
     ],
 )
@@ -315,3 +315,14 @@ async def test_events_and_exports_name_the_item(node: Node, engine: Engine) -> N
     assert json.loads(line)["item_external_id"] == "sku-m"
     [row] = csv.DictReader(io.StringIO((await node.http.get("/v1/admin/orders.csv", headers=OPERATOR)).text))
     assert (row["item_id"], row["item_title"], row["item_external_id"]) == (ids["M"], "M", "sku-m")
+
+
+async def test_a_price_that_was_forgotten_is_asked_for(node: Node) -> None:
+    """Nobody gives a size away by mistake; where none has a price, all are free."""
+    priced, forgotten = {"title": "S", "units": 2, "price_cents": 9900}, {"title": "M", "units": 1}
+    body = {"title": "Shirt", "begins_at": "2026-01-01T00:00:00Z", "ends_at": "2036-01-01T00:00:00Z"}
+    refused = await node.http.post("/v1/sales", json=body | {"items": [priced, forgotten]}, headers=OPERATOR)
+    assert refused.status_code == 422
+    assert "items[1].price_cents" in refused.text
+    made = await node.http.post("/v1/sales", json=body | {"items": [forgotten]}, headers=OPERATOR)
+    assert (made.status_code, made.json()["items"][0]["price_cents"]) == (201, 0)

@@ -31,7 +31,7 @@ class Times:
 
 
 def book_of(ledger: Changes, times: Times) -> AccessBook:
-    return AccessBook(ledger, lambda: times.now_ms, lambda: times.monotonic_s)  # type: ignore[arg-type]
+    return AccessBook(ledger, lambda: times.now_ms, lambda: times.monotonic_s)
 
 
 async def test_a_key_until_its_end() -> None:

@@ -88,6 +88,7 @@ class FeedEntries:
             "currency": sale.currency,
             "pay_within_s": sale.pay_within_s,
             "confirm": sale.confirm,
+            "published": sale.published,
             "external_id": sale.goods.external_id,
             "metadata": None if sale.goods.metadata is None else msgspec.json.decode(sale.goods.metadata),
             **_facts_of(sale.round),

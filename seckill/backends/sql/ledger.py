@@ -382,17 +382,14 @@ class SqlLedger:
             return await letters.change(connection, self.database, letter, reason=reason, next_ms=next_ms)
 
     @to_the_end
-    async def close_letter(self, letter: Letter, state: LetterState) -> bool:
+    async def close_letter(self, letter: Letter, state: LetterState, admission: Admission | None = None) -> bool:
         async with self._writing() as connection:
-            return await letters.close(connection, self.database, letter, state)
-
-    @to_the_end
-    async def replay_letter(self, letter: Letter, admission: Admission) -> bool:
-        async with self._writing() as connection:
-            await self._recording.run(connection, [admission])
-            if not await letters.close(connection, self.database, letter, LetterState.RECORDED):
+            if admission is not None:
+                await self._recording.run(connection, [admission])
+            closed = await letters.close(connection, self.database, letter, state)
+            if admission is not None and not closed:
                 raise LedgerRefused("Somebody else has decided about it meanwhile.")  # which undoes the order, too
-            return True
+            return closed
 
     @to_the_end
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:

@@ -374,7 +374,7 @@ async def _require_codes(
 async def _tell(
     connection: AsyncConnection, entries: FeedEntries, before: Sale, after: Sale, decision: Decision
 ) -> None:
-    names = {*decision.sale, *decision.round} - _NOT_TOLD
+    names = {*decision.sale, *decision.round, *decision.goods} - _NOT_TOLD
     changed = sorted({_PUBLIC_NAMES.get(name, name) for name in names} | set(after.door.differs_in(before.door)))
     if decision.items or decision.item_totals:
         changed.append("items")

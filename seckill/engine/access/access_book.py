@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from seckill.domain.operator import Operator, OperatorKey, is_key, key_id_in
-from seckill.ports.access import EVERYBODY, AccessLedger, BuyerStanding
+from seckill.ports.access import EVERYBODY, AccessReader, BuyerStanding
 
 LOOK_EVERY_S = 1.0
 # How long it takes at most until every process acts on what was decided.
@@ -73,7 +73,7 @@ def nobody_barred() -> BarredBuyers:
 class AccessBook:
     def __init__(
         self,
-        ledger: AccessLedger,
+        ledger: AccessReader,
         now_ms: Callable[[], int],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -98,7 +98,7 @@ class DeadLetterDesk:
         if delivery.admission is None:
             raise NotPossible(f"Dead letter {letter_id} cannot be written: {delivery.problem}")
         try:
-            await self._ledger.replay_letter(letter, delivery.admission)
+            await self._ledger.close_letter(letter, LetterState.RECORDED, delivery.admission)
         except LedgerRefused as refused:
             raise NotPossible(f"Dead letter {letter_id} cannot be written: {refused}") from refused
         return letter
