@@ -239,7 +239,7 @@ async def test_the_docs_work_offline(node: Node) -> None:
 # For browsers, not for programs.
 PAGES = {
     *("/", "/sales/{sale_id}", "/orders", "/orders/{order_id}", "/console", "/docs"),
-    *("/openapi.json", "/brand.css", "/assets/{version}/{path:path}", *EMBED_PATHS),
+    *("/openapi.json", "/help", "/help/{path:path}", "/brand.css", "/assets/{version}/{path:path}", *EMBED_PATHS),
 }
 
 

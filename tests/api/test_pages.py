@@ -123,7 +123,14 @@ async def test_the_shops_name_is_text(demo: Node) -> None:
     assert '<meta name="seckill-demo" content="on">' in shell
 
 
-TEXTS = ("strings.js", "codes_strings.js", "door_strings.js", "line_strings.js", "console/strings.js")
+TEXTS = (
+    "strings.js",
+    "codes_strings.js",
+    "door_strings.js",
+    "line_strings.js",
+    "console/strings.js",
+    "console/access_strings.js",
+)
 
 
 def texts() -> str:

@@ -269,7 +269,7 @@ async def console_phone(visit: Visit, stack: Stack) -> list[bytes]:
     await page.goto(f"{stack.url}/console")
     await page.fill("[name=key]", "not the key")
     await page.click("button[type=submit]")
-    await expect(page.get_by_role("alert")).to_contain_text("not the admin key")
+    await expect(page.get_by_role("alert")).to_contain_text("not a key of this server")
     pictures = [await still(page)]
     await page.close()
     page = await visit.console()

@@ -137,7 +137,10 @@ async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_u
                 if (await crowd.press(f"late-{number}")).json().get("code") == "paused":
                     break
                 await asyncio.sleep(0.2)
-        (told,) = stack.lines('"invariant": "orders"')
+        async with asyncio.timeout(PATIENCE_S):  # it pauses first, and tells people then
+            while not (lines := stack.lines('"invariant": "orders"')):
+                await asyncio.sleep(0.05)
+        (told,) = lines
         assert crowd.orders["buyer-7"] in told
     finally:
         await crowd._http.aclose()

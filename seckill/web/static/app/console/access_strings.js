@@ -1,7 +1,6 @@
 // Texts of keys, the record and blocked buyers.
 
 export const ACCESS_STRINGS = {
-  role: ["Role", "角色"],
   role_viewer: ["viewer", "只读"],
   role_operator: ["operator", "操作员"],
   role_admin: ["admin", "管理员"],

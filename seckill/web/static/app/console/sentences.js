@@ -23,6 +23,7 @@ const CHINESE = {
   "is missing: say how many there are, or which items": "请填写件数，或填写规格。",
   "the items have {many} units together: leave it out, or say the same": "各规格合计 {many} 件：请留空，或填相同的数。",
   "together they must have at most {most} units": "各规格合计最多 {most} 件。",
+  "is missing, and others have one: 0 if it is free": "未填写，而其他规格有价格：免费请填 0",
   "every item has a price of its own: leave it out": "每个规格都有自己的价格，请留空。",
   "another item of this sale has the same": "本场秒杀的另一个规格已用了这个编号。",
   "an item is named twice": "同一个规格出现了两次。",
