@@ -16,6 +16,7 @@ PRESS = LineRules()
 WAITING_LIST = LineRules(waiting_list=True)
 ARRIVAL = LineRules(order=LineOrder.ARRIVAL)
 DRAW = LineRules(order=LineOrder.DRAW)
+RULES = (PRESS, WAITING_LIST, ARRIVAL, DRAW, DRAW)
 
 
 def with_doors(drafts: list[SaleDraft], chance: Random) -> list[SaleDraft]:
@@ -26,7 +27,7 @@ def with_doors(drafts: list[SaleDraft], chance: Random) -> list[SaleDraft]:
 
 
 def _with_line(draft: SaleDraft, chance: Random) -> SaleDraft:
-    rules = chance.choice((PRESS, WAITING_LIST, ARRIVAL, DRAW, DRAW))
+    rules = chance.choice(RULES)
     if rules.has_line:
         rules = replace(rules, serve_per_s=chance.choice((None, None, 4)))
     later_ms = 0 if draft.recurrence is not None or not rules.draws else chance.randint(300, 1200)  # some come before
