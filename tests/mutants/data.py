@@ -98,8 +98,15 @@ MUTANTS: tuple[Mutant, ...] = (
         name="What a shop has said of the orders of a buyer outlives the erasure",
         trap="ours",
         path="backends/sql/buyer_data.py",
-        edits={'values = {"user_id": pseudonym, "metadata": None}': 'values = {"user_id": pseudonym}'},
+        edits={"found, user_id=pseudonym, metadata=None, person": "found, user_id=pseudonym, person"},
         caught_by=_GONE,
+    ),
+    Mutant(
+        name="An order that is bought in the middle of an erasure loses its buyer",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={"where(table.c.id.in_(ids))": "where(table.c.user_id == rows[0].user_id)"},
+        caught_by="tests/api/test_buyer_data.py::test_what_is_bought_in_the_middle_of_it_keeps_its_name",
     ),
     Mutant(
         name="A buyer who was erased is still on the lists",

@@ -116,7 +116,21 @@ MUTANTS = (
         name="A blocked buyer keeps the place in a line",
         trap="ours",
         path="engine/access/access_desk.py",
-        edits={"            await self._lines.leave(entry_id, None, reason)\n": "            pass\n"},
+        edits={"            await self._lines.leave(entry_id, None, Outcome.BLOCKED.value)\n": "            pass\n"},
+        caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
+    ),
+    Mutant(
+        name="Who was blocked and is still in a line is served",
+        trap="ours",
+        path="backends/sql/line_serving.py",
+        edits={"if entry.user in found]": "if entry.user not in found and entry.user in found]"},
+        caught_by=f"{_BUYERS}::test_who_is_blocked_and_still_in_a_line_is_passed_over",
+    ),
+    Mutant(
+        name="A blocked buyer reads why",
+        trap="ours",
+        path="engine/access/access_desk.py",
+        edits={"leave(entry_id, None, Outcome.BLOCKED.value)": "leave(entry_id, None, reason)"},
         caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
     ),
     Mutant(

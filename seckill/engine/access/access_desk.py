@@ -43,9 +43,8 @@ class AccessDesk:
         """Also out of every line: there, nothing that a buyer does brings a unit, but time."""
         blocked = await self._done(await self._standings.block(user, reason))
         for entry_id in await self._lines.waiting_of(user):
-            await self._lines.leave(
-                entry_id, None, Outcome.BLOCKED.value
-            )  # why, the record says, and buyers do not see it
+            # Why, the record says: buyers see the reason of their entry.
+            await self._lines.leave(entry_id, None, Outcome.BLOCKED.value)
         return blocked
 
     async def unblock(self, user: str, reason: str) -> BuyerStanding:
