@@ -178,6 +178,7 @@ class Place:
     async def open(self) -> None:
         self.server.config.load()
         await self.server.on_tick(0)
+        await self.api.context.access_book.refresh()  # until it has looked once, a node believes no token
         self.protocols = [
             ClaimingProtocol(self.server.config, self.server.server_state, {}) for _ in range(CONNECTIONS)
         ]
