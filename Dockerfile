@@ -1,7 +1,9 @@
 # The roles of seckill: `docker run … seckill api`, `worker`, `keeper`, `migrate`, `doctor`.
 # `make pin-images` says which digest to build from: --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:…
 ARG PYTHON_IMAGE=python:3.13-slim
-FROM ${PYTHON_IMAGE} AS build
+# One that has a C compiler, such as python:3.13, makes claims cheaper: docs/speed.md.
+ARG BUILD_BASE=${PYTHON_IMAGE}
+FROM ${BUILD_BASE} AS build
 WORKDIR /build
 COPY requirements-production.txt requirements-build.txt requirements-docs.txt ./
 # Nothing is fetched without a hash, and what builds the package does not come along.
@@ -16,7 +18,8 @@ COPY docs ./docs
 COPY scripts/site_links.py ./scripts/
 RUN NO_MKDOCS_2_WARNING=1 /opt/build/bin/mkdocs build --quiet --strict \
     && /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
-    && /opt/seckill/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl
+    && /opt/seckill/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl \
+    && /opt/seckill/bin/python -m seckill.native
 
 FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/seckill /opt/seckill

@@ -83,8 +83,12 @@ docs: site ## The documents as a site: built into the package (a running instanc
 site: .venv/docs/ready ## Only build them
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/mkdocs build --quiet --strict
 
+.PHONY: calculator
+calculator: .venv/run ## Write the constants of the capacity model for the calculator in the documents
+	@$(BIN)/python -m scripts.calculator_model
+
 .PHONY: install
-install: .venv/run ## Only set up .venv; the command is then .venv/bin/seckill
+install: .venv/kernel ## Only set up .venv; the command is then .venv/bin/seckill
 
 # Every file has hashes: pip takes nothing else.
 COMPILE := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
@@ -95,7 +99,7 @@ lock: .venv/tools/ready ## Pin the newest versions that pyproject.toml allows
 	$(COMPILE) --upgrade pyproject.toml --extra all --extra test --output-file requirements-test.txt
 	@# A role on its own has a server of its operator's, so the one that the laptop brings along stays out.
 	$(COMPILE) pyproject.toml --extra postgres --extra mysql --extra rabbitmq --extra stripe --extra alipay --extra wechat \
-		--extra images --constraint requirements.txt \
+		--extra images --extra otel --constraint requirements.txt \
 		--output-file requirements-production.txt
 	@# The shops use seckill as it is installed here; with it, these are all that they need.
 	for shop in examples/*-shop; do \
@@ -107,6 +111,11 @@ lock: .venv/tools/ready ## Pin the newest versions that pyproject.toml allows
 .PHONY: dist
 dist: .venv/run site ## Wheel and sdist in dist/, the same bytes from the same commit
 	@scripts/build-dist $(BIN)/hatchling dist
+
+.PHONY: image-steps
+image-steps: ## Run the steps of the Dockerfile, and what it starts, unprivileged and without an engine for containers (Linux)
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	SECKILL_DATABASE_URL=sqlite:////tmp/ledger.db $(PYTHON) scripts/run-dockerfile Dockerfile "$$folder" -- --version -- migrate
 
 .PHONY: sbom
 sbom: .venv/tools/ready ## The parts list of a production image, as build/sbom.cdx.json (CycloneDX)
@@ -134,7 +143,12 @@ pin-images: ## Ask the registry for the digests of the images, as deploy/images.
 	$(BIN)/$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/test: .venv/run requirements-test.txt
+# Where there is no compiler, Python does the same, and it says so.
+.venv/kernel: .venv/run seckill/native/kernel.c
+	@$(BIN)/python -m seckill.native
+	@touch $@
+
+.venv/test: .venv/kernel requirements-test.txt
 	@echo "Installing what the tests need into .venv (about a minute, needs the network) …"
 	$(BIN)/$(PINNED) -r requirements-test.txt
 	@touch $@

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import dataclasses
 import itertools
+import os
 import statistics
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale
 from seckill.ports.gate import GateReply
+from seckill.ports.tracer import Tracer, TraceSpan
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.claim_protocol import ClaimingProtocol
@@ -59,6 +61,11 @@ HEADERS = (
     "Sec-Fetch-Mode: cors",
     "Connection: keep-alive",
 )
+
+
+class NoTracer:
+    def begin(self, *_: object, **__: object) -> TraceSpan:
+        raise AssertionError("nothing is to be traced")
 
 
 class MadeUpGate:
@@ -140,6 +147,7 @@ class Stand:
     door: Door = OPEN_DOOR
     address: bool = False  # whole claims come through a proxy of ours, each with a client's address
     listed: int = 0  # buyers on the sale's list
+    tracer: Tracer | None = None
 
 
 NOTHING = Stand("nothing")
@@ -151,6 +159,7 @@ STANDS = (
         {"claims_per_address": 1_000_000, "trusted_proxies": (ip_network("192.0.2.1"),)},
         address=True,
     ),
+    Stand("traces on, none of these traced", tracer=NoTracer()),
     Stand("pass", door=Door(pass_kind=PassKind.WORK)),
     Stand("groups", door=Door(audience=Audience(groups=("gold",)))),
     Stand("list of 1,000,000", door=Door(audience=Audience(listed=True)), listed=1_000_000),
@@ -162,7 +171,8 @@ class Place:
 
     def __init__(self, stand: Stand, settings: Settings, engine: Engine) -> None:
         self.gate: Any = MadeUpGate()
-        self.api = Api(dataclasses.replace(settings, **stand.settings), dataclasses.replace(engine, gate=self.gate))
+        parts = {"gate": self.gate, "tracer": stand.tracer}
+        self.api = Api(dataclasses.replace(settings, **stand.settings), dataclasses.replace(engine, **parts))
         self.server = ApiServer(self.api)
         self.stand = stand
         public_id = put_sale(self.api, engine.sale_ids, stand)
@@ -179,8 +189,9 @@ class Place:
         self.server.config.load()
         await self.server.on_tick(0)
         await self.api.context.access_book.refresh()  # until it has looked once, a node believes no token
-        self.protocols = [
-            ClaimingProtocol(self.server.config, self.server.server_state, {}) for _ in range(CONNECTIONS)
+        protocol_class: Any = self.server.config.http_protocol_class
+        self.protocols: list[ClaimingProtocol] = [
+            protocol_class(self.server.config, self.server.server_state, {}) for _ in range(CONNECTIONS)
         ]
         for protocol in self.protocols:
             protocol.connection_made(Wire())
@@ -195,9 +206,10 @@ async def main(claims: int, repeats: int, *, doors: bool) -> None:
             jwt_secret=SECRET,
             admin_key=Secret("k" * 40),
             claims_per_address=0,
+            claims_per_second=1_000_000,  # counted, and never too many
         )
         await migrate(settings.database_url)
-        async with open_engine(settings, new_memory(), role="api") as engine:
+        async with open_engine(settings, new_memory()) as engine:
             places = [Place(stand, settings, engine) for stand in (STANDS if doors else (NOTHING,))]
             for place in places:
                 await place.open()
@@ -239,4 +251,5 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--doors", action="store_true", help="what stands before the gate, in turns; whole, accepted")
     given = parser.parse_args()
+    os.environ |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_SAMPLER": "always_off"}
     uvloop.run(main(given.claims, given.repeats, doors=given.doors))

@@ -14,13 +14,16 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from seckill.backends.door.beacon_reader import HttpBeacon
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql.migration import migrate
 from seckill.domain.door import Door
 from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale, SaleChange, SaleDraft
+from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
+from seckill.ports.alarm import Alarm
 from seckill.ports.line import Joining, NoEntry
 
 BATCH = 500
@@ -68,7 +71,8 @@ async def measure(ledger: SqlLedger, entries: int) -> None:
     await ledger.change_sale(sale.id, SaleChange(begins_ms=int(time.time() * 1000)))
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started_s = time.perf_counter()
-    await Drawing(ledger.lines, PublicIds(b"k" * 32, "entry")).step()
+    beacons = Beacons(ledger.lines, HttpBeacon(), Alarm(""))
+    await Drawing(ledger.lines, PublicIds(b"k" * 32, "entry"), beacons).step()
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
     say(f"the draw: {time.perf_counter() - started_s:.0f} s, {grown_kb / 1024:.0f} MB more than before")
     for _ in range(3):

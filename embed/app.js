@@ -3,7 +3,7 @@
 import { render } from "../seckill/web/static/vendor/preact/preact.mjs";
 import { Offline, Refused, backoffMs, call, goToShop, holderOf, meta, sleep } from "../seckill/web/static/app/api.js";
 import { keepClock } from "../seckill/web/static/app/clock.js";
-import { htmlLanguage } from "../seckill/web/static/app/i18n.js";
+import { htmlLanguage, ready } from "../seckill/web/static/app/i18n.js";
 import { SalePage } from "../seckill/web/static/app/sale.js";
 import { TestBanner, html } from "../seckill/web/static/app/ui.js";
 
@@ -22,11 +22,18 @@ export async function accepts(token) {
   }
 }
 
-export function show(place, { saleId, ...page }) {
+const shown = new Map(); // what each place is to show, as soon as there are texts
+
+export async function show(place, { saleId, ...page }) {
+  const wanted = html`<${TestBanner} /><${SalePage} key=${saleId} saleId=${saleId} ...${page} />`;
+  shown.set(place, wanted);
+  await ready;
+  if (shown.get(place) !== wanted) return;
   place.lang = htmlLanguage();
-  render(html`<${TestBanner} /><${SalePage} key=${saleId} saleId=${saleId} ...${page} />`, place);
+  render(wanted, place);
 }
 
 export function clear(place) {
+  shown.delete(place);
   render(null, place);
 }

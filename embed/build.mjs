@@ -1,10 +1,11 @@
-// Makes seckill/web/embed.js: one module with everything in it, the same bytes from the same sources.
+// Makes seckill/web/embed.js and the bundle of the buyers' pages (seckill/web/static/bundle): each one module with
+// everything in it that a first view needs, the same bytes from the same sources.
 //
-//     node build.mjs           writes it, and built-from.json, by which a test without Node sees whether it is current
-//     node build.mjs --check   fails if it is not what the sources make
+//     node build.mjs           writes them, and built-from.json, by which a test without Node sees whether they are current
+//     node build.mjs --check   fails if they are not what the sources make
 
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
@@ -13,54 +14,43 @@ import postcss from "postcss";
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const ROOT = path.dirname(HERE);
 const APP = path.join(ROOT, "seckill/web/static/app");
-const RESULT = path.join(ROOT, "seckill/web/embed.js");
+const EMBED = "seckill/web/embed.js";
+const BUNDLE = "seckill/web/static/bundle";
 const BUILT_FROM = path.join(HERE, "built-from.json");
-// Loaded by the app where they are needed: what they name of texts and styles is in the script.
+// Loaded by the app where they are needed: what they name of styles is in the script.
 const PARTS = ["codes", "door", "line"].map((name) => path.join(APP, `${name}_parts.js`));
-const STYLES = [path.join(APP, "theme.css"), path.join(APP, "buyer.css"), path.join(HERE, "embed.css")];
+const PAGE_STYLES = [path.join(APP, "theme.css"), path.join(APP, "buyer.css")];
+const STYLES = [...PAGE_STYLES, path.join(HERE, "embed.css")];
 // The server puts its facts in the place of this text.
 const FACTS = "__SECKILL_FACTS__";
-const BANNER = `/*! seckill: <seckill-sale>, Apache-2.0. Contains preact (MIT, Copyright Jason Miller) and htm (Apache-2.0). */`;
+const BANNER = `/*! seckill, Apache-2.0. Contains preact (MIT, Copyright Jason Miller) and htm (Apache-2.0). */`;
 const TARGET = ["chrome111", "firefox111", "safari16.4"];
 
-/** Texts of the console are of no use to buyers. */
-const withoutConsole = (text) => `${text.split("\n  // The console\n")[0].trimEnd()}\n};\n`;
-
-/** Only the texts that this code names, in quotes or as `order_${state}_title`. */
-function named(text, code) {
-  const quoted = new Set(Array.from(code.matchAll(/"(\w+)"/g), ([, key]) => key));
-  const made = Array.from(code.matchAll(/`((?:\w+_)?\$\{[^`{}]*\}(?:_\w+)?)`/g), ([, key]) => key)
-    .filter((key) => !/^\$\{[^}]*\}$/.test(key))
-    .map((key) => new RegExp(`^${key.replace(/\$\{[^}]*\}/, "\\w+")}$`));
-  const isNamed = (key) => quoted.has(key) || made.some((pattern) => pattern.test(key));
-  const isKept = (line) => !/^  \w+: \[/.test(line) || isNamed(line.trim().split(":")[0]);
-  return text.split("\n").filter(isKept).join("\n");
-}
-
-/** `code`: what may name a text; null: all of them are kept. */
-const seams = (code) => ({
+const seams = {
   name: "seams",
   setup(build) {
     build.onResolve({ filter: /\/facts\.js$/ }, () => ({ path: path.join(HERE, "facts.js") }));
-    build.onLoad({ filter: /[/\\]strings\.js$/ }, async ({ path: file }) => {
-      const text = withoutConsole(await readFile(file, "utf8"));
-      return { contents: code === null ? text : named(text, code), loader: "js" };
-    });
   },
-});
+};
 
 const common = { bundle: true, charset: "utf8", legalComments: "none", metafile: true, minify: true, target: TARGET, write: false, absWorkingDir: ROOT };
 
 /** The app as the body of a function, which gives an app of its own each time that it is called. */
 async function app() {
-  const options = { ...common, entryPoints: [path.join(HERE, "app.js")], format: "iife", globalName: "app" };
-  // What is left of the code when what nobody calls is gone, with its texts as they were written.
-  const whole = await esbuild.build({ ...options, minify: false, plugins: [seams(null)] });
-  const [before, after] = whole.outputFiles[0].text.split("var STRINGS = {");
+  const options = { ...common, entryPoints: [path.join(HERE, "app.js")], format: "iife", globalName: "app", plugins: [seams] };
+  // What is left of the code when what nobody calls is gone, as it was written.
+  const whole = await esbuild.build({ ...options, minify: false });
   const parts = await Promise.all(PARTS.map((file) => readFile(file, "utf8")));
-  const code = [before + after.slice(after.indexOf("\n  };")), ...parts].join("\n");
-  const made = await esbuild.build({ ...options, plugins: [seams(code)] });
-  return { text: made.outputFiles[0].text, code, inputs: Object.keys(made.metafile.inputs) };
+  const made = await esbuild.build(options);
+  return { text: made.outputFiles[0].text, code: [whole.outputFiles[0].text, ...parts].join("\n"), inputs: Object.keys(made.metafile.inputs) };
+}
+
+/** The buyers' pages. What few of them need stays beside it, and is loaded where it is needed. */
+async function pages() {
+  const options = { ...common, banner: { js: BANNER }, outdir: path.join(ROOT, BUNDLE), format: "esm" };
+  const made = await esbuild.build({ ...options, entryPoints: [path.join(APP, "buyer.js")] });
+  const styles = await esbuild.build({ ...options, stdin: { contents: PAGE_STYLES.map((file) => `@import "./${path.basename(file)}";`).join("\n"), resolveDir: APP, loader: "css" } });
+  return { js: made.outputFiles[0].text, css: styles.outputFiles[0].text, inputs: Object.keys(made.metafile.inputs) };
 }
 
 /** Only the rules for what this code makes: elements as <name or "name", classes as words, or as `p${number}`. */
@@ -108,26 +98,38 @@ async function script(appText, css) {
   return made.outputFiles[0].text;
 }
 
+const digestOf = (text) => createHash("sha256").update(text).digest("hex");
+
 async function digests(files) {
   const found = {};
-  for (const file of [...files].sort()) {
-    const text = await readFile(path.join(ROOT, file), "utf8");
-    const read = file.endsWith("/strings.js") ? withoutConsole(text) : text;
-    found[file] = createHash("sha256").update(read).digest("hex");
-  }
+  for (const file of [...new Set(files)].sort()) found[file] = digestOf(await readFile(path.join(ROOT, file), "utf8"));
   return found;
 }
 
 const { text, code, inputs } = await app();
-const result = await script(text, await styles(code));
-const sources = [...inputs, ...[...PARTS, ...STYLES].map((file) => path.relative(ROOT, file)), "embed/build.mjs", "embed/element.js", "embed/package-lock.json"];
-const builtFrom = `${JSON.stringify({ ...(await digests(sources)), "seckill/web/embed.js": createHash("sha256").update(result).digest("hex") }, null, 2)}\n`;
+const page = await pages();
+const results = {
+  [EMBED]: await script(text, await styles(code)),
+  [`${BUNDLE}/buyer.js`]: page.js,
+  [`${BUNDLE}/buyer.css`]: page.css,
+};
+const sources = [
+  ...inputs,
+  ...page.inputs,
+  ...[...PARTS, ...STYLES].map((file) => path.relative(ROOT, file)),
+  "embed/build.mjs",
+  "embed/element.js",
+  "embed/package-lock.json",
+];
+const ofResults = Object.fromEntries(Object.entries(results).map(([file, made]) => [file, digestOf(made)]));
+const builtFrom = `${JSON.stringify({ ...(await digests(sources)), ...ofResults }, null, 2)}\n`;
 
-if (result.split(`"${FACTS}"`).length !== 2) throw new Error(`The place for the server's facts is there ${result.split(FACTS).length - 1} times, not once.`);
-if (process.argv.includes("--check")) {
-  const isCurrent = (await readFile(RESULT, "utf8")) === result && (await readFile(BUILT_FROM, "utf8")) === builtFrom;
-  if (!isCurrent) throw new Error("seckill/web/embed.js is not what its sources make: run make embed.");
-} else {
-  await writeFile(RESULT, result);
-  await writeFile(BUILT_FROM, builtFrom);
+const places = results[EMBED].split(`"${FACTS}"`).length - 1;
+if (places !== 1) throw new Error(`The place for the server's facts is there ${places} times, not once.`);
+for (const [file, made] of [...Object.entries(results), [path.relative(ROOT, BUILT_FROM), builtFrom]]) {
+  const place = path.join(ROOT, file);
+  if (!process.argv.includes("--check")) {
+    await mkdir(path.dirname(place), { recursive: true });
+    await writeFile(place, made);
+  } else if ((await readFile(place, "utf8")) !== made) throw new Error(`${file} is not what its sources make: run make embed.`);
 }

@@ -4,6 +4,7 @@
 // Everything is inside of a shadow root, and of this module: nothing is put on window, no style gets out or in, but for
 // the custom properties that the shop sets on the element.
 
+import { languageFor } from "../seckill/web/static/app/languages.js";
 import { css, makeApp, serverFacts } from "seckill:built";
 
 /** @typedef {import("../seckill/web/static/seckill-api").components["schemas"]["Order"]} Order */
@@ -43,11 +44,7 @@ function sheetFor(theme) {
 /** @param {Element} element */
 function languageOf(element) {
   const near = element.closest("[lang]")?.getAttribute("lang");
-  for (const wanted of near ? [near, ...navigator.languages] : navigator.languages) {
-    const found = ["en", "zh"].find((code) => wanted.toLowerCase().startsWith(code));
-    if (found !== undefined) return found;
-  }
-  return "en";
+  return languageFor(near ? [near, ...navigator.languages] : [...navigator.languages]);
 }
 
 class SeckillSale extends HTMLElement {

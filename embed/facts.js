@@ -4,5 +4,7 @@
 /* global given */
 export const meta = (name) => given[name] ?? "";
 export const base = given.base;
-// What few sales need stays where it is: no other file is ever loaded.
-export const loadPart = (name) => import(`${base}/assets/${given.assets}/app/${name}_parts.js`);
+// What few sales need, and the texts of other languages, stay where they are: no other file is ever loaded.
+const load = (file) => import(`${base}/assets/${given.assets}/app/${file}.js`);
+export const loadPart = (name) => load(`${name}_parts`);
+export const loadTexts = (language) => load(`texts/${language}`);

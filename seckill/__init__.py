@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seckill.errors import SeckillError
     from seckill.settings import Settings
 
-__version__ = "0.1.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = ["OrderState", "Outcome", "SeckillError", "Settings", "__version__", "create_app", "open_engine"]
 

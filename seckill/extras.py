@@ -15,6 +15,7 @@ DRIVERS = {
     "httpx": ("The API of a payment provider", "alipay"),
     "segno": ("WeChat Pay", "wechat"),
     "PIL": ("Uploading pictures", "images"),
+    "opentelemetry": ("Tracing", "otel"),
 }
 
 

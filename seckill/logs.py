@@ -23,9 +23,9 @@ Format = Literal["auto", "json", "console"]
 Level = Literal["debug", "info", "warning", "error"]
 
 # They log every statement and every connection; at `info` that would be several lines per order.
-_TALKATIVE = ("aiosqlite", "alembic", "asyncio", "sqlalchemy", "uvicorn.error.websocket")
-# Logs every lost connection, several times. We say it once.
-_SILENT = ("aiormq",)
+_TALKATIVE = ("aiosqlite", "alembic", "asyncio", "sqlalchemy", "urllib3", "uvicorn.error.websocket")
+# Log every lost connection, several times. We say it once.
+_SILENT = ("aiormq", "opentelemetry")
 # uvicorn gives these their own handlers when it is started with its default configuration.
 _UVICORN = ("uvicorn", "uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 # Deeper than anything we log, and far from where recursion would fail.

@@ -47,6 +47,25 @@ def _twice() -> dict[str, Any]:
     return _with(entries=[entries[0], *entries], list_hash=listed([entries[0], *entries]))
 
 
+SOURCE = {
+    "url": "https://beacon.example/public/{round}",
+    "genesis_s": 1_795_000_000,
+    "period_s": 30,
+    "within_s": 600,
+}
+# 15 s later it is 1795168815, when number 5628 has been out for five seconds.
+LISTED_AT, DUE = "2026-11-20T10:00:00.000Z", 5629
+# 15 s later the source publishes: that value is known by then.
+LISTED_ON_THE_EDGE = "2026-11-20T09:59:55.000Z"
+
+
+def from_source(number: int | None = DUE, beacon: str | None = BEACON, **changes: Any) -> dict[str, Any]:
+    said = {"beacon_source": SOURCE, "listed_at": LISTED_AT, "beacon_round": number, "beacon_missed_at": None}
+    return drawn(beacon=beacon) | said | changes
+
+
+MISSED = {"beacon_missed_at": "2026-11-20T10:11:00.000Z"}
+
 # What was done to the draw, and the codes of what has to be found. `places` follows wherever ranks are others.
 FLAWED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "two places are swapped": (_swapped(), {"places"}),
@@ -64,10 +83,20 @@ FLAWED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "the beacon is another": (_with(beacon="drand 4411874"), {"places"}),
     "an entry has two places": (_twice(), {"twice", "places"}),
     "nobody is on a list of somebody": (_with(entries=[]), {"list_hash"}),
+    "a beacon that was known before": (from_source(DUE - 1), {"beacon_round"}),
+    "a beacon that was known in that second": (from_source(DUE - 1, listed_at=LISTED_ON_THE_EDGE), {"beacon_round"}),
+    "a later beacon, which suited somebody": (from_source(DUE + 1), {"beacon_round"}),
+    "a beacon of no number": (from_source(None), {"beacon_round"}),
+    "no beacon where one was announced": (from_source(None, None), {"beacon_round"}),
+    "a beacon that was missed, and drawn with one": (from_source() | MISSED, {"beacon_round"}),
 }
 SOUND = {
     "with a beacon": drawn(),
     "without one": drawn(beacon=None),
+    "with the beacon of its source": from_source(),
+    "with the next, if one is published in that second": from_source(listed_at=LISTED_ON_THE_EDGE),
+    "before the first of its source": from_source(1, beacon_source=SOURCE | {"genesis_s": 1_800_000_000}),
+    "its source did not answer": from_source(None, None) | MISSED,
     "of one": drawn(["only"]),
     "of nobody": drawn([]),
     "of a thousand": drawn([f"e{number}" for number in range(1000)]),

@@ -2,10 +2,12 @@
 command in them is one of ours, every setting exists, and no file holds a secret."""
 
 import configparser
+import os
 import re
 import secrets
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from seckill.backends.payment.providers import open_provider
 from seckill.cli import app
 from seckill.operations.rehearsal import make_believe
 from seckill.settings import TABLE, read, require_production
+from seckill.settings.otel import Tracing
+from tests.fixtures import missing
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -24,7 +28,12 @@ EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
 
 
-IMAGES = {f"{name}_IMAGE" for name in ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA")}
+IMAGES = {
+    f"{name}_IMAGE" for name in ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA", "JAEGER")
+}
+
+
+TRACING = {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"}
 
 
 def filled(text: str) -> str:
@@ -32,6 +41,62 @@ def filled(text: str) -> str:
     values = {name: value or secrets.token_hex(24) for name, value in VARIABLES.items()}
     values |= dict.fromkeys(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE), "")
     return re.sub(r"\$\{([A-Z_]+)(?::[-?]([^}]*))?\}", lambda found: values[found[1]], text)
+
+
+STEPS = """
+# The steps of an image, in small.
+ARG BASE=python
+FROM ${BASE} AS build
+WORKDIR /build
+COPY one.txt two ./
+RUN mkdir /opt/it \\
+    && cp one.txt here.txt /opt/it/ \\
+    && test ! -e left_out.txt && python -c 'print(1 + 1)' > /opt/it/python
+FROM ${BASE}
+COPY --from=build /opt/it /opt/it
+RUN useradd --system --uid 10001 --home-dir /nonexistent it 2>/dev/null
+USER 10001
+ENV PATH=/opt/it:$PATH NAME=value
+ENTRYPOINT ["sh", "-c"]
+CMD ["true"]
+"""
+SAYS = """
+id -un; cat /opt/it/*; echo $NAME $SECKILL_HOST
+for file in /opt/it/x /usr/x /etc/x /x /tmp/x; do touch $file 2>/dev/null && echo wrote $file; done
+test ! -e /build
+"""
+
+
+def run_steps(folder: Path, steps: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "Dockerfile").write_text(steps)
+    command = [sys.executable, str(ROOT / "scripts" / "run-dockerfile"), str(folder / "Dockerfile")]
+    environ = os.environ | {"SECKILL_HOST": "a.host"}
+    return subprocess.run(
+        [*command, str(folder / "roots"), *arguments], env=environ, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_steps_of_an_image_run_without_privileges(tmp_path: Path) -> None:
+    """In small: `make image-steps` runs those of the Dockerfile itself, which fetch much."""
+    unshared = ["unshare", "--user", "--map-root-user", "--mount", "true"]
+    if shutil.which("unshare") is None or subprocess.run(unshared, check=False, capture_output=True).returncode:
+        missing("namespaces cannot be had here")
+    (tmp_path / "one.txt").write_text("one\n")
+    (tmp_path / "two").mkdir()
+    for name in ("here.txt", "left_out.txt"):
+        (tmp_path / "two" / name).write_text(f"{name}\n")
+    (tmp_path / ".dockerignore").write_text("*\n!one.txt\n!two\n**/left_*\n")
+    done = run_steps(tmp_path, STEPS, "--", SAYS, "--", "exit 0")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n") == ["it", "here.txt", "one", "2", "value a.host", "wrote /tmp/x", ""]
+    shutil.rmtree(tmp_path / "roots")
+    for steps, told in (
+        (STEPS.replace("test ! -e", "test -e"), "ended with 1"),
+        (STEPS.replace("CMD", "VOLUME /x\nCMD"), "VOLUME is not known here"),
+    ):
+        failed = run_steps(tmp_path, steps)
+        assert (failed.returncode, told in failed.stderr) == (1, True), failed.stderr
+        shutil.rmtree(tmp_path / "roots", ignore_errors=True)
 
 
 def test_every_role_runs_twice_and_is_a_command_of_ours() -> None:
@@ -47,7 +112,8 @@ def test_every_role_runs_twice_and_is_a_command_of_ours() -> None:
 @pytest.mark.parametrize("role", ["api", "worker", "keeper"])
 def test_its_settings_are_enough_for_each_role(role: str) -> None:
     environ = {name: filled(value) for name, value in ROLES[role]["environment"].items()}
-    assert set(environ) <= {setting.variable for setting in TABLE}
+    assert set(environ) <= {setting.variable for setting in TABLE} | TRACING
+    assert not Tracing.from_environment(environ).on, "unless it is asked for"
     settings = read(environ)
     require_production(settings, role)  # type: ignore[arg-type]
     assert (settings.durability, settings.rehearsal) == ("strict", "off")
@@ -101,6 +167,10 @@ def test_grafana_finds_its_dashboards_and_nobody_can_sign_in() -> None:
     assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in grafana["volumes"]
     assert grafana["environment"]["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true", "it would be admin, admin"
     assert all(port.startswith("127.0.0.1:") for port in grafana["ports"] + COMPOSE["services"]["prometheus"]["ports"])
+
+
+def test_jaeger_is_seen_from_this_machine_alone() -> None:
+    assert all(port.startswith("127.0.0.1:") for port in COMPOSE["services"]["jaeger"]["ports"])
 
 
 def test_valkey_keeps_every_write() -> None:

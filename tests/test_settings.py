@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from seckill.domain.operator import Role as OperatorRole
 from seckill.errors import SettingsError
 from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
-from seckill.settings.kinds import SECRET_BITS_MIN
+from seckill.settings.kinds import ROLES, SECRET_BITS_MIN
 from seckill.settings.secret_strength import bits
 from seckill.settings.secrets import redact_url
 
@@ -385,3 +386,18 @@ def test_what_is_no_origin_is_refused(origin: str) -> None:
 def test_too_many_origins_are_refused() -> None:
     [problem] = problems(origins=",".join(f"https://s{number}.example" for number in range(33)))
     assert problem == "SECKILL_ORIGINS must name at most 32 origins, not 33."
+
+
+def test_signing_in_with_a_provider_needs_its_parts() -> None:
+    assert problems(oidc_url="https://id.example.com") == [
+        "Set SECKILL_PUBLIC_URL: the provider sends people back there.",
+        "Set SECKILL_OIDC_CLIENT_ID: the provider knows the console by it.",
+        "Set SECKILL_OIDC_ROLES: nobody has a role otherwise.",
+    ]
+    (problem,) = problems(oidc_url="http://id.example.com")
+    assert "must begin with https://" in problem
+    for wrong in ("sre", "root=sre", "admin=", "admin=sre,,"):
+        (problem,) = problems(oidc_roles=wrong)
+        assert "must be a list such as admin=sre,operator=sales" in problem
+    assert read({"SECKILL_OIDC_ROLES": "admin=sre, operator=a=b"}).oidc_roles == (("admin", "sre"), ("operator", "a=b"))
+    assert list(ROLES) == list(OperatorRole)

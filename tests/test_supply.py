@@ -72,13 +72,14 @@ def test_images_can_be_given_by_digest(tmp_path: Path, registry: str) -> None:
     done = pin_images(file, registry)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split("=", 1) for line in file.read_text().splitlines())
-    ours = ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA")
+    ours = ("PYTHON", "CADDY", "VALKEY", "POSTGRES", "RABBITMQ", "PROMETHEUS", "GRAFANA", "JAEGER")
     assert set(lines) == {f"{name}_IMAGE" for name in ours}
     assert lines["VALKEY_IMAGE"] == f"valkey/valkey:9@sha256:{'a' * 64}"
     assert lines["PYTHON_IMAGE"].startswith("python:3.13-slim@sha256:")
     compose = (ROOT / "compose.yaml").read_text()
     assert not re.findall(r"^    image: (?!seckill|\$\{)\S+", compose, re.MULTILINE)
-    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${BUILD_BASE}", "${PYTHON_IMAGE}"]
+    assert "ARG BUILD_BASE=${PYTHON_IMAGE}\n" in DOCKERFILE
 
 
 def test_without_a_registry_nothing_is_written(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ class AuditFinding(msgspec.Struct):
     sale_id: str | None
     order_id: str | None
     order_number: str | None
-    user: str | None
+    user: str | None  # the same as `buyer`
+    buyer: str | None
 
 
 class AuditResult(msgspec.Struct):
@@ -102,6 +103,7 @@ class Teller:
             order_id=self.order_id(finding.number),
             order_number=None if finding.number is None else str(finding.number),
             user=finding.user,
+            buyer=finding.user,
         )
 
     def sale_id(self, number: int) -> str:

@@ -18,6 +18,8 @@ from seckill.errors import GateUnavailable
 
 # Neither the server nor this process is held up for longer than a portion takes.
 PORTION = 500
+# Of the stream's, each of which may have some hundred orders.
+ENTRIES = 100
 
 PREPARING = "preparing"
 _STATUSES = (PREPARING, "open", "line", "paused", "closed")
@@ -166,6 +168,12 @@ class _Entry(msgspec.Struct):
     item: int = 0
 
 
+_SEVERAL = 2  # the version of an entry with several orders
+_TOGETHER = tuple[
+    int, int, int, int, int, int, int, list[str], list[int], list[int], list[str], list[str], list[int], list[str]
+]
+
+
 def put_together(seconds: int, lane: int, counter: int) -> int:
     """An order number: 31 bits of seconds, 8 of lane, 24 of counter."""
     return seconds << 32 | lane << 24 | counter
@@ -205,6 +213,33 @@ def read_entry(entry_id: str, text: str) -> Entry:
     number = put_together(read.seconds, read.lane, read.counter)
     content = (read.user, read.quantity, read.slot, read.request, read.item)
     return Entry(entry_id, text, number, read.round, read.epoch, *content)
+
+
+def read_together(entry_id: str, packed: bytes) -> list[Entry]:
+    """An entry of several orders: version, round, epoch, lane, seconds, ms, the first counter, and lists of users,
+    quantities, slots, request ids, metadata, items and persons; some of these may be empty."""
+    try:
+        version, round_id, epoch, lane, seconds, _, first, *lists = msgspec.msgpack.decode(packed, type=_TOGETHER)
+        users, quantities, slots, request_ids, _, items, _ = lists
+        if version != _SEVERAL or not users:
+            raise ValueError(version)
+        return [
+            Entry(
+                entry_id,
+                "",
+                put_together(seconds, lane, first + place),
+                round_id,
+                epoch,
+                user,
+                quantities[place],
+                slots[place],
+                request_ids[place] if request_ids else "",
+                items[place] if items else 0,
+            )
+            for place, user in enumerate(users)
+        ]
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, IndexError):
+        return [Entry(entry_id, packed.decode(errors="replace"))]
 
 
 class GateReader:
@@ -273,7 +308,7 @@ class GateReader:
     async def _ask_rounds(self, server: AuditedNode, refs: Sequence[keys.KeyedRound]) -> list[Any]:
         async with server.client.pipeline(transaction=False) as pipeline:
             for ref in refs:
-                of_lane = (keys.orders(ref.lane), keys.days(ref.lane), keys.home(ref.lane))
+                of_lane = (keys.orders(ref.lane), keys.days(ref.lane), keys.home(ref.lane), keys.queue(ref.lane))
                 names = (*_own_keys(ref), *of_lane)
                 pipeline.execute_command("EVALSHA_RO", _SHA, len(names), *names)
             replies = await pipeline.execute(raise_on_error=False)
@@ -324,17 +359,22 @@ class GateReader:
         after = "-"
         while True:
             async with _translated():
-                found: Any = await self._on(keys.orders(lane)).xrange(keys.orders(lane), after, "+", count=PORTION)
+                found: Any = await self._on(keys.orders(lane)).xrange(keys.orders(lane), after, "+", count=ENTRIES)
             if not found:
                 return
-            yield [
-                read_entry(entry_id.decode(), (fields or {}).get(b"order", b"").decode(errors="replace"))
-                for entry_id, fields in found
-            ]
+            orders = [each for entry_id, fields in found for each in _orders_in(entry_id.decode(), fields or {})]
+            for start in range(0, len(orders), PORTION):
+                yield orders[start : start + PORTION]
             after = f"({found[-1][0].decode()}"
 
     async def close(self) -> None:
         await self.drop_connections()
+
+
+def _orders_in(entry_id: str, fields: dict[bytes, bytes]) -> list[Entry]:
+    if b"orders" in fields:
+        return read_together(entry_id, fields[b"orders"])
+    return [read_entry(entry_id, fields.get(b"order", b"").decode(errors="replace"))]
 
 
 async def _without_persons(portions: AsyncIterator[dict[str, str]]) -> AsyncIterator[dict[str, str]]:

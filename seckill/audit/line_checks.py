@@ -143,6 +143,8 @@ def _order_without() -> AnySelect:
     return (
         select(_o.id, _o.user_id)
         .where(_o.round_id == _round, _o.request_id.like("line-%"), ~entry.exists())
+        # One that could not be written is nobody's.
+        .where(or_(_o.expires_ms.is_not(None), _o.paid_ms.is_not(None)))
         .limit(NAMED_MAX)
     )
 

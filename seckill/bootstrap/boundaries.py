@@ -11,11 +11,13 @@ from typing import Any, TypeVar, cast
 
 from seckill.errors import GateUnavailable, GateUnclear, LedgerUnavailable, ProviderUnavailable, TransportUnavailable
 from seckill.failpoints import Verb, armed, fires
+from seckill.ports.alarm_book import AlarmBook
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.board import Board
 from seckill.ports.broker import Courier, Delays, RelaySource
 from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
+from seckill.ports.figures import FiguresLedger
 from seckill.ports.gate import Gate
 from seckill.ports.history import History
 from seckill.ports.ledger import Ledger
@@ -24,6 +26,7 @@ from seckill.ports.order_action import OrderActionLedger
 from seckill.ports.payment import CheckoutLedger, CheckoutProvider, PaymentLedger
 from seckill.ports.pictures import PictureLedger
 from seckill.ports.retention import RetentionLedger
+from seckill.ports.takings import TakingsLedger
 from seckill.ports.transport import Transport
 from seckill.ports.vouchers import VoucherLedger
 from seckill.ports.webhook import WebhookLedger
@@ -56,6 +59,9 @@ _PORTS: dict[str, tuple[type, ...]] = {
         VoucherLedger,
         PictureLedger,
         LineLedger,
+        FiguresLedger,
+        AlarmBook,
+        TakingsLedger,
     ),
     "provider": (CheckoutProvider,),
     "outbox": (RelaySource,),
@@ -123,6 +129,9 @@ class _Watched:
             "vouchers",
             "pictures",
             "lines",
+            "figures",
+            "alarm_book",
+            "takings",
         ):
             return _Watched(value, self._role, self._kind)
         if f"{self._role}.{self._kind}.{name}.before" not in NAMES:

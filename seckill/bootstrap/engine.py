@@ -35,9 +35,12 @@ from seckill.ports.ledger import Ledger
 from seckill.ports.payment import PaymentProvider
 from seckill.ports.pictures import PictureMaker
 from seckill.ports.share_gate import ShareGate
+from seckill.ports.tracer import Tracer
 from seckill.ports.transport import Transport
 from seckill.ports.webhook import WebhookSender
 from seckill.settings import Settings
+from seckill.settings.otel import Tracing
+from seckill.settings.secrets import redact_url
 
 if TYPE_CHECKING:
     from seckill.audit import Auditor
@@ -62,6 +65,7 @@ class Engine:
     history: History
     webhook_sender: WebhookSender
     make_picture: PictureMaker
+    tracer: Tracer | None = None  # None: nothing is traced
 
 
 def new_memory() -> MemoryStore:
@@ -111,8 +115,9 @@ async def open_engine(
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
-        transport, broker = await _open_transport(settings, store, fingerprint(key), role, stack)
+        transport, broker = await _open_transport(settings, store, ledger, fingerprint(key), role, stack)
         auditor = await _open_auditor(settings, stack) if audits and store is None else None
+        tracer = _open_tracer(role, stack)
         yield Engine(
             gate=watched(gate, role, "gate"),
             transport=watched(transport, role, "transport"),
@@ -129,6 +134,7 @@ async def open_engine(
             history=watched(history, role, "history"),
             webhook_sender=HttpSender(private=settings.webhook_private == "on"),
             make_picture=make_picture,
+            tracer=tracer,
         )
 
 
@@ -138,6 +144,25 @@ def _require_addresses(settings: Settings) -> None:
         raise StartError(f"Set {' and '.join(missing)}: there is no gate or ledger to connect to.")
 
 
+def _open_tracer(role: str | None, stack: AsyncExitStack) -> Tracer | None:
+    tracing = Tracing.from_environment()
+    if role is None or not tracing.on:
+        return None
+    for problem in tracing.problems:
+        log.warning("not all about tracing is as it was asked for", reason=problem)
+    try:
+        with explained():
+            from seckill.backends.otel.tracer import OtelTracer  # noqa: PLC0415 (most do without)
+    except StartError as error:
+        # The variables may be there for others, and nobody's sale should fail to begin because of them.
+        log.warning("nothing is traced", reason=str(error))
+        return None
+    tracer = OtelTracer(role)
+    stack.push_async_callback(tracer.close)
+    log.info("claims are traced", to=redact_url(tracing.endpoint), share=tracing.ratio)
+    return tracer
+
+
 async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":
     from seckill.audit import open_auditor  # noqa: PLC0415 (half of the roles do without)
 
@@ -145,18 +170,20 @@ async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":
 
 
 async def _open_transport(
-    settings: Settings, store: MemoryStore | None, ledger: str, role: str | None, stack: AsyncExitStack
+    settings: Settings, store: MemoryStore | None, ledger: Ledger, name: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker | None]:
     if store is not None:
         return MemoryTransport(store), None
     if not settings.broker_url:
-        streams = StreamTransport(settings.redis_url, replica_acks=settings.replicas_to_wait_for)
+        streams = StreamTransport(
+            settings.redis_url, replica_acks=settings.replicas_to_wait_for, entry_form=ledger.entry_form
+        )
         stack.push_async_callback(streams.close)
         return streams, None
     with explained():
         from seckill.bootstrap.broker import open_transport  # noqa: PLC0415 (most do without a broker)
 
-    return await open_transport(settings, ledger, role, stack)
+    return await open_transport(settings, name, role, stack)
 
 
 def fingerprint(key: bytes) -> str:

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
+from seckill.backends.door.beacon_reader import HttpBeacon
 from seckill.backends.door.services import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
@@ -11,6 +13,7 @@ from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
+from seckill.engine.alarm_desk import AlarmDesk
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
@@ -23,6 +26,7 @@ from seckill.engine.door.late_guests import LateGuests
 from seckill.engine.door.pass_desk import PassDesk
 from seckill.engine.event_feed import EventFeed
 from seckill.engine.keeper import Keeper
+from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
 from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk
@@ -47,7 +51,9 @@ from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.retention import Retention
 from seckill.engine.rounds.failover import LaneFailover
+from seckill.engine.rounds.figure_keeping import FigureKeeping
 from seckill.engine.rounds.lane_damage import LaneDamage
+from seckill.engine.rounds.looking_back import LookingBack
 from seckill.engine.rounds.losses import LossDetection
 from seckill.engine.rounds.opening import RefusedRounds, RoundOpener
 from seckill.engine.rounds.operator import OperatorDesk
@@ -58,7 +64,11 @@ from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
 from seckill.engine.rounds.sale_figures import SaleFigures
 from seckill.engine.rounds.story import Stories
+from seckill.engine.rounds.summary import SaleSummaries
+from seckill.engine.rounds.timeline import Timelines
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.traces.traced_desk import TracedDesk
+from seckill.engine.traces.traced_worker import TracedCourier, TracedWorker
 from seckill.engine.vouchers import VoucherDesk
 from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
 from seckill.engine.webhooks.dispatcher import WebhookDispatcher
@@ -66,6 +76,7 @@ from seckill.engine.webhooks.message import Describe
 from seckill.engine.webhooks.sitting import SittingParts
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.broker import Broker, Delays
 from seckill.ports.door import RiskDecision
 from seckill.settings import Settings
@@ -88,7 +99,8 @@ class UseCases:
     ) -> None:
         self.engine = engine
         self.settings = settings
-        self.alarm = alarm or Alarm(settings.alarm_url)
+        notes = AlarmNotes(engine.ledger.alarm_book)
+        self.alarm = alarm or Alarm(settings.alarm_url, board=engine.board, notes=notes)
         self._before_answers = before_answers
         self._monotonic = monotonic
 
@@ -98,7 +110,9 @@ class UseCases:
 
     @cached_property
     def admission(self) -> AdmissionDesk:
-        return AdmissionDesk(self.engine.gate, self.sale_cache, SoldOutFlags(self.engine.gate), self._before_answers)
+        gate, tracer = self.engine.gate, self.engine.tracer
+        parts = gate, self.sale_cache, SoldOutFlags(gate), self._before_answers
+        return AdmissionDesk(*parts) if tracer is None else TracedDesk(tracer, *parts)
 
     @cached_property
     def access_book(self) -> AccessBook:
@@ -108,6 +122,10 @@ class UseCases:
     def access_desk(self) -> AccessDesk:
         access = self.engine.ledger.access
         return AccessDesk(access, access, self.engine.ledger.lines, self.access_book)
+
+    @cached_property
+    def alarm_desk(self) -> AlarmDesk:
+        return AlarmDesk(self.engine.ledger.alarm_book)
 
     @cached_property
     def record_desk(self) -> RecordDesk:
@@ -133,6 +151,9 @@ class UseCases:
             letters_days=settings.letters_kept_days,
             lines_days=settings.lines_kept_days,
             events_days=settings.events_kept_days,
+            figures_days=settings.figures_kept_days,
+            figures=self.engine.ledger.figures,
+            alarms=self.engine.ledger.alarm_book,
         )
 
     @cached_property
@@ -168,7 +189,9 @@ class UseCases:
 
     @cached_property
     def drawing(self) -> Drawing:
-        return Drawing(self.engine.ledger.lines, self.engine.entry_ids)
+        lines = self.engine.ledger.lines
+        beacons = Beacons(lines, HttpBeacon(), self.alarm, monotonic=self._monotonic)
+        return Drawing(lines, self.engine.entry_ids, beacons)
 
     @cached_property
     def serving(self) -> Serving:
@@ -250,7 +273,26 @@ class UseCases:
     @cached_property
     def sale_figures(self) -> SaleFigures:
         ledger = self.engine.ledger
-        return SaleFigures(ledger, ledger.lines, self.sale_cache, self.lapses)
+        return SaleFigures(ledger, ledger.lines, self.sale_cache, self.lapses, self.figure_keeping.tallied)
+
+    @cached_property
+    def figure_keeping(self) -> FigureKeeping:
+        ledger = self.engine.ledger
+        return FigureKeeping(ledger.figures, ledger, self.live_figures, self.sale_cache, self._monotonic)
+
+    @cached_property
+    def looking_back(self) -> LookingBack:
+        return LookingBack(self.engine.ledger.figures, self.sale_cache)
+
+    @cached_property
+    def sale_summaries(self) -> SaleSummaries:
+        ledger = self.engine.ledger
+        return SaleSummaries(ledger, ledger, ledger.figures, ledger.takings, self.sale_cache, self._monotonic)
+
+    @cached_property
+    def timelines(self) -> Timelines:
+        ledger = self.engine.ledger
+        return Timelines(ledger.feed, ledger.book, ledger.figures, ledger.alarm_book, self.engine.history)
 
     @cached_property
     def event_feed(self) -> EventFeed:
@@ -273,6 +315,7 @@ class UseCases:
             describe=describe,
             alarm=self.alarm,
             private=self.settings.webhook_private == "on",
+            tracer=self.engine.tracer,
         )
         return WebhookDispatcher(parts, self.settings.events_kept_days)
 
@@ -353,6 +396,7 @@ class UseCases:
             pictures=self.pictures,
             drawing=self.drawing,
             serving=self.serving,
+            figure_keeping=self.figure_keeping,
             delays=self.delays,
         )
 
@@ -367,20 +411,21 @@ class UseCases:
 
     def worker(self, stop: Stop, lanes: Sequence[int] | None = None) -> Worker:
         """For all lanes that new rounds are spread over, unless `lanes` names some."""
-        return Worker(
-            self.engine.transport,
-            self.engine.ledger,
-            stop,
-            lanes=range(self.settings.lanes) if lanes is None else lanes,
-            claim_idle_s=self.settings.claim_idle_s,
-            retry_delay_s=self.settings.retry_delays_s[0],
-            delays=self.delays,
-        )
+        stores = self.engine.transport, self.engine.ledger, stop
+        more: dict[str, Any] = {
+            "lanes": range(self.settings.lanes) if lanes is None else lanes,
+            "claim_idle_s": self.settings.claim_idle_s,
+            "retry_delay_s": self.settings.retry_delays_s[0],
+            "delays": self.delays,
+        }
+        tracer = self.engine.tracer
+        return Worker(*stores, **more) if tracer is None else TracedWorker(tracer, *stores, **more)
 
     def relay(self, broker: Broker) -> Relay:
+        tracer = self.engine.tracer
         return Relay(
             broker.outbox,
-            broker.courier,
+            broker.courier if tracer is None else TracedCourier(tracer, broker.courier),
             self.engine.ledger,
             self.alarm,
             lanes=range(self.settings.lanes),

@@ -29,7 +29,7 @@ COMMANDS = {
     "keeper": "Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate "
     "lost, audit.",
     "migrate": "Bring the database's schema to this version. Harmless to repeat.",
-    "sale": "Create, list, show, change, publish, hide, pause, resume and close sales; add stock.",
+    "sale": "Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
     "orders": "List, export, cancel and refund orders.",
     "voucher": "Upload, count, look up and redeem voucher codes.",
     "webhook": "Create, list, show, change, test and delete webhooks; their deliveries and secrets.",

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from seckill.cli.async_command import run
 from seckill.cli.parameters import OptionalWhole, whole
 from seckill.cli.production_settings import production
+from seckill.local.precedence import give_way
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
 from seckill.operations.vitals import Vitals, can_sell
@@ -33,7 +34,11 @@ def api(
         A socket that already listens, from the process that started this one.
     """
     settings = production("api", host, port)
-    listener = bind(settings.host, settings.port) if fd is None else socket.socket(fileno=fd)
+    if fd is None:
+        listener = bind(settings.host, settings.port)
+    else:
+        listener = socket.socket(fileno=fd)
+        give_way()  # to the worker and the servers that whoever started this process runs beside it
 
     vitals = Vitals("api", enough=can_sell)
 

@@ -22,15 +22,16 @@ from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.bench.load import CONNECTIONS, generator
-from seckill.lab.bench.report import report, verdict
-from seckill.lab.bench.runner import Say, judged
+from seckill.lab.bench.report import RATES, report, verdict
+from seckill.lab.bench.runner import BenchPlan, Say, judged
 from seckill.lab.bench.runner import run as run_bench
 from seckill.lab.bench.services import framework
 from seckill.loops import Stop
 from seckill.settings import Settings
 
 REPORT_FILE = "bench.html"
-QUICK = 1, 2, 4  # rounds, seconds, sustained_s
+QUICK = BenchPlan(rounds=1, seconds=2, sustained_s=4, overload_s=1, million=False)
+OVERLOAD_S = 10
 
 
 def bench(
@@ -60,23 +61,17 @@ def bench(
     out
         Folder to write a report to, with charts.
     """
-    for name, value, most in (("rounds", rounds, 100), ("seconds", seconds, 600), ("sustained-s", sustained_s, 3600)):
-        if not 1 <= value <= most:
-            raise StartError(f"--{name} must be from 1 to {most}.")
+    plan = QUICK if quick else _plan(rounds, seconds, sustained_s)
     settings = replace(environment(), log_level="warning")
     if ledger == "postgres" and not settings.database_url.startswith("postgres"):
         raise StartError("Set SECKILL_DATABASE_URL to a PostgreSQL server, for databases of the benchmark's own.")
     if out is not None:
         make_folder(out)
-    if quick:
-        rounds, seconds, sustained_s = QUICK
 
     async def main(stop: Stop) -> dict[str, Any]:
         with _progress() as say:
             async with _ledger(ledger, settings) as ledger_url:
-                work = run_bench(
-                    ledger_url, rounds=rounds, seconds=seconds, sustained_s=sustained_s, say=say, million=not quick
-                )
+                work = run_bench(ledger_url, plan, say)
                 return await until_stopped(stop, work)
 
     found = run(main, settings)
@@ -85,7 +80,7 @@ def bench(
         "version": __version__,
         "ledger": ledger,
         "quick": quick,
-        "seconds": seconds,
+        "seconds": plan.seconds,
         "connections": CONNECTIONS,
         "generator": generator(),
         "plain_framework": framework(),
@@ -99,6 +94,13 @@ def bench(
     _print(found)
     if out is not None:
         console().print(f"\nThe report with charts is {out / REPORT_FILE}")
+
+
+def _plan(rounds: int, seconds: int, sustained_s: int) -> BenchPlan:
+    for name, value, most in (("rounds", rounds, 100), ("seconds", seconds, 600), ("sustained-s", sustained_s, 3600)):
+        if not 1 <= value <= most:
+            raise StartError(f"--{name} must be from 1 to {most}.")
+    return BenchPlan(rounds=rounds, seconds=seconds, sustained_s=sustained_s, overload_s=OVERLOAD_S, million=True)
 
 
 @asynccontextmanager
@@ -133,15 +135,19 @@ def _print(found: dict[str, Any]) -> None:
     write = console().print
     write(f"[bold]{verdict(found)}[/]\n")
     figures = table("figure", "per second")
-    for name in ("http_ceiling", "gate_ceiling", "plain_port", "plain_persist", "accept", "persist", "refuse"):
-        figures.add_row(name, f"{found[name]:,.0f}")
-    if found["accept_at_1m"] is not None:
-        figures.add_row("accept_at_1m", f"{found['accept_at_1m']:,.0f}")
+    for name in RATES:
+        figures.add_row(name, "–" if found[name] is None else f"{found[name]:,.0f}")
+    costs = table("CPU time of a claim", "µs")
+    for part, value in found["cpu_us"].items():
+        costs.add_row(part, f"{value:g}")
+    offers = table("offered a second", "accepted", "persisted", "unwritten", "99 % within, ms")
+    for each in found["overload"]:
+        offers.add_row(*(f"{each[name]:,.0f}" for name in ("offered", "accepted", "persisted", "backlog", "p99_ms")))
     goals = table("goal", "measured", "asked for", "")
     for name, value, goal, reached in judged(found):
         goals.add_row(name, f"{value:g}", goal, "[green]reached[/]" if reached else "[bold red]missed[/]")
-    for listed in (figures, goals):
-        for column in listed.columns[1:3]:
+    for listed in (figures, costs, offers, goals):
+        for column in listed.columns[1:5]:
             column.justify = "right"
         write(listed)
         write("")

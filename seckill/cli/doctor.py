@@ -22,13 +22,16 @@ from seckill.errors import SeckillError
 from seckill.extras import explained
 from seckill.local.valkey import find_server
 from seckill.loops import Stop
+from seckill.native import KERNEL
 from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.tracing import examine_tracing
 from seckill.operations.doctor.watching import examine_watching
 from seckill.operations.rehearsal import make_believe
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import TABLE, Settings, missing_for_payment, shown
+from seckill.settings.otel import Tracing
 from seckill.web.auth import Buyers
 from seckill.web.connection_places import Room, descriptors
 
@@ -79,7 +82,11 @@ async def _run(output: Console, name: str, check: Check, settings: Settings) -> 
 
 
 async def _python(_: Settings) -> str:
-    return f"seckill {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    reads = (
+        "a compiled kernel reads claims" if KERNEL else "Python reads claims, `python -m seckill.native` compiles that"
+    )
+    python, sqlite = platform.python_version(), sqlite3.sqlite_version
+    return f"seckill {__version__}, Python {python}, SQLite {sqlite}; {reads}"
 
 
 async def _embedded(settings: Settings) -> str:
@@ -232,6 +239,10 @@ async def _watching(settings: Settings) -> Health:
     return await examine_watching(settings, for_good=_is_given() and not settings.in_memory)
 
 
+async def _tracing(settings: Settings) -> Health:
+    return await examine_tracing(settings, Tracing.from_environment())
+
+
 CHECKS: dict[str, Check] = {
     "software": _python,
     "embedded server": _embedded,
@@ -244,4 +255,5 @@ CHECKS: dict[str, Check] = {
     "rehearsal": _rehearsal,
     "connections": _connections,
     "watching": _watching,
+    "tracing": _tracing,
 }

@@ -27,6 +27,7 @@ SaleOption = Annotated[str | None, Parameter(name="--sale", help="Only of this s
 RoundOption = Annotated[str | None, Parameter(name="--round", help="Only of this round.")]
 # Orders that are queued are not in the ledger yet.
 Written = Literal["unpaid", "paid", "cancelled", "expired", "failed", "refunded"]
+ItemOption = Annotated[str | None, Parameter(name="--item", help="Only of this item; `sale show` tells their ids.")]
 StateOption = Annotated[Written | None, Parameter(help="Only those that are in this state now.")]
 BuyerOption = Annotated[str | None, Parameter(help="Only of this buyer.")]
 Since = Annotated[datetime | None, Parameter(converter=moment, help=f"Accepted then or later, {_WRITTEN}")]
@@ -49,6 +50,7 @@ def list_(
     *,
     sale: SaleOption = None,
     round_: RoundOption = None,
+    item: ItemOption = None,
     state: StateOption = None,
     buyer: BuyerOption = None,
     since: Since = None,
@@ -65,7 +67,9 @@ def list_(
     limit
         How many, 1 to 100; 20 if not given.
     """
-    wanted = OrderQuery(sale_id=sale, round=round_, state=_named(state), buyer=buyer, since=since, until=until)
+    wanted = OrderQuery(
+        sale_id=sale, round_=round_, item_id=item, state=_named(state), buyer=buyer, since=since, until=until
+    )
     found = call(requests.find_orders(wanted, after=after, limit=limit), url=url)
     if as_json:
         print_json(found)
@@ -95,6 +99,7 @@ def export(
     ] = "csv",
     sale: SaleOption = None,
     round_: RoundOption = None,
+    item: ItemOption = None,
     state: StateOption = None,
     buyer: BuyerOption = None,
     since: Since = None,
@@ -110,7 +115,15 @@ def export(
     begins with an apostrophe."""
     with nullcontext(sys.stdout.buffer) if out is None else _whole(out) as file, connected(url) as client:
         portions = client.export_orders(
-            kind, sale_id=sale, round_=round_, state=_named(state), buyer=buyer, since=since, until=until, codes=codes
+            kind,
+            sale_id=sale,
+            round_=round_,
+            item_id=item,
+            state=_named(state),
+            buyer=buyer,
+            since=since,
+            until=until,
+            codes=codes,
         )
         for portion in portions:
             file.write(portion)

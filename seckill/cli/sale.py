@@ -13,14 +13,18 @@ from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, Why, moment
-from seckill.client import requests
+from seckill.cli.sale_figures import print_history, print_summary, print_timeline, write_csv
+from seckill.client import figure_requests, requests
 from seckill.domain import money
 from seckill.domain.door import PassKind
 from seckill.domain.line import LineOrder
 from seckill.domain.recurrence import BadRecurrence, zone_of
 from seckill.errors import SeckillError
 
-app = App(name="sale", help="Create, list, show, change, publish, hide, pause, resume and close sales; add stock.")
+app = App(
+    name="sale",
+    help="Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
+)
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
 Begins = Annotated[datetime | None, Parameter(converter=moment, help=f"When it begins, {_WRITTEN} Now, if not given.")]
@@ -30,6 +34,16 @@ Ends = Annotated[
         converter=moment,
         help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given.",
     ),
+]
+CopyBegins = Annotated[
+    datetime | None,
+    Parameter(
+        converter=moment,
+        help=f"When it begins, {_WRITTEN} If not given, as there, or at that time of the first day to come.",
+    ),
+]
+CopyEnds = Annotated[
+    datetime | None, Parameter(converter=moment, help=f"When it ends, {_WRITTEN} As long after as there, if not given.")
 ]
 Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not know of it until `sale publish`.")]
 Limit = Annotated[Whole, Parameter(help="How many one buyer may have.")]
@@ -42,6 +56,12 @@ Key = Annotated[str | None, Parameter(help="With the same key again, no second s
 RoundOption = Annotated[
     str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
 ]
+_THEN = "such as 2026-11-20T10:00:00+08:00."
+Since = Annotated[
+    datetime | None, Parameter(name="--from", converter=moment, help=f"Then or later, {_THEN} Its start, if not given.")
+]
+Until = Annotated[datetime | None, Parameter(name="--to", converter=moment, help=f"Before, {_THEN} Now, if not given.")]
+AsCsv = Annotated[bool, Parameter(name="--csv", help="For a spreadsheet.", negative=(), show_default=False)]
 ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "timezone", "next_rounds", "round")
 _OF_PASS = ("pass", "pass_work")
@@ -163,14 +183,15 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
-    """One sale, its last rounds, and where every unit of its round is."""
+    """One sale, its last rounds, where every unit of its round is, and what came of it."""
     sale = call(requests.sale(sale_id), url=url)
     rounds = call(requests.rounds(sale_id, round_=round_), url=url)["rounds"]
     custody = call(requests.custody(sale_id, round_), url=url)
+    summary = call(figure_requests.summary(sale_id, round_), url=url)
     if round_ is not None:
         sale |= rounds[0]
     if as_json:
-        print_json(sale | {"rounds": rounds[:ROUNDS_SHOWN], "custody": custody})
+        print_json(sale | {"rounds": rounds[:ROUNDS_SHOWN], "custody": custody, "summary": summary})
         return
     _print_facts(sale)
     if round_ is None and sale["repeat"] is not None:
@@ -178,6 +199,54 @@ def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False
     _print_custody(custody, repeats=sale["repeat"] is not None)
     if sale.get("items"):
         console().print(items_table(sale, custody))
+    print_summary(summary, repeats=sale["repeat"] is not None)
+
+
+@app.command
+def history(
+    sale_id: SaleId,
+    *,
+    since: Since = None,
+    until: Until = None,
+    step: OptionalWhole = None,
+    round_: RoundOption = None,
+    as_csv: AsCsv = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """How a sale stood, step by step: what the console's charts show.
+
+    Parameters
+    ----------
+    step
+        Seconds from one line to the next; as many as give a chart, if not given.
+    """
+    found = call(
+        figure_requests.history(sale_id, since=since, until=until, step_s=step, round_=round_),
+        url=url,
+    )
+    if as_json:
+        print_json(found)
+    elif as_csv:
+        write_csv(found)
+    else:
+        print_history(found)
+
+
+@app.command
+def timeline(sale_id: SaleId, *, limit: OptionalWhole = None, as_json: AsJson = False, url: Url = None) -> None:
+    """What happened to a sale, newest first: starts, sell-outs, returns, changes and by whom, alarms.
+
+    Parameters
+    ----------
+    limit
+        How many, 1 to 500; 100 if not given.
+    """
+    found = call(figure_requests.timeline(sale_id, limit=limit), url=url)
+    if as_json:
+        print_json(found)
+    else:
+        print_timeline(found["entries"])
 
 
 @app.command
@@ -216,6 +285,35 @@ def change(
     """
     changes = {name: value or None for name, value in goods.given().items()}
     _print_one(call(requests.change_sale(sale_id, **changes, **({"title": title} if title else {})), url=url), as_json)
+
+
+@app.command
+def duplicate(
+    sale_id: SaleId,
+    *,
+    title: str | None = None,
+    begins: CopyBegins = None,
+    ends: CopyEnds = None,
+    timezone: Timezone = "UTC",
+    goods: GoodsOptions = NO_OPTIONS,
+    key: Key = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Make a draft of a sale: its goods, rules and items, and not its orders, codes or list of buyers. An empty text
+    leaves out what is there. `sale publish` lets buyers know of it.
+
+    Parameters
+    ----------
+    title
+        What is sold; the same, if not given.
+    """
+    zone = _zone(timezone)
+    window = {"begins_at": _aware(begins, zone), "ends_at": _aware(ends, zone)}
+    changes: dict[str, object] = {name: value or None for name, value in goods.given().items()}
+    changes |= {name: instant.isoformat() for name, instant in window.items() if instant is not None}
+    changes |= {"title": title} if title else {}
+    _print_one(call(requests.duplicate_sale(sale_id, changes, key=key), url=url), as_json)
 
 
 @app.command

@@ -15,7 +15,17 @@ from rich.markup import escape
 from seckill.cli.output import console, print_json
 from seckill.cli.parameters import AsJson
 from seckill.client import Client, ClientError
-from seckill.client.draw_check import ALGORITHM, Draw, DrawVerdict, Witness, check
+from seckill.client.draw_check import (
+    ALGORITHM,
+    BeaconOrigin,
+    Draw,
+    DrawVerdict,
+    NoProof,
+    Receipt,
+    Witness,
+    check,
+    due_number,
+)
 from seckill.client.requests import Request
 from seckill.errors import SeckillError
 
@@ -30,6 +40,8 @@ Target = Annotated[
     Parameter(help="A file with what `GET /v1/sales/{id}/draw` says and its entries, or the sale's address."),
 ]
 ReceiptFile = Annotated[Path | None, Parameter(help="A file with your receipt: is your entry on the list?")]
+Key = Annotated[str | None, Parameter(help="The key of receipts that you have noted before; the draw's, if not given.")]
+AskBeacon = Annotated[bool, Parameter(help="Ask the source of the beacon for it.", negative=())]
 Commitment = Annotated[str | None, Parameter(help="The commitment that you have noted before entries opened.")]
 ListHash = Annotated[str | None, Parameter(help="The list's hash that you have noted before the seed was known.")]
 Round = Annotated[
@@ -47,6 +59,17 @@ class DrawDocument(msgspec.Struct):
     beacon: str | None = None
     entries: list[str] | int | None = None
     closed_at: datetime | None = None
+    listed_at: datetime | None = None
+    round: str | None = None
+    receipt_key: str | None = None
+    beacon_source: BeaconOrigin | None = None
+    beacon_round: int | None = None
+    beacon_missed_at: datetime | None = None
+
+
+class BeaconDocument(msgspec.Struct):
+    round: int
+    randomness: str
 
 
 class EntriesPage(msgspec.Struct):
@@ -66,6 +89,8 @@ def verify_draw(
     receipt: ReceiptFile = None,
     commitment: Commitment = None,
     list_hash: ListHash = None,
+    key: Key = None,
+    ask_beacon: AskBeacon = False,
     round_: Round = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,25 +99,32 @@ def verify_draw(
     Exit code 0: as drawn. 1: not; it says where. 2: could not tell. What a draw that is as drawn does not prove is said
     beside it.
     """
-    entry_id, joined_ms = (None, None) if receipt is None else _entry_of(receipt)
+    mine = None if receipt is None else _receipt_in(receipt)
     draw = _from_url(target, round_) if target.startswith(("http://", "https://")) else _from_file(Path(target))
     noted = Witness(
-        commitment=_digest(commitment), list_hash=_digest(list_hash), entry_id=entry_id, joined_ms=joined_ms
+        commitment=_digest(commitment),
+        list_hash=_digest(list_hash),
+        receipt=mine,
+        key=_digest(key, "key of receipts"),
+        beacon=_asked_beacon(draw) if ask_beacon else None,
     )
-    verdict = check(draw, noted)
-    _show(verdict, entry_id, as_json=as_json)
+    try:
+        verdict = check(draw, noted)
+    except NoProof as error:
+        raise SeckillError(str(error)) from error
+    _show(verdict, is_asked_for=mine is not None, as_json=as_json)
     sys.exit(1 if verdict.flaws else 0)
 
 
-def _digest(text: str | None) -> str | None:
+def _digest(text: str | None, kind: str = "SHA-256") -> str | None:
     if text is None:
         return None
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
-        raise SeckillError(f"{text} is not a SHA-256: 64 hexadecimal digits.")
+        raise SeckillError(f"{text} is not a {kind}: 64 hexadecimal digits.")
     return text.lower()
 
 
-def _show(verdict: DrawVerdict, mine: str | None, *, as_json: bool) -> None:
+def _show(verdict: DrawVerdict, *, is_asked_for: bool, as_json: bool) -> None:
     if as_json:
         told = msgspec.to_builtins(verdict)
         print_json({"as_drawn": not verdict.flaws, **told})
@@ -104,7 +136,7 @@ def _show(verdict: DrawVerdict, mine: str | None, *, as_json: bool) -> None:
             output.print(f"  [red]{flaw.code}[/]: {escape(flaw.says)}", soft_wrap=True)
         return
     output.print(f"[green]as drawn[/]  seed, list and all {verdict.entries} places are what was published")
-    if mine is not None:
+    if is_asked_for:
         place = "came after the list was closed" if verdict.place is None else f"has place {verdict.place}"
         output.print(f"Your entry {place}.")
     output.print("What this does not prove:")
@@ -121,13 +153,17 @@ def _read(path: Path) -> bytes:
         raise SeckillError(f"{path} cannot be read ({error.strerror}).") from error
 
 
-def _entry_of(path: Path) -> tuple[str, int]:
-    """The receipt itself, or the entry that has it: its id, when it was made, and what only the shop can verify."""
+def _receipt_in(path: Path) -> Receipt:
+    """The receipt itself, or the entry that has it."""
     content = _read(path).strip()
     try:
         text = msgspec.json.decode(content, type=EntryDocument).receipt if content[:1] == b"{" else content.decode()
-        entry_id, joined_ms, _ = text.split(".")
-        return entry_id, int(joined_ms)
+        entry_id, joined_ms, rest = text.split(".")
+        of_round, separator, signature = rest.partition("-")
+        if not separator:
+            return Receipt(entry_id=entry_id, joined_ms=int(joined_ms))
+        signed = bytes.fromhex(signature)
+        return Receipt(entry_id=entry_id, joined_ms=int(joined_ms), round=of_round, signature=signed)
     except (ValueError, UnicodeDecodeError) as error:  # msgspec's are among them
         raise SeckillError(f"{path} is not a receipt: {error}.") from error
 
@@ -177,6 +213,27 @@ def _get(path: str) -> Request[Any]:
     return Request(method="GET", path=path, answer=object, for_anybody=True, repeatable=True)
 
 
+def _asked_beacon(draw: Draw) -> str:
+    """What its source says of the number that the draw had to take."""
+    if draw.source is None:
+        raise SeckillError("This draw does not say where its beacon comes from, so nobody can be asked.")
+    number = due_number(draw.source, draw.listed_ms)
+    parts = urlsplit(draw.source.url.replace("{round}", str(number)))
+    try:
+        with Client(f"{parts.scheme}://{parts.netloc}", repeat_for_s=REPEAT_FOR_S) as client:
+            path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            found = msgspec.convert(client.document(_get(path)), BeaconDocument)
+    except (ClientError, msgspec.ValidationError) as error:
+        raise SeckillError(f"The beacon cannot be read at {parts.geturl()}: {error}") from error
+    if found.round != number:
+        raise SeckillError(f"{parts.geturl()} answers with number {found.round}.")
+    return found.randomness
+
+
+def _ms(time: datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1000)
+
+
 def _drawn(document: DrawDocument, entries: list[str]) -> Draw:
     if document.algorithm != ALGORITHM:
         raise SeckillError(f"The draw was made by {document.algorithm}, and this can check {ALGORITHM} only.")
@@ -188,5 +245,11 @@ def _drawn(document: DrawDocument, entries: list[str]) -> Draw:
         seed=document.seed,
         beacon=document.beacon or "",
         entries=entries,
-        closed_ms=None if document.closed_at is None else int(document.closed_at.timestamp() * 1000),
+        closed_ms=_ms(document.closed_at),
+        listed_ms=_ms(document.listed_at),
+        source=document.beacon_source,
+        beacon_number=document.beacon_round,
+        beacon_missed=document.beacon_missed_at is not None,
+        round=document.round,
+        receipt_key=document.receipt_key,
     )

@@ -40,7 +40,7 @@ from seckill.client.documents import (
     WebhookDelivery,
 )
 from seckill.client.errors import CheckNeeded, ClientError, NoAnswer, Refused, Unavailable, refusal
-from seckill.client.requests import LineOptions, OrderQuery, Request
+from seckill.client.requests import LineOptions, OrderFilters, OrderQuery, Request
 from seckill.domain.order import OrderState
 from seckill.domain.work import solve
 
@@ -173,6 +173,13 @@ class AsyncClient:
             )
         )
 
+    async def duplicate_sale(
+        self, sale_id: str, changes: Mapping[str, object] | None = None, *, key: str | None = None
+    ) -> Sale:
+        """A draft with the goods, rules and items of that sale, to begin when that does, or on the first day to come.
+        `changes` under the names that the API has for them, such as `title` or `begins_at`. `key` as above."""
+        return await self.ask(requests.duplicate_sale(sale_id, changes or {}, key=key))
+
     async def change_sale(self, sale_id: str, changes: Mapping[str, object]) -> Sale:
         """Under the names that the API has for them, such as `title`, `ends_at`, `description` or `published`; None
         takes away what a page shows."""
@@ -285,43 +292,19 @@ class AsyncClient:
 
     # For operators
 
-    async def all_orders(
-        self,
-        *,
-        sale_id: str | None = None,
-        round_: str | None = None,
-        state: OrderState | None = None,
-        buyer: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        codes: bool = False,
-    ) -> AsyncGenerator[ExportedOrder, None]:
-        """Of all buyers, newest first, read as you go: `async for order in shop.all_orders(state=…)`. With `codes`, the
-        voucher codes are with them, and count as shown to their buyers from then on."""
-        wanted = OrderQuery(
-            sale_id=sale_id, round=round_, state=state, buyer=buyer, since=since, until=until, codes=codes
-        )
-        async for reply in self._portions(wanted, "jsonl"):
+    async def all_orders(self, **wanted: Unpack[OrderFilters]) -> AsyncGenerator[ExportedOrder, None]:
+        """Of all buyers, newest first, read as you go: `async for order in shop.all_orders(state=…)`. Filters are
+        `sale_id`, `round_`, `item_id`, `state`, `buyer`, `since` and `until`. With `codes=True`, the voucher codes are
+        with them, and count as shown to their buyers from then on."""
+        async for reply in self._portions(OrderQuery(**wanted), "jsonl"):
             for line in reply.body.splitlines():
                 yield self._decoded(line, ExportedOrder)
 
     async def export_orders(
-        self,
-        kind: Literal["csv", "jsonl"],
-        *,
-        sale_id: str | None = None,
-        round_: str | None = None,
-        state: OrderState | None = None,
-        buyer: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        codes: bool = False,
+        self, kind: Literal["csv", "jsonl"], **wanted: Unpack[OrderFilters]
     ) -> AsyncGenerator[bytes, None]:
         """The same as a file, in portions."""
-        wanted = OrderQuery(
-            sale_id=sale_id, round=round_, state=state, buyer=buyer, since=since, until=until, codes=codes
-        )
-        async for reply in self._portions(wanted, kind):
+        async for reply in self._portions(OrderQuery(**wanted), kind):
             yield reply.body
 
     async def _portions(self, wanted: OrderQuery, kind: str) -> AsyncGenerator[Reply, None]:
@@ -385,7 +368,7 @@ class AsyncClient:
         """`full`: compare all orders, however long that takes."""
         return await self.ask(requests.audit(full=full))
 
-    async def cancel_order(self, order_id: str, *, reason: str, key: str | None = None) -> Order:
+    async def cancel_order(self, order_id: str, *, reason: str, key: str | None = None) -> ExportedOrder:
         """A buyer's unpaid order. Repeated with one key, as a claim is."""
         return await self.ask(requests.cancel_order(order_id, reason=reason, key=key or _fresh_key()))
 
@@ -397,7 +380,7 @@ class AsyncClient:
         return_unit: bool,
         amount_cents: int | None = None,
         key: str | None = None,
-    ) -> Order:
+    ) -> ExportedOrder:
         """A paid order: all that is left of its price, or a part. `return_unit`: its units go back on sale. Repeated
         with one key, as a claim is, so it refunds once."""
         return await self.ask(

@@ -111,6 +111,7 @@ class Client:
         self.close()
 
     create_sale = _waits(AsyncClient.create_sale)
+    duplicate_sale = _waits(AsyncClient.duplicate_sale)
     change_sale = _waits(AsyncClient.change_sale)
     sales = _waits(AsyncClient.sales)
     sale = _waits(AsyncClient.sale)

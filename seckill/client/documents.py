@@ -59,6 +59,7 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
     waiting_list: bool
     lined: bool  # units go to those in the line now
     vouchers: bool  # it gives a code with each unit
+    left_percent: int | None = None  # how much of the round is left, in steps; None: it is not on
     items: list[Item] | UnsetType = UNSET  # left out where there are none; `price_cents` is the lowest of theirs
     # Left out of the list of all sales, unless an operator asks.
     description: str | UnsetType = UNSET
@@ -238,7 +239,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 class ExportedOrder(Order, frozen=True, kw_only=True):
     """An order as operators see it."""
 
-    buyer: str
+    buyer: str = ""  # earlier versions do not say it when an order is cancelled or refunded
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -342,7 +343,8 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     sale_id: str | None
     order_id: str | None
     order_number: str | None
-    user: str | None
+    user: str | None  # the same as `buyer`
+    buyer: str | None = None  # an API of an earlier version does not say
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):

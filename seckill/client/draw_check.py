@@ -5,6 +5,9 @@ commitment  hex SHA-256 of the seed's text, published before anybody could enter
 list_hash   hex SHA-256 of all entry ids, sorted as text and joined by line feeds, published before the seed
 rank        hex SHA-256 of `seed:beacon:list_hash:entry_id`, beacon empty if there is none
 places      the entries by their ranks, the least first
+beacon      where its source was announced: of the values that are published every `period_s` seconds, number 1 at
+            `genesis_s`, the first that is published more than 15 s after the list's hash
+receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`
 """
 
 from collections.abc import Sequence
@@ -12,8 +15,26 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 ALGORITHM = "sha256(seed:beacon:list_hash:entry_id)"
 NAMED_MAX = 5  # of places that are wrong
+LATER_S = 15
+_PROOF = (
+    ": the receipt, which the shop has signed, proves that it was there before the list was closed. "
+    "Unless its buyer has left again, it was left out."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeaconOrigin:
+    """As it was announced before anybody could enter."""
+
+    url: str
+    genesis_s: int
+    period_s: int
+    within_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +45,33 @@ class Draw:
     beacon: str
     entries: Sequence[str]  # in the order of their places
     closed_ms: int | None = None  # when nobody could join the draw any more
+    listed_ms: int | None = None  # when the list's hash was published
+    source: BeaconOrigin | None = None
+    beacon_number: int | None = None
+    beacon_missed: bool = False  # its source did not answer in time
+    round: str | None = None
+    receipt_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    entry_id: str
+    joined_ms: int
+    round: str | None = None  # None: of an earlier version, which only the shop can verify
+    signature: bytes = b""
+
+    def holds(self, key: str) -> bool:
+        """Whether whoever has the other half of this key has signed it."""
+        signed = f"receipt {self.entry_id}.{self.joined_ms}.{self.round}"
+        try:
+            Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(self.signature, signed.encode())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+class NoProof(Exception):
+    """What was given as a receipt is none of this draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +80,9 @@ class Witness:
 
     commitment: str | None = None
     list_hash: str | None = None
-    entry_id: str | None = None
-    joined_ms: int | None = None  # when that entry was made, as its receipt says
+    receipt: Receipt | None = None
+    key: str | None = None  # that receipts are signed with
+    beacon: str | None = None  # what its source has told us
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +100,34 @@ class DrawVerdict:
 
 
 def check(draw: Draw, noted: Witness) -> DrawVerdict:
-    flaws = [*_flaws_of_list(draw), *_flaws_of_places(draw), *_flaws_of_noted(draw, noted)]
+    """Raises NoProof."""
+    flaws = [*_flaws_of_list(draw), *_flaws_of_places(draw), *_flaws_of_noted(draw, noted), *_flaws_of_beacon(draw)]
     place = None
-    if noted.entry_id is not None:
-        place = draw.entries.index(noted.entry_id) + 1 if noted.entry_id in draw.entries else None
-        is_late = noted.joined_ms is not None and draw.closed_ms is not None and noted.joined_ms >= draw.closed_ms
+    if noted.receipt is not None:
+        mine = noted.receipt.entry_id
+        place = draw.entries.index(mine) + 1 if mine in draw.entries else None
+        proven = _is_proven(draw, noted, noted.receipt)
+        is_late = draw.closed_ms is not None and noted.receipt.joined_ms >= draw.closed_ms
         if place is None and not is_late:
-            flaws.append(Flaw("dropped", f"The entry {noted.entry_id} is not on the list."))
+            flaws.append(Flaw("dropped", f"The entry {mine} is not on the list{_PROOF if proven else '.'}"))
         elif place is not None and is_late:
-            flaws.append(Flaw("late", f"The entry {noted.entry_id} was made after the list was closed."))
+            flaws.append(Flaw("late", f"The entry {mine} was made after the list was closed."))
     if sha256(draw.seed.encode()).hexdigest() != draw.commitment:
         flaws.insert(0, Flaw("seed", "The seed is not the one that was committed to: its SHA-256 is another."))
     return DrawVerdict(len(draw.entries), tuple(flaws), tuple(_unproven(draw, noted)), place)
+
+
+def _is_proven(draw: Draw, noted: Witness, receipt: Receipt) -> bool:
+    key = noted.key or draw.receipt_key
+    if receipt.round is None or key is None:
+        return False
+    if not receipt.holds(key):
+        raise NoProof(
+            f"The receipt of {receipt.entry_id} is not signed with the key {key}: it is somebody else's, or none."
+        )
+    if draw.round is not None and receipt.round != draw.round:
+        raise NoProof(f"The receipt of {receipt.entry_id} is of round {receipt.round}, and the draw of {draw.round}.")
+    return True
 
 
 def _flaws_of_list(draw: Draw) -> list[Flaw]:
@@ -104,10 +169,39 @@ def _flaws_of_noted(draw: Draw, noted: Witness) -> list[Flaw]:
     flaws = []
     if noted.commitment not in (None, draw.commitment):
         flaws.append(Flaw("commitment", "The commitment is not the one that you have noted: the seed was chosen anew."))
+    if noted.key is not None and draw.receipt_key not in (None, noted.key):
+        flaws.append(Flaw("key", "The key of the receipts is not the one that you have noted."))
+    if noted.beacon not in (None, draw.beacon):
+        flaws.append(Flaw("beacon", "The beacon is not what its source says of that number."))
     if noted.list_hash not in (None, draw.list_hash):
         said = "The hash of the list is not the one that you have noted: the list was changed after it was closed."
         flaws.append(Flaw("noted_list", said))
     return flaws
+
+
+def _flaws_of_beacon(draw: Draw) -> list[Flaw]:
+    if draw.source is None:
+        return []
+    if draw.beacon_missed:
+        both = [Flaw("beacon_round", "It says that the beacon was missed, and was drawn with one.")]
+        return both if draw.beacon else []
+    wanted = due_number(draw.source, draw.listed_ms)
+    if wanted is None or not draw.beacon:
+        return [Flaw("beacon_round", "It does not say when the list was published, or has no beacon.")]
+    if draw.beacon_number != wanted:
+        said = f"The beacon is number {draw.beacon_number} of its source, and should be number {wanted}."
+        return [Flaw("beacon_round", said)]
+    return []
+
+
+def due_number(source: BeaconOrigin, listed_ms: int | None) -> int | None:
+    """Of the value that this draw has to take."""
+    if listed_ms is None or source.period_s <= 0:
+        return None
+    number, published_ms = 1, source.genesis_s * 1000
+    if (late_ms := listed_ms + LATER_S * 1000 - published_ms) >= 0:
+        number += late_ms // (source.period_s * 1000) + 1
+    return number
 
 
 def _unproven(draw: Draw, noted: Witness) -> list[str]:
@@ -116,14 +210,28 @@ def _unproven(draw: Draw, noted: Witness) -> list[str]:
         said.append("That the commitment was published before entries opened: note it then, and give --commitment.")
     if noted.list_hash is None:
         said.append("That the list was closed before the seed was known: note its hash then, and give --list-hash.")
-    if draw.beacon:
+    if draw.beacon_missed and draw.source is not None:
+        said.append(
+            "That the operator, who knew the seed, did not enter until the list suited them: the beacon of "
+            f"{draw.source.url} is said not to have answered for {draw.source.within_s} s, and was left out."
+        )
+    elif draw.source is not None and noted.beacon is None:
+        address = draw.source.url.replace("{round}", str(draw.beacon_number))
+        said.append(f"That the beacon is what {address} says: give --ask-beacon, or compare.")
+    elif draw.source is not None:
+        said.append("That the list was published when it says: note its hash then, and the time.")
+    elif draw.beacon:
         said.append("That the beacon is the public value it should be, and became known after the list was closed.")
     else:
         said.append(
             "That the operator, who knew the seed, did not enter until the list suited them: there was no beacon."
         )
-    if noted.entry_id is None:
+    if noted.key is None:
+        said.append("That receipts are signed with the key that was published before: note it, and give --key.")
+    if noted.receipt is None:
         said.append("That your entry is on the list: give --receipt.")
+    elif not _is_proven(draw, noted, noted.receipt):
+        said.append("That the receipt is genuine: it has no signature that others than the shop can verify.")
     said.append("That the entries are of different people, and none of the operator's own: look through the list.")
     said.append("That units were offered in this order: only the places were drawn.")
     return said

@@ -14,6 +14,7 @@ from seckill.client.documents import (
     DeadLetters,
     ErasedBuyer,
     Events,
+    ExportedOrder,
     Order,
     Orders,
     OrderToPay,
@@ -106,6 +107,11 @@ def create_sale(
     return Request(method="POST", path="/v1/sales", answer=Sale, body=given, key=key, repeatable=key is not None)
 
 
+def duplicate_sale(sale_id: str, changes: Mapping[str, object], *, key: str | None = None) -> Request[Sale]:
+    path = f"/v1/admin/sales/{quote(sale_id, safe='')}/duplicate"
+    return Request(method="POST", path=path, answer=Sale, body=changes, key=key, repeatable=key is not None)
+
+
 def sales(before: str | None = None) -> Request[Sales]:
     return Request(
         method="GET", path=f"/v1/sales{query_of(before=before)}", answer=Sales, for_anybody=True, repeatable=True
@@ -189,22 +195,35 @@ def cancel(order_id: str) -> Request[Order]:
     return Request(method="POST", path=f"{_order(order_id)}/cancel", answer=Order, repeatable=True)
 
 
-def cancel_order(order_id: str, *, reason: str, key: str) -> Request[Order]:
+def cancel_order(order_id: str, *, reason: str, key: str) -> Request[ExportedOrder]:
     return _admin_order(order_id, "cancel", key, {"reason": reason})
 
 
 def refund_order(
     order_id: str, *, reason: str, return_unit: bool, amount_cents: int | None, key: str
-) -> Request[Order]:
+) -> Request[ExportedOrder]:
     body = {"reason": reason, "return_unit": return_unit}
     return _admin_order(
         order_id, "refund", key, body if amount_cents is None else body | {"amount_cents": amount_cents}
     )
 
 
-def _admin_order(order_id: str, verb: str, key: str, body: Mapping[str, Any]) -> Request[Order]:
+def _admin_order(order_id: str, verb: str, key: str, body: Mapping[str, Any]) -> Request[ExportedOrder]:
     path = f"/v1/admin/orders/{quote(order_id, safe='')}/{verb}"
-    return Request(method="POST", path=path, answer=Order, body=body, key=key, repeatable=True)
+    return Request(method="POST", path=path, answer=ExportedOrder, body=body, key=key, repeatable=True)
+
+
+class OrderFilters(TypedDict, total=False):
+    """Which orders a client asks for; those that are left out or None do not count. See docs/orders.md."""
+
+    sale_id: str | None
+    round_: str | None
+    item_id: str | None
+    state: OrderState | None
+    buyer: str | None
+    since: datetime | None
+    until: datetime | None
+    codes: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +231,8 @@ class OrderQuery:
     """Which orders; None: all."""
 
     sale_id: str | None = None
-    round: str | None = None
+    round_: str | None = None
+    item_id: str | None = None
     state: OrderState | None = None
     buyer: str | None = None
     since: datetime | None = None
@@ -222,7 +242,8 @@ class OrderQuery:
     def written(self, **more: object) -> str:
         return query_of(
             sale_id=self.sale_id,
-            round=self.round,
+            round=self.round_,
+            item_id=self.item_id,
             state=self.state,
             buyer=self.buyer,
             since=None if self.since is None else self.since.isoformat(),

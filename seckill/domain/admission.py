@@ -30,6 +30,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     item: int = NO_ITEM
     early_ms: int = 0  # how long before the round begins for everybody its buyer may buy
     person: str = ""  # whom the limit counts by, if not only by user: all who share it are one
+    trace: str = ""  # of a claim that is traced: what its order is to be traced under; no rule looks at it
 
 
 class Holding(msgspec.Struct, frozen=True, gc=False):
@@ -108,6 +109,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     metadata: str = ""
     item: int = NO_ITEM
     person: str = ""
+    trace: str = ""  # a `traceparent`, see domain/trace.py; not in the entry's text, but beside it
 
 
 def admission_of(round_: Round, user: str, held: Holding) -> Admission:

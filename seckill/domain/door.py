@@ -49,6 +49,19 @@ class Audience:
     def names(self, groups: Collection[str]) -> bool:
         return not set(self.groups).isdisjoint(groups)
 
+    def admits(self, groups: Collection[str]) -> bool:
+        """Whether somebody of these groups is invited whoever is on the list."""
+        return self.everybody or self.names(groups) or self.early_ms(groups) > 0
+
+    def worth_keeping(self, groups: Collection[str]) -> tuple[str, ...]:
+        """Of what a token says, for somebody who waits: an audience may change meanwhile. Those that it names now come
+        first, and none is longer than one that it can ever name."""
+        named = {*self.groups, *(group for early in self.early for group in early.groups)}
+        fit = sorted(
+            (group for group in groups if len(group) <= GROUP_LENGTH_MAX), key=lambda it: (it not in named, it)
+        )
+        return tuple(fit[:GROUPS_MAX])
+
     @property
     def early_s_max(self) -> int:
         return 60 * max((early.minutes for early in self.early), default=0)

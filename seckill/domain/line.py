@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seckill.domain.beacon import BeaconSource
 from seckill.domain.item import NO_ITEM
-from seckill.domain.keyed_hash import KeyedHash
 from seckill.domain.order_number import OrderNumber
 
 SERVE_PER_S_MAX = 100_000
@@ -19,7 +19,6 @@ SEED_BYTES = 32
 ALGORITHM = "sha256(seed:beacon:list_hash:entry_id)"
 # What the request id of a served entry begins with. Buyers' own are hexadecimal digits only.
 OF_LINE = "line-"
-_RECEIPT_BYTES = 16
 
 
 class LineOrder(StrEnum):
@@ -49,7 +48,8 @@ class LineRules:
     order: LineOrder = LineOrder.PRESS
     waiting_list: bool = False  # of `press`: when it is sold out, those who wait get what comes back
     serve_per_s: int | None = None  # None: as fast as it goes
-    beacon: bool = False  # the draw waits for a value that an operator gives when the list is closed
+    beacon: bool = False  # the draw waits for a value that is not known before the list is closed
+    beacon_from: BeaconSource | None = None  # None: an operator gives it
 
     @property
     def draws(self) -> bool:
@@ -73,6 +73,10 @@ class RoundLine:
     seed: str | None  # hexadecimal; None: nothing is drawn. A secret until `drawn_ms`
     wants_beacon: bool
     beacon: str | None
+    beacon_from: BeaconSource | None = None
+    beacon_round: int | None = None  # which of the source's values it is
+    beacon_missed_ms: int | None = None  # since when it is given up: the draw is made by the seed alone
+    listed_ms: int | None = None  # when the list's hash was published
     closed_ms: int | None  # when the list of the draw was closed
     entries: int  # in the draw, once it is closed
     list_hash: str | None
@@ -90,6 +94,10 @@ class RoundLine:
     @property
     def revealed_seed(self) -> str | None:
         return None if self.drawn_ms is None else self.seed
+
+    @property
+    def waits_for_beacon(self) -> bool:
+        return self.wants_beacon and self.beacon is None and self.beacon_missed_ms is None
 
     @property
     def decided(self) -> bool:
@@ -111,11 +119,13 @@ class LineEntry:
     order_number: OrderNumber | None = None  # once it is served
     reason: str | None = None  # why it was removed or passed over
     metadata: str = ""
+    groups: tuple[str, ...] | None = None  # that the token named when its buyer joined; None: not known
+    person: str = ""  # whom the limit counts by, if not only by user
 
-    @property
-    def request_id(self) -> str:
-        """The same whenever the gate is asked for it."""
-        return f"{OF_LINE}{self.id:x}"
+    def request_id(self, attempt: int = 0) -> str:
+        """The same whenever the gate is asked for it. After an order that was admitted and could not be written, there
+        is another attempt: the gate answers a request id with the order that it gave for it, also when that failed."""
+        return f"{OF_LINE}{self.id:x}-{attempt}" if attempt else f"{OF_LINE}{self.id:x}"
 
 
 def commitment(seed: str) -> str:
@@ -141,17 +151,6 @@ class Ranking:
         digest = self._head.copy()
         digest.update(entry_id.encode())
         return digest.digest()
-
-
-class Receipts:
-    """What a buyer can show: that this entry was made at this time. Whoever has the key can tell that it is true."""
-
-    def __init__(self, key: bytes) -> None:
-        self._hash = KeyedHash(hashlib.blake2b(key=key, person=b"receipt", digest_size=32).digest())
-
-    def sign(self, entry_id: str, joined_ms: int) -> str:
-        head = f"{entry_id}.{joined_ms}"
-        return f"{head}.{self._hash.digest(head.encode())[:_RECEIPT_BYTES].hex()}"
 
 
 def _hex(text: str) -> str:

@@ -14,11 +14,14 @@ from enum import StrEnum
 NAME_MAX = 64
 ROOT = "root"  # whoever has the key of the settings
 PREFIX = "sko"
+# The secret of somebody who has signed in, which only their browser has. No such secret is good as a key.
+SESSION_PREFIX = "sks"
+SIGNED_IN = "sign-in"  # what made it, in the place of who
 _ID_BYTES = 6
 _SECRET_BYTES = 32
-_KEY = re.compile(rf"{PREFIX}_([0-9a-f]{{{2 * _ID_BYTES}}})_[A-Za-z0-9_-]{{43}}")
+_SECRETS = re.compile(rf"({PREFIX}|{SESSION_PREFIX})_([0-9a-f]{{{2 * _ID_BYTES}}})_[A-Za-z0-9_-]{{43}}")
 # What the code itself does without being asked, and what no person may be called.
-RESERVED = frozenset({ROOT, "audit", "command-line"})
+RESERVED = frozenset({ROOT, "audit", "command-line", SIGNED_IN})
 
 
 class Role(StrEnum):
@@ -67,10 +70,17 @@ def new_key() -> tuple[str, str]:
     return key_id, f"{PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
-def key_id_in(candidate: str) -> str | None:
+def new_session(begun_by: str) -> tuple[str, str]:
+    """The same for somebody who has signed in. What they have begun it with gives its id, so that it begins one
+    session and never a second."""
+    key_id = hashlib.sha256(begun_by.encode()).hexdigest()[: 2 * _ID_BYTES]
+    return key_id, f"{SESSION_PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+
+
+def key_id_in(candidate: str, prefix: str = PREFIX) -> str | None:
     """None: it is not made like one of ours."""
-    found = _KEY.fullmatch(candidate)
-    return None if found is None else found[1]
+    found = _SECRETS.fullmatch(candidate)
+    return None if found is None or found[1] != prefix else found[2]
 
 
 def digest_of(key: str) -> str:

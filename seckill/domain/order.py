@@ -83,6 +83,7 @@ class Order:
     metadata: str = ""  # the shop's own, a JSON object as text
     item: int = NO_ITEM
     person: str = ""  # whom the limit counted by, if not only by user
+    trace: str = ""  # what it is traced under
 
 
 # State → the numbers of orders that have it. Plain integers: every node hears of thousands a second and hardly any is

@@ -11,6 +11,8 @@ class Outcome(StrEnum):
     The values are what buyers see as `code` and what `admit.lua` returns, so there is no table to keep in step.
     """
 
+    __hash__ = str.__hash__  # an enum's own is written in Python, and each claim's outcome is looked up several times
+
     UNAUTHENTICATED = "unauthenticated"
     UNKNOWN_SALE = "unknown_sale"
     BLOCKED = "blocked"  # an operator has decided that this buyer buys nothing

@@ -10,9 +10,11 @@ keyed hashes for each took 5.9 in either case).
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
+
+from seckill.native import KERNEL
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -38,6 +40,27 @@ def _triples() -> list[str]:
     return [first + pair for first in _ALPHABET for pair in pairs]
 
 
+def spell_ids(blocks: bytes) -> list[str]:
+    """Of numbers that stand in the first eight of each sixteen bytes, lowest byte first. `native/kernel.c` does the
+    same, where it is compiled."""
+    triples = _triples()
+    return [
+        f"{_ALPHABET[v >> 60]}{triples[v >> 45 & 32767]}{triples[v >> 30 & 32767]}{triples[v >> 15 & 32767]}"
+        f"{triples[v & 32767]}"
+        for v, _ in struct.iter_unpack("<QQ", blocks)
+    ]
+
+
+_spell: Callable[[bytes], list[str]] = spell_ids if KERNEL is None else KERNEL.spell_ids
+
+
+def _in_blocks(halves: Sequence[int]) -> int:
+    """One long integer, with a half in each block."""
+    words = [0] * (2 * len(halves))
+    words[::2] = halves
+    return int.from_bytes(struct.pack(f"<{len(words)}Q", *words), "little")
+
+
 class PublicIds:
     """Turns numbers below 2^63 into 13 characters and back. Each kind of thing gets its own permutation."""
 
@@ -61,17 +84,12 @@ class PublicIds:
     def encode_all(self, numbers: Sequence[int]) -> list[str]:
         size = _BLOCK_BYTES * len(numbers)
         halves = int.from_bytes(_HALF * len(numbers), "little")
-        left = int.from_bytes(b"".join([(n >> 32).to_bytes(_BLOCK_BYTES, "little") for n in numbers]), "little")
-        right = int.from_bytes(b"".join([(n & 0xFFFFFFFF).to_bytes(_BLOCK_BYTES, "little") for n in numbers]), "little")
+        left = _in_blocks([n >> 32 for n in numbers])
+        right = _in_blocks([n & 0xFFFFFFFF for n in numbers])
         for cipher in self._rounds:
             scrambled = int.from_bytes(cipher.update(right.to_bytes(size, "little")), "little") & halves
             left, right = right, left ^ scrambled
-        triples = _triples()
-        return [
-            f"{_ALPHABET[v >> 60]}{triples[v >> 45 & 32767]}{triples[v >> 30 & 32767]}{triples[v >> 15 & 32767]}"
-            f"{triples[v & 32767]}"
-            for v, _ in struct.iter_unpack("<QQ", (left << 32 | right).to_bytes(size, "little"))
-        ]
+        return _spell((left << 32 | right).to_bytes(size, "little"))
 
     def decode(self, text: str) -> int | None:
         """The number, or None for anything that was not made by `encode` with this key."""

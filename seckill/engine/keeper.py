@@ -17,6 +17,7 @@ from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.releases import BATCH_MAX, ReleaseDesk
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.retention import Retention
+from seckill.engine.rounds.figure_keeping import FigureKeeping
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.rounds.recovery import RoundRecovery
@@ -62,6 +63,8 @@ PICTURES_EVERY_S = 600.0
 RETENTION_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
+# To the second.
+CHARTS_EVERY_S = 1.0
 # It counts the orders of every round that is on.
 FIGURES_EVERY_S = 10.0
 
@@ -98,6 +101,7 @@ class Keeper:
     pictures: PictureDesk
     drawing: Drawing
     serving: Serving
+    figure_keeping: FigureKeeping
     delays: Delays | None  # a broker's, which wake it earlier
 
     def schedule(self, stop: Stop) -> list[KeeperStep]:
@@ -118,6 +122,7 @@ class Keeper:
             KeeperStep("vouchers", self.vouchers.tidy, VOUCHERS_EVERY_S),
             KeeperStep("pictures", self.pictures.forget_unused, PICTURES_EVERY_S),
             KeeperStep("retention", self.retention.step, RETENTION_EVERY_S),
+            KeeperStep("charts", self.figure_keeping.step, CHARTS_EVERY_S),
         ]
         if self.checkouts.offered:
             steps.append(KeeperStep("checkouts", self.checkouts.call_off_due, CALL_OFF_EVERY_S))

@@ -6,17 +6,34 @@ Events and deliveries have their own steps, because others read them all the tim
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from seckill.ports.alarm_book import AlarmBook
+from seckill.ports.figures import FiguresLedger
 from seckill.ports.retention import RetentionLedger
 
 DAY_MS = 86_400_000
+# Of a second in which nothing in particular happened, nobody wants to know after this time: a minute is enough.
+FINE_MS = 2 * 3_600_000
 PRUNED_AT_ONCE = 500
 # Buyers and workers write to the same database.
 BETWEEN_BATCHES_S = 0.05
 
 
 class Retention:
-    def __init__(self, ledger: RetentionLedger, *, letters_days: int, lines_days: int, events_days: int) -> None:
+    def __init__(
+        self,
+        ledger: RetentionLedger,
+        *,
+        figures: FiguresLedger,
+        alarms: AlarmBook,
+        letters_days: int,
+        lines_days: int,
+        events_days: int,
+        figures_days: int,
+    ) -> None:
         self._ledger = ledger
+        self._figures = figures
+        self._alarms = alarms
+        self._figures_ms = figures_days * DAY_MS
         self._letters_ms = letters_days * DAY_MS
         # Events of a line are read from its entries.
         self._lines_ms = max(lines_days, events_days) * DAY_MS
@@ -24,6 +41,9 @@ class Retention:
     async def step(self) -> None:
         await self._all(self._ledger.prune_letters, self._letters_ms)
         await self._all(self._ledger.prune_lines, self._lines_ms)
+        await self._all(self._figures.prune_fine, min(FINE_MS, self._figures_ms))
+        await self._all(self._figures.prune_all, self._figures_ms)
+        await self._all(self._alarms.prune_alarms, self._figures_ms)
 
     async def _all(self, prune: Callable[[int, int], Awaitable[int]], kept_ms: int) -> None:
         more = True

@@ -232,6 +232,16 @@ class SaleCache:
         rounds = self._sales.get(sale_id)
         return rounds[-1].item(item_id) if rounds else None
 
+    async def sale_of_item(self, item_id: int) -> Sale | None:
+        """Also one that another node has announced a moment ago."""
+        for look in (None, self.refresh_sales):
+            if look is not None:
+                await look()
+            for sale in self.newest():
+                if sale.item(item_id) is not None:
+                    return sale
+        return None
+
     async def know(self, sale_ids: Collection[int]) -> None:
         """Also those that another node has announced a moment ago."""
         if any(sale_id not in self._sales for sale_id in sale_ids):

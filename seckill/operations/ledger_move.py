@@ -5,7 +5,7 @@ from functools import partial
 
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.sql.migration import migrate
-from seckill.backends.sql.move import Tell, move
+from seckill.backends.sql.move import Tell, move, require_room
 from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import Schema, schema_of
 from seckill.backends.sql.sqlite import SqliteDatabase
@@ -33,6 +33,7 @@ async def move_ledger(source_url: str, target_url: str, gate_url: str, tell: Tel
                 "The ledger was set up by a newer version of seckill: install that version or a later one."
             )
         await migrate(source_url)
+        await require_room(source, target)  # first: what is not ours is not migrated either
         await migrate(target_url)
         return await move(source, target, tell, partial(_nobody_runs, gate_url))
 

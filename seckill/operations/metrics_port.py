@@ -15,7 +15,7 @@ from pathlib import Path
 from seckill.errors import StartError
 from seckill.operations.vitals import Vitals
 from seckill.settings import Settings
-from seckill.telemetry import MEDIA_TYPE, Exposition
+from seckill.telemetry import Exposition, media_type
 
 READ_WITHIN_S = 2.0
 
@@ -49,7 +49,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str) -> tuple[int, str, bytes]:
         vitals = self.server.vitals
         if path == "/metrics":
-            return 200, MEDIA_TYPE, self.server.exposition.now()
+            kind = media_type(self.headers.get("Accept", ""))
+            return 200, kind, self.server.exposition.now(kind)
         if vitals is not None and path in ("/healthz", "/readyz"):
             report = vitals.health() if path == "/healthz" else vitals.readiness()
             return 200 if report.good else 503, "application/json", report.body()

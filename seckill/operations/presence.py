@@ -14,6 +14,7 @@ from seckill.errors import SeckillError
 from seckill.loops import Stop, repeat
 from seckill.operations.vitals import resident_bytes
 from seckill.ports.board import Board, NodeReport, own_name
+from seckill.ports.entry import TOGETHER
 
 EVERY_S = 1.0
 
@@ -26,6 +27,7 @@ def identify(role: str) -> NodeReport:
         pid=os.getpid(),
         version=__version__,
         started_ms=int(time.time() * 1000),
+        reads=TOGETHER,
     )
 
 

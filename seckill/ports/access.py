@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seckill.domain.operator import OperatorKey
+from seckill.ports.record import Facts
 
 EVERYBODY = ""  # in the place of a buyer's id, which is never empty
 
@@ -33,6 +34,10 @@ class AccessReader(Protocol):
 class KeyLedger(Protocol):
     async def add_key(self, key: OperatorKey, lifetime_s: float | None) -> OperatorKey:
         """`created_ms` and `expires_ms` are by the database's clock."""
+
+    async def add_session(self, key: OperatorKey, lifetime_s: float, facts: Facts) -> OperatorKey | None:
+        """The same for somebody who has signed in; `facts` go on the record. None: there was one with this id.
+        Forgets sessions that were over a day ago."""
 
     async def keys(self) -> list[OperatorKey]:
         """Newest first."""

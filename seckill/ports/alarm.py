@@ -11,7 +11,10 @@ from datetime import UTC, datetime
 
 import structlog
 
+from seckill.ports.alarm_book import RaisedAlarm
+from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.alarm_post import AlarmPost
+from seckill.ports.board import TellingBoard
 
 log = structlog.get_logger()
 
@@ -27,10 +30,19 @@ _NAMES = ("server", "sale", "round", "invariant", "webhook", "refund", "letter",
 
 
 class Alarm:
-    """Without an address, the log has to do."""
+    """Without an address, the log and the ledger's book have to do."""
 
-    def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._post = AlarmPost(url, monotonic) if url else None
+    def __init__(
+        self,
+        url: str,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        board: TellingBoard | None = None,
+        notes: AlarmNotes | None = None,
+    ) -> None:
+        """`board`: of those who see the same, one tells it. Without it, this process tells all that it sees."""
+        self._post = AlarmPost(url, monotonic, board) if url else None
+        self._notes = notes
         self._monotonic = monotonic
         self._told: OrderedDict[str, tuple[float, int]] = OrderedDict()  # when, and how often it was left out since
         self._lasting: dict[str, tuple[str, Mapping[str, object]]] = {}
@@ -39,9 +51,11 @@ class Alarm:
     async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         """`lasting`: it is so until `resolve` says that it is over, and operators are reminded meanwhile."""
         log.critical(what, **facts)
+        key = _key(what, facts)
+        if self._notes is not None:
+            self._notes.raised(RaisedAlarm(key=key, what=what, facts=facts, lasting=lasting))
         if self._post is None:
             return
-        key = _key(what, facts)
         if lasting:
             if self._lasting.get(key) == (what, facts):
                 return
@@ -53,8 +67,10 @@ class Alarm:
     async def resolve(self, what: str, facts: Mapping[str, object], *, ends: str = "") -> None:
         """The trouble that an alarm was raised for is over. `ends`: what that one said, if it was a lasting one."""
         log.warning(what, **facts)
+        key = _key(ends or what, facts)
+        if self._notes is not None:
+            self._notes.resolved(key)
         if self._post is not None:
-            key = _key(ends or what, facts)
             self._lasting.pop(key, None)
             self._post.put(_message("resolved", what, key, facts))
 
@@ -64,6 +80,8 @@ class Alarm:
             self._reminding.cancel()
         if self._post is not None:
             await self._post.drain(within_s)
+        if self._notes is not None:
+            await self._notes.drain(within_s)
 
     def _left_out(self, what: str, facts: Mapping[str, object]) -> int | None:
         """None: it was told a moment ago. Otherwise how often it was left out since it was told."""

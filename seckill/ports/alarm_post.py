@@ -1,20 +1,28 @@
 """Delivering alarms to the address that the operator has set: one after the other, tried again until they are taken.
 
 Nobody who raises one waits for it. What cannot be delivered waits in memory, in a bounded space, and is given up after
-an hour: it is in the log as well."""
+an hour: it is in the log as well.
+
+Several keepers see the same, and one of them tells it: whoever has the turn, until it is told. One that dies in its
+turn loses it after seconds, and where nobody knows whose turn it is, everybody tells: twice is better than not at all.
+"""
 
 import asyncio
+import hashlib
 import json
 import random
 import time
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 
 import structlog
 
+from seckill.errors import SeckillError
+from seckill.ports.board import TellingBoard, Turn, own_name
 from seckill.telemetry import ALARMS
 
 log = structlog.get_logger()
@@ -26,6 +34,11 @@ GIVE_UP_AFTER_S = 3600.0
 # Of one kind that wait to be sent. What comes on top is counted in the last of them: a thousand orders that fail for
 # the same reason are one piece of news.
 SAME_WAITING_MAX = 20
+# How long a turn is: longer than one try. While another has it, we ask again this often.
+TURN_S = 3 * TIMEOUT_S
+ASK_AGAIN_S = 0.25
+# How much later than the first somebody may see the same. Less than what has to pass until the same is news again.
+TOLD_FOR_S = 300.0
 
 
 @dataclass(slots=True)
@@ -34,14 +47,30 @@ class _Waiting:
     since_s: float
     more: int = 0
 
+    @property
+    def about(self) -> str:
+        return str(self.message.get("dedup_key", ""))
+
+    @property
+    def digest(self) -> str:
+        """The same for all who have this to tell, whenever they have seen it."""
+        said = {name: value for name, value in self.message.items() if name != "at"}
+        text = json.dumps(said, default=str, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
     def body(self) -> bytes:
         return json.dumps({**self.message, **({"more": self.more} if self.more else {})}, default=str).encode()
 
 
 class AlarmPost:
-    def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, url: str, monotonic: Callable[[], float] = time.monotonic, board: TellingBoard | None = None
+    ) -> None:
         self._url = url
         self._monotonic = monotonic
+        self._board = board
+        self._name = own_name()
+        self._last_words = False
         self._waiting: deque[_Waiting] = deque()
         self._sending: asyncio.Task[None] | None = None
 
@@ -56,7 +85,8 @@ class AlarmPost:
             self._sending = asyncio.create_task(self._send_all())
 
     async def drain(self, within_s: float) -> None:
-        """What is still to be sent, as far as the time allows."""
+        """What is still to be sent, as far as the time allows. There is none to wait for others."""
+        self._last_words = True
         if self._sending is not None:
             await asyncio.wait({self._sending}, timeout=within_s)
             self._sending.cancel()
@@ -68,9 +98,18 @@ class AlarmPost:
         retry_s = RETRY_S_MIN
         while self._waiting:
             first = self._waiting[0]
+            turn = await self._turn(first)
+            if turn is Turn.WAIT:
+                await asyncio.sleep(ASK_AGAIN_S)
+                continue
+            if turn is Turn.TOLD:
+                ALARMS.labels("elsewhere").inc()
+                self._waiting.popleft()
+                continue
             failure = await self._send(first)
             if failure is None:
                 ALARMS.labels("delivered").inc()
+                await self._note(first)
                 retry_s = RETRY_S_MIN
             elif self._monotonic() - first.since_s > GIVE_UP_AFTER_S:
                 ALARMS.labels("given_up").inc()
@@ -83,6 +122,20 @@ class AlarmPost:
                 retry_s = min(2 * retry_s, RETRY_S_MAX)
                 continue
             self._waiting.popleft()
+
+    async def _turn(self, waiting: _Waiting) -> Turn:
+        if self._board is None:
+            return Turn.GO
+        try:
+            turn = await self._board.turn_to_tell(waiting.about, waiting.digest, self._name, TURN_S)
+        except SeckillError:
+            return Turn.GO
+        return Turn.GO if turn is Turn.WAIT and self._last_words else turn
+
+    async def _note(self, waiting: _Waiting) -> None:
+        if self._board is not None:
+            with suppress(SeckillError):  # then somebody else tells it as well
+                await self._board.told(waiting.about, waiting.digest, TOLD_FOR_S)
 
     async def _send(self, waiting: _Waiting) -> str | None:
         """Why it was not taken; None: it was."""

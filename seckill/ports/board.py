@@ -5,6 +5,7 @@ import secrets
 import socket
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -30,6 +31,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     answers: list[int] = []  # of the last seconds, by how long they took; see `figures`
     cpu_s: float = 0.0  # time of processors that it has used
     memory_bytes: int = 0  # that it has now
+    reads: int = 1  # the newest form of queue entries that it understands; an earlier version does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,26 @@ class LaneBacklog:
     oldest_ms: int | None
 
 
-class Board(Protocol):
+class Turn(StrEnum):
+    """Of a process that has something to tell people."""
+
+    GO = "go"
+    TOLD = "told"  # by another, a while ago
+    WAIT = "wait"  # another is at it
+
+
+class TellingBoard(Protocol):
+    """Where processes that see the same trouble agree on who tells people of it."""
+
+    async def turn_to_tell(self, about: str, message: str, teller: str, within_s: float) -> Turn:
+        """`about`: which trouble. A process whose turn it is has that long, and may ask again for longer. Of the
+        messages about one trouble only the last counts as told: it may begin and end again and again."""
+
+    async def told(self, about: str, message: str, for_s: float) -> None:
+        """It was told, and for so long nobody tells the same."""
+
+
+class Board(TellingBoard, Protocol):
     """Where every process puts up its report for all to see. Small: a report that is not renewed goes after a minute,
     and a process's next report replaces its last."""
 

@@ -1,4 +1,5 @@
-"""Services of others that are asked before a pass is issued. They may be away, and never hold up a claim."""
+"""Services of others that are asked before a pass is issued or a draw is made. They may be away, and never hold up a
+claim."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,6 +32,11 @@ class Applicant:
     round: str
     address: str
     agent: str
+
+
+class BeaconReader(Protocol):
+    async def value(self, address: str, number: int) -> str:
+        """The public random value of this number, hexadecimal. Raises ServiceAway."""
 
 
 class RiskHook(Protocol):

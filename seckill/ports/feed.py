@@ -23,6 +23,16 @@ class FeedEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaleEvent:
+    """What happened to a sale, a round or a line, and to no order."""
+
+    type: EventType
+    at_ms: int
+    round_id: int | None
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
     """Which events; None: all."""
 
@@ -54,6 +64,11 @@ class Feed(Protocol):
 
     async def read(self, after: int | None, wanted: EventFilter, count: int) -> FeedPage | CursorGone:
         """Up to `count` events that have a cursor after this one, or from the oldest that is kept."""
+
+    async def of_sale(
+        self, sale_id: int, types: Set[EventType], since_ms: int, until_ms: int, count: int
+    ) -> Sequence[SaleEvent]:
+        """The newest `count` in that time, newest first, lined up or not. `types`: none that happen to orders."""
 
     async def prune(self, kept_ms: int, count: int) -> int:
         """Forgets the oldest, as far as they are older than this, up to `count` entries. Returns how many it was."""

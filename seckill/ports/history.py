@@ -41,6 +41,7 @@ class OrderFilter:
 
     sale_id: int | None = None
     round_id: int | None = None
+    item: int | None = None  # of the sale that is wanted, which has to be named as well
     state: OrderState | None = None
     user: str | None = None
     since_ms: int | None = None  # admitted then or later

@@ -10,9 +10,11 @@ from seckill.domain.order import Order, OrderState, States
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, RoundRef, Sale, SaleChange, SaleDraft
 from seckill.ports.access import AccessLedger
+from seckill.ports.alarm_book import AlarmBook
 from seckill.ports.audience import AudienceLedger
 from seckill.ports.buyer_data import BuyerDataLedger
 from seckill.ports.feed import Feed
+from seckill.ports.figures import FiguresLedger
 from seckill.ports.gate import Release
 from seckill.ports.line import LineLedger
 from seckill.ports.order_action import OrderActionLedger
@@ -21,6 +23,7 @@ from seckill.ports.pictures import PictureLedger
 from seckill.ports.record import RecordBook
 from seckill.ports.retention import RetentionLedger
 from seckill.ports.story import StoryLedger
+from seckill.ports.takings import TakingsLedger
 from seckill.ports.transport import Delivery
 from seckill.ports.vouchers import VoucherLedger
 from seckill.ports.webhook import WebhookLedger
@@ -62,6 +65,7 @@ class Tally:
     orders: int  # that there ever were; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
     taken_cents: int  # price of the paid orders, less what is refunded of it
+    paid_orders: int  # that were ever paid, also those that are refunded
     items: Mapping[int, "Tally"] = field(default_factory=dict)  # together they are all of the above
 
 
@@ -153,6 +157,10 @@ class RoundRecordsLedger(SaleLookup, CustodyLedger, Protocol):
 
 class CountLedger(Protocol):
     async def counted(self, round_ids: Sequence[int]) -> dict[int, Counted]: ...
+
+
+class FigureLedger(CountLedger, TallyLedger, Protocol):
+    """For keeping how rounds stand."""
 
 
 class RetirementLedger(CustodyLedger, Protocol):
@@ -313,6 +321,13 @@ class RepairLedger(WritingLedger, SaleLookup, OrderLookup, Protocol):
         if more is sold than there is."""
 
 
+class EntryFormLedger(LaneLedger, Protocol):
+    async def entry_form(self) -> int:
+        """Which form of queue entries all processes of this ledger are known to read; see `ports/entry.py`."""
+
+    async def set_entry_form(self, form: int) -> None: ...
+
+
 class PingLedger(Protocol):
     async def ping(self) -> None: ...
 
@@ -334,6 +349,7 @@ class Ledger(
     WatchdogLedger,
     RepairLedger,
     PingLedger,
+    EntryFormLedger,
     StoryLedger,
     Protocol,
 ):
@@ -357,6 +373,15 @@ class Ledger(
 
     @property
     def retention(self) -> RetentionLedger: ...
+
+    @property
+    def figures(self) -> FiguresLedger: ...
+
+    @property
+    def alarm_book(self) -> AlarmBook: ...
+
+    @property
+    def takings(self) -> TakingsLedger: ...
 
     @property
     def lines(self) -> LineLedger: ...

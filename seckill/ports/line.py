@@ -3,13 +3,14 @@
 Whoever changes entries of a line has its row locked until the commit, so what happens to a line happens one after the
 other. Each method is one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import EntryState, LineEntry, RoundLine
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round, Sale
 
 
@@ -21,6 +22,8 @@ class Joining:
     quantity: int
     item: int = NO_ITEM
     metadata: str = ""
+    groups: tuple[str, ...] = ()  # that the token names
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +135,13 @@ class DrawLedger(Protocol):
 
     async def note_list(self, round_id: int, list_hash: str) -> None: ...
 
+    async def note_beacon(self, round_id: int, number: int, value: str) -> None:
+        """The first that is noted stays, and only the one that the draw has to take."""
+
+    async def miss_beacon(self, round_id: int) -> bool:
+        """The draw does without, for good, if the time that was announced for it is over by the database's clock. True:
+        this call has decided it."""
+
     async def give_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Entry and place. One that has a place keeps it."""
 
@@ -148,14 +158,19 @@ class ServingLedger(Protocol):
         self, round_id: int, token: str, lease_s: float, units: Mapping[int, int], count: int
     ) -> Sequence[LineEntry] | None:
         """Calls those who wait at the best places, up to `count` of them, as far as these units, by item, are enough:
-        one who wants more than is left is not called, and keeps the place. Returns all that are called, in the order of
-        their places. None: another process serves this line."""
+        one who wants more than is left is not called, and keeps the place. Who is blocked, or not in the audience any
+        more, is passed over instead. Returns all that are called, in the order of their places; those of them who may
+        not buy any more have the reason, and are to be passed over unless the gate has admitted them already. None:
+        another process serves this line."""
 
     async def settle_called(
         self, round_id: int, token: str, called: Sequence[LineEntry], refused: Mapping[int, str]
     ) -> Sequence[LineEntry]:
-        """Those of the called whose orders are in the ledger are served; those that the gate has refused for good, by
-        entry and reason, are passed over. Returns those that are still called."""
+        """Those of the called whose orders are in the ledger are served, unless these could not be written and failed;
+        those that are refused for good, by entry and reason, are passed over. Returns those that are still called."""
+
+    async def buried(self, numbers: Collection[OrderNumber]) -> set[OrderNumber]:
+        """Those of these orders that were admitted and could not be written."""
 
     async def pass_over(self, round_id: int, reason: str, count: int) -> int:
         """Those who wait, from the end of the line. Returns how many it was."""

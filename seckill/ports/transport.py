@@ -1,5 +1,6 @@
 """The transport: brings admitted orders to the workers, and news of them to every node."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,25 +12,43 @@ from seckill.domain.order import States
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One queue entry. `admission` is None if the entry cannot be understood; `problem` then says why."""
+    """One order of a queue entry. `admission` is None if it cannot be understood; `problem` then says why. Orders that
+    were admitted together may share an entry, which is settled when all `of` them are; of these, `payload` is empty
+    unless it is needed to tell what cannot be understood."""
 
     lane: int
     entry_id: str
     payload: bytes
     admission: Admission | None
     problem: str = ""
+    of: int = 1
+
+
+def whole_entries(deliveries: Sequence[Delivery]) -> dict[int, dict[str, int]]:
+    """By lane, how many orders each entry has of which all are there."""
+    found: dict[int, Counter[str]] = {}
+    of: dict[tuple[int, str], int] = {}
+    for delivery in deliveries:
+        found.setdefault(delivery.lane, Counter())[delivery.entry_id] += 1
+        of[delivery.lane, delivery.entry_id] = delivery.of
+    return {
+        lane: {entry_id: n for entry_id, n in entries.items() if n >= of[lane, entry_id]}
+        for lane, entries in found.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
+    """In orders."""
+
     acknowledged: int
     deleted: int
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A lane's queue: how many entries were ever added to it, and how many of them are not settled yet. One that has
-    fewer than before has been lost since."""
+    """A lane's queue: how many entries were ever added to it, and how many of them are not settled yet, whatever the
+    number of orders in them. One that has fewer than before has been lost since."""
 
     added: int
     waiting: int
@@ -42,7 +61,7 @@ class LanesTransport(Protocol):
 
 class BacklogTransport(Protocol):
     async def backlog(self, lanes: Collection[int]) -> int:
-        """Entries not settled yet in these lanes."""
+        """Orders not settled yet in these lanes."""
 
 
 class StatesTransport(Protocol):
@@ -51,16 +70,17 @@ class StatesTransport(Protocol):
 
 
 class WorkerTransport(LanesTransport, StatesTransport, Protocol):
-    """For writing orders. Each entry is delivered at least once, until it is settled."""
+    """For writing orders. Each is delivered at least once, until it is settled. Those of one entry come together."""
 
     async def read(self, count: int, wait_s: float) -> list[Delivery]:
-        """New deliveries, at most `count` of each lane, waiting up to `wait_s` for the first."""
+        """New deliveries, about `count` of each lane, waiting up to `wait_s` for the first."""
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
         """Deliveries that some consumer took and did not settle within `idle_s`; they are ours from now on."""
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
-        """Call only after the ledger has committed: these will never be delivered again."""
+        """Call only after the ledger has committed: these will never be delivered again. Those of one entry have to be
+        settled together: of an entry that lacks one, all are delivered again."""
 
 
 class QueuesTransport(Protocol):

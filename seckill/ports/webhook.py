@@ -172,6 +172,9 @@ class DispatchLedger(Protocol):
     async def due_deliveries(self, webhook_id: int, count: int) -> list[WebhookDelivery]:
         """Those that are to be tried now, and of each subject the first only; those by hand at once."""
 
+    async def webhook(self, webhook_id: int) -> Webhook | None:
+        """As it is now."""
+
     async def held_subjects(self, webhook_id: int, subjects: Collection[str]) -> Set[str]:
         """Of these, those of which a delivery waits: what follows has to wait behind it."""
 

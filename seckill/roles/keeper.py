@@ -1,10 +1,12 @@
 """The clockwork: everything that has to happen without a request."""
 
+from contextlib import suppress
 from functools import partial
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.keeper import FIGURES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
+from seckill.errors import SeckillError
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
@@ -29,6 +31,8 @@ async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
         steps.append(KeeperStep("audit", watchdog.step, settings.audit_every_s))
     async with watched(vitals, use.readiness), present(engine.board, "keeper"):
         await run_schedule(steps, stop)
+    with suppress(SeckillError):
+        await use.figure_keeping.write()
     await use.alarm.drain(LAST_WORDS_S)
 
 

@@ -14,6 +14,13 @@ def conflicts(values: Mapping[str, Any]) -> Iterator[str]:
         yield "Set SECKILL_ADMIN_KEY to something else than SECKILL_JWT_SECRET."
     if "payment_secret" in values and values["payment_secret"] in (values.get("jwt_secret"), values.get("admin_key")):
         yield "Set SECKILL_PAYMENT_SECRET to something else than the other secrets."
+    if values.get("oidc_url"):
+        needs = {
+            "public_url": "the provider sends people back there",
+            "oidc_client_id": "the provider knows the console by it",
+            "oidc_roles": "nobody has a role otherwise",
+        }
+        yield from (f"Set SECKILL_{name.upper()}: {why}." for name, why in needs.items() if not values.get(name))
     if values.get("pay_url") and values.get("payment_provider") in provider_keys.NEEDS:
         yield "Leave SECKILL_PAY_URL empty: the payment provider has a page of its own to pay on."
     if values.get("broker_url") and str(values.get("redis_url", "")).startswith("memory:"):

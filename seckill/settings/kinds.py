@@ -32,6 +32,7 @@ _ORIGINS_MAX = 32
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Network = IPv4Network | IPv6Network
+ROLES = ("viewer", "operator", "admin")  # as `seckill.domain.operator.Role` has them, which stands above
 
 
 def whole(low: int, high: int) -> Kind:
@@ -128,6 +129,12 @@ def url(*families: str) -> Kind:
     return parse
 
 
+def beacon_url(text: str) -> str:
+    if text.count("{round}") != 1:
+        raise ValueError("must have {round} in it, in the place of the number")
+    return str(url("http", "https")(text))
+
+
 def hmac_secret(text: str) -> Secret:
     size = len(text.encode(errors="surrogateescape"))
     if size < SECRET_BYTES_MIN:
@@ -155,6 +162,17 @@ def named_secrets(text: str) -> tuple[tuple[str, Secret], ...]:
     if len(found) > KEYS_MAX:
         raise ValueError(f"must have at most {KEYS_MAX} keys")
     return tuple(found.items())
+
+
+def roles(text: str) -> tuple[tuple[str, str], ...]:
+    """`role=value` with commas between them; a role may have several values."""
+    found = []
+    for part in text.split(","):
+        role, separator, value = (piece.strip() for piece in part.partition("="))
+        if not separator or role not in ROLES or not value:
+            raise ValueError(f"must be a list such as admin=sre,operator=sales, with the roles {', '.join(ROLES)}")
+        found.append((role, value))
+    return tuple(found)
 
 
 def admin_key(text: str) -> Secret:

@@ -20,16 +20,18 @@ from starlette.staticfiles import StaticFiles
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.domain.line import Receipts
 from seckill.domain.outcome import Outcome
+from seckill.domain.receipt import Receipts
 from seckill.engine.access.access_book import LOOK_EVERY_S
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.rounds.operator import NotInForce
+from seckill.engine.traces.sampling import Sampling
 from seckill.errors import GateError, LedgerError
 from seckill.loops import Stop, repeat
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
 from seckill.settings import Settings
+from seckill.settings.otel import Tracing
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS, Exposition
 from seckill.web.auth import AdminKey, Buyers
 from seckill.web.buyer_rate import Rates
@@ -37,6 +39,8 @@ from seckill.web.claim import ClaimRoute
 from seckill.web.claim_protocol import TurnBuffer
 from seckill.web.claim_wait import ClaimWait
 from seckill.web.client_address import ClientAddresses, Headers
+from seckill.web.console_session import ConsoleSessions
+from seckill.web.console_sign_in import ConsoleSignIn
 from seckill.web.context import Context, context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
@@ -46,8 +50,10 @@ from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
+from seckill.web.join import JoinRoute
 from seckill.web.key_set import KeySet
 from seckill.web.line_parts import LineParts
+from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.mounting import prefix_in
 from seckill.web.open_streams import NoSeat, Seats
 from seckill.web.openapi import document
@@ -61,6 +67,7 @@ from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
 from seckill.web.token_keys import TokenKeys
+from seckill.web.traced_claims import TracedClaims
 from seckill.web.websocket import live
 
 log = structlog.get_logger()
@@ -136,14 +143,20 @@ class Api:
             audience_desk=use.audience_desk,
             buyer_data=use.buyer_data,
             line=_line_parts(use),
+            back=_looking_back(use),
             exposition=Exposition(),
+            sessions=ConsoleSessions(settings.public_url, use.access_book) if settings.oidc_url else None,
         )
         ctx = self.context
         self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
+        self.joins = JoinRoute(ctx)
+        # None: nothing is traced, and nothing looks whether it should be.
+        self.traced = _traced(self.claims, ctx, engine)
+        self._claim = self.traced or self.claims
         self.outbox = TurnBuffer()
         self._unpaid_units = use.unpaid_units
         self._engine = engine
-        self._rest = _framework(ctx)
+        self._rest = _framework(ctx, engine.door_key)
         # None: no page of another origin may call us, and nothing is done about it.
         self.origins = CrossOrigin(settings.origins, ROUTES, (*EMBED_PATHS, *EMBED_LOADS)) if settings.origins else None
         self._enveloped = Envelope(self.origins.around(self._answer) if self.origins else self._answer)
@@ -159,7 +172,7 @@ class Api:
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         sale_id = ClaimRoute.sale_in(scope)
         if sale_id is not None:
-            await self.claims(sale_id, scope, receive, send)
+            await self._claim(sale_id, scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 
@@ -250,6 +263,14 @@ def _claim_route(
     )
 
 
+def _traced(claims: ClaimRoute, ctx: Context, engine: Engine) -> TracedClaims | None:
+    if engine.tracer is None:
+        return None
+    tracing = Tracing.from_environment()
+    sampling = Sampling(tracing.ratio, ctx.settings.traces_per_second, heeds_parent=tracing.heeds_parent)
+    return TracedClaims(claims, engine.tracer, sampling, ctx.addresses)
+
+
 def _line_parts(use: UseCases) -> LineParts:
     return LineParts(
         desk=use.line_desk,
@@ -261,7 +282,16 @@ def _line_parts(use: UseCases) -> LineParts:
     )
 
 
-def _framework(ctx: Context) -> Starlette:
+def _looking_back(use: UseCases) -> LookingBackParts:
+    return LookingBackParts(
+        history=use.looking_back,
+        summaries=use.sale_summaries,
+        timelines=use.timelines,
+        alarms=use.alarm_desk,
+    )
+
+
+def _framework(ctx: Context, door_key: bytes) -> Starlette:
     described = ROUTES + (DEMO_ROUTES if signs_anybody_in(ctx.settings) else ())
 
     async def show_openapi(request: Request) -> Response:
@@ -277,6 +307,7 @@ def _framework(ctx: Context) -> Starlette:
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
         *help_routes(),
+        *(ConsoleSignIn(ctx.settings, door_key, ctx.access, ctx.sessions).routes() if ctx.sessions else ()),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(

@@ -97,9 +97,11 @@ class Buyers:
             and claims.iat <= now + LEEWAY_S
             and claims.nbf <= now + LEEWAY_S
         ):
-            with contextlib.suppress(BadBuyerId):
+            try:
                 buyer = Buyer(buyer_id(claims.sub), claims.exp, text, claims.iat)
-                return buyer if self.trusts(buyer) else None
+            except BadBuyerId:
+                return None
+            return buyer if self.trusts(buyer) else None
         return None
 
     def trusts(self, buyer: Buyer) -> bool:

@@ -3,14 +3,12 @@
 Counting starts over with every second, so it costs a dictionary lookup, and remembers no buyer for longer than that.
 """
 
-from collections import defaultdict
-
 
 class Rates:
     def __init__(self, claims_per_second: int) -> None:
         self._most = claims_per_second  # 0: unlimited
         self._second = 0
-        self._claims: defaultdict[str, int] = defaultdict(int)
+        self._claims: dict[str, int] = {}
 
     def allow(self, user: str, now: float) -> bool:
         if not self._most:
@@ -18,6 +16,6 @@ class Rates:
         second = int(now)
         if second != self._second:
             self._second = second
-            self._claims = defaultdict(int)
-        self._claims[user] = claims = self._claims[user] + 1
+            self._claims = {}
+        self._claims[user] = claims = self._claims.get(user, 0) + 1
         return claims <= self._most

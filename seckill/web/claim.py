@@ -52,9 +52,16 @@ _SUFFIX = "/orders"
 # Forms of answers that are kept: more rounds are not on sale at once.
 FORMS_MAX = 1_000
 _BLANK = "-" * 13
-# In the scope of a claim that was begun from its bytes: the decision that it waits for.
+# In the scope of a claim, or a join, that was begun from its bytes: the decision that it waits for.
 BEGUN = "seckill.begun"
 _new_order = msgspec.json.Decoder(NewOrder)
+# What nearly everybody sends, as they send it.
+_COMMON_ORDERS: Mapping[bytes, NewOrder] = {b"": NewOrder(), b"{}": NewOrder()} | {
+    form % quantity: NewOrder(quantity)
+    for form in (b'{"quantity":%d}', b'{"quantity": %d}')
+    for quantity in range(1, 11)
+}
+_ADMITTED, _REPEATED = Outcome.ADMITTED, Outcome.REPEATED  # looking up a member of an enum is slow
 
 
 class ClaimReply(msgspec.Struct, frozen=True, gc=False):
@@ -205,7 +212,7 @@ class ClaimRoute:
 
     def reply(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply | None:
         """None: its order has to be looked up, or waited for."""
-        if answer.outcome is Outcome.REPEATED or waits_for_ledger(sale, answer):
+        if answer.outcome is _REPEATED or waits_for_ledger(sale, answer):
             return None
         return self._say(claim, sale, answer)
 
@@ -219,8 +226,9 @@ class ClaimRoute:
         headers: Mapping[bytes, bytes],
         body: bytes,
     ) -> Claim:
-        order = decode(body, _new_order)
-        key = request_id(idempotency_key(headers.get(b"idempotency-key")))
+        order = _COMMON_ORDERS.get(body) or decode(body, _new_order)
+        sent_key = headers.get(b"idempotency-key")
+        key = "" if sent_key is None else request_id(idempotency_key(sent_key))
         if order.metadata is None and order.item_id is None and not sale.items and not early_ms and not person:
             claim = Claim(user, order.quantity, key)
         else:
@@ -237,7 +245,7 @@ class ClaimRoute:
         return claim
 
     def _say(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply:
-        if answer.outcome is Outcome.ADMITTED:
+        if answer.outcome is _ADMITTED:
             return self._admitted(sale, answer.holdings[0])
         if answer.outcome is Outcome.LIMIT_REACHED:
             ids = [self._order_ids.of(holding.number) for holding in answer.holdings]
@@ -281,7 +289,7 @@ class ClaimRoute:
             item_id=self._item_ids.of(item) if item else msgspec.UNSET,
         )
         location = b"location: /v1/orders/%b\r\n" % order_id.encode()
-        return _reply(202, b"application/json", msgspec.json.encode(accepted), location)
+        return json_reply(202, msgspec.json.encode(accepted), location)
 
     def _written(self, order: OrderView) -> ClaimReply:
         shown = self._show(order)
@@ -289,7 +297,7 @@ class ClaimRoute:
             detail = "The order could not be written. Nothing was bought, and nothing is to be paid."
             return problem_reply(HttpProblem(409, "order_over", detail, state=shown.state, order=shown))
         location = b"location: /v1/orders/%b\r\n" % shown.order_id.encode()
-        return _reply(201, b"application/json", msgspec.json.encode(shown), location)
+        return json_reply(201, msgspec.json.encode(shown), location)
 
 
 def _peer(scope: Any) -> str:
@@ -297,6 +305,10 @@ def _peer(scope: Any) -> str:
 
 
 _HEADERS = b"%bcontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n"
+
+
+def json_reply(status: int, body: bytes, location: bytes) -> ClaimReply:
+    return _reply(status, b"application/json", body, location)
 
 
 def _reply(status: int, media_type: bytes, body: bytes, more: bytes = b"") -> ClaimReply:

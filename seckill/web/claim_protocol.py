@@ -4,7 +4,7 @@ Nearly all claims arrive whole, in one piece, with nothing unusual about them. T
 makes for a request: no parser callbacks, no cycle, no task, no messages (what that saves: docs/speed.md). Whatever else
 happens to such a claim, or to its connection meanwhile, turns it into an ordinary request: its bytes go to the parser
 as if they had just arrived, and the request waits for the decision that is on its way. So connections, pipelines and
-draining need no second set of rules.
+draining need no second set of rules. Joining a line (`join.py`) goes the same way, to the ledger and back.
 """
 
 import asyncio
@@ -14,64 +14,20 @@ from typing import Any
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.sale import Sale
 from seckill.engine.claims.admission import ClaimInProgress
+from seckill.engine.line.joining import Joined
 from seckill.web.claim import BEGUN, ClaimReply, ClaimRoute, problem_reply
 from seckill.web.claim_wait import CLOSED
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.http_limits import GuardedProtocol
-from seckill.web.preferences import HEADER as PREFER
+from seckill.web.join import JoinInProgress, JoinRoute
+from seckill.web.plain_request import ORIGIN, PLAIN, PLAIN_WITH_ORIGIN
 from seckill.web.request_ids import HEADER, request_id
 
-# A request that every parser reads alike: one space where one is usual, no spaces around values, nothing but visible
-# ASCII. Longer ones go the other way, so none of the limits can be exceeded here.
-PLAIN_BYTES_MAX = 8 * 1024
-PLAIN_HEADERS_MAX = 64
-_PLAIN = re.compile(
-    rb"POST /v1/sales/([0-9A-Za-z]{1,32})/orders HTTP/1\.1((?:\r\n[A-Za-z0-9_-]++: [!-~][ -~]*+(?<! ))++)\r\n\r\n"
-)
-# What changes how a request or its connection is read; and who prefers to wait needs a task for that.
-_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"proxy-connection", PREFER))
-# A browser sends twenty headers. Those that mean nothing here are not taken apart: 8 µs instead of 11 for its request.
-_NOTABLE_NAMES = (
-    *(b"authorization", b"idempotency-key", b"x-request-id", b"host", b"content-length", b"connection"),
-    b"seckill-pass",
-)
-
-
-def _fields_named(*names: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"\n(%b): ([^\r]+)" % b"|".join(names), re.IGNORECASE)
-
-
-_NOTABLE = _fields_named(*_NOTABLE_NAMES, *sorted(_UNUSUAL))
-# Where pages of other origins may claim. Elsewhere it is one of those that mean nothing.
-_ORIGIN = b"origin"
-_NOTABLE_WITH_ORIGIN = _fields_named(*_NOTABLE_NAMES, _ORIGIN, *sorted(_UNUSUAL))
 # Who a proxy says it is for, which matters only behind a proxy of ours, and when a claim is refused.
 _FORWARDED = re.compile(rb"\n(x-forwarded-for|forwarded): ([^\r]+)", re.IGNORECASE)
 _NAMED = HEADER + b": "
+ENTRIES = b"entries"
 _END = b"\r\n\r\n"
-_LENGTHS = {b"%d" % length: length for length in range(1024)}
-
-
-def plain_request(data: bytes, notable: re.Pattern[bytes] = _NOTABLE) -> tuple[bytes, dict[bytes, bytes], bytes] | None:
-    """The sale's id, the notable headers and the body of a claim that is all there is in `data`; None: let the parser
-    see."""
-    if len(data) > PLAIN_BYTES_MAX:
-        return None
-    found = _PLAIN.match(data)
-    if found is None:
-        return None
-    sale_id, lines = found.groups()
-    fields = notable.findall(lines)
-    headers = {name.lower(): value for name, value in fields}
-    # A header that is there twice, and what only a parser may judge.
-    if len(headers) < len(fields) or lines.count(b"\n") > PLAIN_HEADERS_MAX or not _UNUSUAL.isdisjoint(headers):
-        return None
-    body = data[found.end() :]
-    if _LENGTHS.get(headers.get(b"content-length", b"0")) != len(body) or b"host" not in headers:
-        return None
-    if b"connection" in headers and headers[b"connection"].lower() != b"keep-alive":
-        return None
-    return sale_id, headers, body
 
 
 def _forwarded(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
@@ -120,30 +76,53 @@ class _Press(ClaimInProgress):
             self.awaited.set_result((self.claim, sale, answer))
 
 
+class _Join(JoinInProgress):
+    __slots__ = ("awaited", "data", "of_origin", "protocol", "request_id")
+
+    def __init__(self, protocol: "ClaimingProtocol", data: bytes, request_id: bytes, of_origin: bytes) -> None:
+        self.protocol = protocol
+        self.data = data
+        self.request_id = request_id
+        self.of_origin = of_origin
+        self.awaited: asyncio.Future[tuple[Sale, Joined]] | None = None
+
+    def joined(self, joined: Joined, reply: ClaimReply | None) -> None:
+        if self.awaited is None:
+            self.protocol.joined(self, joined, reply)
+        elif not self.awaited.done():
+            self.awaited.set_result((self.sale, joined))
+
+
 class ClaimingProtocol(GuardedProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._claims: ClaimRoute = self.application.claims
+        self._joins: JoinRoute = self.application.joins
         self._outbox: TurnBuffer = self.application.outbox
         self._origins: CrossOrigin | None = self.application.origins
-        self._notable = _NOTABLE if self._origins is None else _NOTABLE_WITH_ORIGIN
+        self._plain_request = (PLAIN if self._origins is None else PLAIN_WITH_ORIGIN).read
         self._answer_to_send = b""
         self._address: str | None = None  # of all claims on this connection, unless it is a proxy's
-        self._press: _Press | None = None  # on its way, and nothing else has happened on this connection since
+        self._press: _Press | _Join | None = None  # on its way, and nothing else has happened on this connection since
 
     def data_received(self, data: bytes) -> None:
-        self.send()
+        if self._answer_to_send:
+            self.send()
         if self._press is not None:
             self._make_ordinary(self._press)
         elif self.is_quiet():
-            plain = plain_request(data, self._notable)
+            plain = self._plain_request(data)
             if plain is not None and self._begin(data, *plain):
                 return
         super().data_received(data)
 
-    def _begin(self, data: bytes, sale_id: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
-        of_origin = b"" if self._origins is None else self._origins.lines(headers.get(_ORIGIN))
-        press = self._press = _Press(self, data, request_id(headers.get(HEADER)), of_origin)
+    def _begin(self, data: bytes, sale_id: bytes, what: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
+        of_origin = b"" if self._origins is None else self._origins.lines(headers.get(ORIGIN))
+        named = request_id(headers.get(HEADER))
+        if what == ENTRIES:
+            join = _Join(self, data, named, of_origin)
+            return self._begin_join(join, sale_id.decode(), headers, body)
+        press = self._press = _Press(self, data, named, of_origin)
         self._read_by = None
         try:
             address = self._counted_address(data) if self._claims.limits_addresses else ""
@@ -151,12 +130,20 @@ class ClaimingProtocol(GuardedProtocol):
         except Exception as error:
             self._claims.note(error, self.peer(), _forwarded(data))
             begun = problem_reply(error, press.request_id)
+        if begun is True:
+            return True
         if begun is False:
             self._press = None
-        elif isinstance(begun, ClaimReply):
-            self._write_plain(begun, press)
-            self._outbox.add(self)
-        return begun is not False
+            return False
+        self._write_plain(begun, press)
+        self._outbox.add(self)
+        return True
+
+    def _begin_join(self, join: _Join, sale_id: str, headers: dict[bytes, bytes], body: bytes) -> bool:
+        if not self._joins.begin(sale_id, self._counted_address(join.data), headers, body, join):
+            return False
+        self._press, self._read_by = join, None
+        return True
 
     def _counted_address(self, data: bytes) -> str:
         if self._address is not None:
@@ -167,7 +154,7 @@ class ClaimingProtocol(GuardedProtocol):
         self._address = addresses.counted(peer, ())
         return self._address
 
-    def _write_plain(self, reply: ClaimReply, press: _Press) -> None:
+    def _write_plain(self, reply: ClaimReply, press: _Press | _Join) -> None:
         self._press = None
         head = self.begin_answer(reply.status)
         self._answer_to_send = b"".join(
@@ -194,7 +181,17 @@ class ClaimingProtocol(GuardedProtocol):
             self._write_plain(reply, press)
             self.send()
 
-    def _make_ordinary(self, press: _Press) -> None:
+    def joined(self, join: _Join, joined: Joined, reply: ClaimReply | None) -> None:
+        if self._press is not join:
+            return  # the client is gone
+        if reply is None:
+            self._make_ordinary(join)
+            join.joined(joined, None)
+        else:
+            self._write_plain(reply, join)
+            self.send()
+
+    def _make_ordinary(self, press: _Press | _Join) -> None:
         self._press = None
         press.awaited = self.loop.create_future()
         super().data_received(press.data)

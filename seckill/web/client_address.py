@@ -75,6 +75,10 @@ class ClientAddresses:
             self._known[host] = known
         return known
 
+    def is_near(self, host: str) -> bool:
+        """A proxy of ours, or something on this machine."""
+        return self.trusts(host) or _is_of_this_machine(host)
+
     def suspect(self, peer: str, headers: Headers) -> None:
         """Of whoever is refused because too much comes from there. If it passes on what others ask, it may be a proxy
         of ours that nobody has named, and then all clients behind it are refused as one."""

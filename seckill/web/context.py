@@ -42,11 +42,13 @@ from seckill.settings import Settings
 from seckill.telemetry import Exposition
 from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
 from seckill.web.client_address import ClientAddresses, Headers
+from seckill.web.console_session import ConsoleSessions
 from seckill.web.door import ClaimDoor
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.incidents import Incident, Incidents
 from seckill.web.item_ids import ItemIds
 from seckill.web.line_parts import LineParts
+from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.open_streams import Seats
 from seckill.web.problems import HttpProblem, incident_in, suspicious
 from seckill.web.token_keys import KeysNotKnown
@@ -105,7 +107,9 @@ class Context:
     audience_desk: AudienceDesk
     buyer_data: BuyerData
     line: LineParts
+    back: LookingBackParts
     exposition: Exposition
+    sessions: ConsoleSessions | None = None  # None: operators have keys only
 
     def answer_waiting(self) -> None:
         """Whoever waits for something is answered now; otherwise they would hold up the end of the process."""
@@ -118,6 +122,13 @@ class Context:
 
     def require_token(self, request: Request) -> Buyer:
         return authenticate(self.buyers, request.headers.get("authorization", "").encode("latin-1"))
+
+    async def operator_of(self, request: Request) -> Operator:
+        """By a key, or by the session of somebody who has signed in."""
+        cookie = None if self.sessions is None else self.sessions.cookie_of(request)
+        if self.sessions is None or cookie is None:
+            return self.require_operator(request)
+        return await self.sessions.operator(request, cookie)
 
     def require_operator(self, request: Request) -> Operator:
         token = bearer(request.headers.get("authorization", "").encode("latin-1"))
@@ -142,9 +153,11 @@ class Context:
     def _operator(self, token: str) -> Operator | NoOperator:
         return _ROOT if self.admin_key.matches(token) else self.access_book.operator(token)
 
-    def is_operator(self, request: Request) -> bool:
+    async def is_operator(self, request: Request) -> bool:
         """For what an operator sees more of. Without the key, with a wrong one or with a buyer's token it is seen as
         anybody sees it."""
+        if self.sessions is not None and (cookie := self.sessions.cookie_of(request)) is not None:
+            return await self.sessions.is_operator(request, cookie)
         token = bearer(request.headers.get("authorization", "").encode("latin-1"))
         if token is None or looks_like_jwt(token):
             return False

@@ -9,7 +9,7 @@ from seckill.domain.dead_letter import Letter
 from seckill.errors import NotPossible
 from seckill.web.context import Context, context
 from seckill.web.parameters import id_in_path
-from seckill.web.problems import HttpProblem, not_found
+from seckill.web.problems import HttpProblem, no_such
 from seckill.web.responses import json_response
 from seckill.web.schemas import DeadLetter, DeadLetters, rfc3339
 
@@ -59,7 +59,8 @@ async def _act(request: Request, action: Callable[[int], Awaitable[Letter]]) -> 
 
 
 async def _find(request: Request) -> Letter:
-    letter = await context(request).failures.find(id_in_path(request, "letter_id"))
+    letter_id = id_in_path(request, "letter_id", "dead letter")
+    letter = await context(request).failures.find(letter_id)
     if letter is None:
-        raise not_found()
+        raise no_such("dead letter", str(letter_id))
     return letter

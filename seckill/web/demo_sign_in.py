@@ -25,12 +25,18 @@ def signs_anybody_in(settings: Settings) -> bool:
     return settings.demo_sign_in == "on" and settings.jwt_secret is not None
 
 
+def limit_sign_ins(request: Request) -> None:
+    """Raises where too many come from one address."""
+    ctx = context(request)
+    if wait_s := ctx.sign_in_rate.wait_s(ctx.counted_address(request), time.monotonic()):
+        raise address_limited(wait_s)
+
+
 async def demo_sign_in(request: Request) -> Response:
     ctx = context(request)
     settings = ctx.settings
     assert settings.jwt_secret is not None, "without it there is no such route"
-    if wait_s := ctx.sign_in_rate.wait_s(ctx.counted_address(request), time.monotonic()):
-        raise address_limited(wait_s)
+    limit_sign_ins(request)
     name = decode(await read_body(request.receive), _demo_buyer).name.strip()
     if not name or not name.isprintable():
         raise invalid("name", "must be a name in one line")

@@ -53,6 +53,10 @@ class ClaimDoor:
             raise HttpProblem.of(Outcome.PASS_REQUIRED)
         return early_ms
 
+    def groups_of(self, sale: Sale, buyer: Buyer) -> tuple[str, ...]:
+        """For an entry: whether its buyer is still invited is asked again when it is their turn."""
+        return sale.door.audience.worth_keeping(self._groups.of(buyer))
+
     def invited(self, sale: Sale, buyer: Buyer) -> int:
         """The same for whoever has no pass yet. Raises HttpProblem."""
         early_ms = self._invitations.early_ms(sale, buyer.user, self._groups.of(buyer))

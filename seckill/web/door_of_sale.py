@@ -4,7 +4,6 @@ import msgspec
 
 from seckill.domain import door as domain
 from seckill.domain.door import EVERYBODY, Door, PassKind
-from seckill.domain.line import LineOrder
 from seckill.settings import Settings
 from seckill.web.door_schemas import Audience, EarlyAccess
 from seckill.web.line_of_sale import line_rules_of
@@ -15,7 +14,7 @@ from seckill.web.schemas import NewSale, SalePatch
 def door_of(new: NewSale, settings: Settings) -> Door:
     """`OPEN_DOOR` or one that differs from it, see there."""
     audience = _audience(new.audience)
-    door = Door(pass_kind=PassKind(new.pass_), work=new.pass_work, audience=audience, line=line_rules_of(new))
+    door = Door(pass_kind=PassKind(new.pass_), work=new.pass_work, audience=audience, line=line_rules_of(new, settings))
     _check(door, settings)
     return door
 
@@ -37,8 +36,6 @@ def door_after(patch: SalePatch, known: Door, settings: Settings) -> Door | None
 def check_shared_limit(new: NewSale) -> None:
     if new.limit_by != "sub" and new.lanes > 1:
         raise invalid("lanes", "must be 1: buyers who are one person would be in different lanes")
-    if new.limit_by != "sub" and (new.order != LineOrder.PRESS or new.waiting_list):
-        raise invalid("limit_by", "must be sub in a sale with a line: whom an entry is served to is known by sub alone")
     if new.limit_group is not None and new.repeat is not None:
         raise invalid("limit_group", "cannot be of a sale that repeats: each of its rounds has a limit of its own")
 

@@ -14,10 +14,12 @@ from seckill.domain.line import EntryState
 from seckill.domain.line_estimate import chance
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundStatus, Sale
-from seckill.engine.line.joining import NotSoldOut
+from seckill.engine.line.figures import LineProgress
+from seckill.engine.line.joining import Joined, NotSoldOut
 from seckill.errors import GateError, LedgerError
 from seckill.ports.door import RiskDecision
 from seckill.ports.line import Joining, NoEntry, Standing
+from seckill.web.claim import BEGUN
 from seckill.web.context import Context, context
 from seckill.web.door import HEADER as PASS
 from seckill.web.items import item_meant
@@ -27,28 +29,33 @@ from seckill.web.open_streams import gone
 from seckill.web.order_actions import reason_given
 from seckill.web.parameters import wait_s
 from seckill.web.passes import applicant_of, sale_meant
-from seckill.web.problems import HttpProblem, address_limited, not_found
+from seckill.web.problems import HttpProblem, address_limited, not_yours
 from seckill.web.request_body import decode, read_body
-from seckill.web.responses import json_response
+from seckill.web.responses import NO_STORE, json_response
 from seckill.web.schemas import rfc3339
+from seckill.web.token_person import person_of
 
-_new_entry = msgspec.json.Decoder(NewEntry)
+NEW_ENTRY = msgspec.json.Decoder(NewEntry)
 _removal = msgspec.json.Decoder(EntryRemoval)
 
 
 async def join_line(request: Request) -> Response:
     ctx = context(request)
+    if BEGUN in request.scope:
+        return await _joined(ctx, *await request.scope[BEGUN])
     buyer = ctx.require_token(request)
     sale = await sale_meant(ctx, request.path_params["sale_id"])
     ctx.door.refuse_blocked(buyer.user)
     sent_pass = request.headers.get(PASS.decode())
     ctx.door.may_join(sale, buyer, None if sent_pass is None else sent_pass.encode("latin-1"))
-    asked = decode(await read_body(request.receive), _new_entry)
+    asked = decode(await read_body(request.receive), NEW_ENTRY)
     joining = Joining(
         user=buyer.user,
         quantity=asked.quantity,
         item=item_meant(ctx.item_ids, sale, asked.item_id),
         metadata="" if asked.metadata is None else canonical_metadata(asked.metadata),
+        groups=ctx.door.groups_of(sale, buyer),
+        person="" if sale.limit_by is None else person_of(buyer, sale.limit_by),
     )
     if wait := ctx.line.rate.wait_s(ctx.counted_address(request), time.monotonic()):
         raise address_limited(wait)
@@ -63,12 +70,22 @@ async def join_line(request: Request) -> Response:
     except NotSoldOut:
         raise HttpProblem(409, "not_sold_out", "There are units left: just buy.") from None
     except (GateError, LedgerError):
-        raise HttpProblem.of(Outcome.NOT_READY, "The line cannot be joined now; please try again.") from None
+        raise _not_now() from None
+    return await _joined(ctx, sale, joined)
+
+
+async def _joined(ctx: Context, sale: Sale, joined: Joined) -> Response:
+    if isinstance(joined, LedgerError):
+        raise _not_now() from joined
     if not isinstance(joined, Standing):
         raise _refusal(joined)
-    shown = await view(ctx, joined, sale)
-    headers = {"Location": f"/v1/entries/{shown.entry_id}"}
-    return json_response(shown, 201 if joined.new else 200, headers=headers)
+    entry = await view(ctx, joined, sale)
+    headers = {**NO_STORE, "Location": f"/v1/entries/{entry.entry_id}"}
+    return json_response(entry, 201 if joined.new else 200, headers=headers)
+
+
+def _not_now() -> HttpProblem:
+    return HttpProblem.of(Outcome.NOT_READY, "The line cannot be joined now; please try again.")
 
 
 def _check_round(ctx: Context, sale: Sale, joining: Joining) -> None:
@@ -128,14 +145,14 @@ async def remove_entry(request: Request) -> Response:
 async def _own(ctx: Context, request: Request, user: str) -> Standing:
     found = await ctx.line.desk.find(entry_number(ctx, request), user)
     if found is None:
-        raise not_found()
+        raise not_yours("entry")
     return found
 
 
 def entry_number(ctx: Context, request: Request) -> int:
     number = ctx.entry_ids.decode(request.path_params["entry_id"])
     if number is None:
-        raise not_found()
+        raise not_yours("entry")
     return number
 
 
@@ -148,7 +165,7 @@ def _refusal(why: NoEntry) -> HttpProblem:
         case NoEntry.SERVED:
             return HttpProblem(409, "already_served", "It was this entry's turn: cancel the order instead.")
         case NoEntry.UNKNOWN:
-            return not_found()
+            return not_yours("entry")
 
 
 async def view(ctx: Context, standing: Standing, sale: Sale | None = None, *, to_operator: bool = False) -> Entry:
@@ -157,10 +174,25 @@ async def view(ctx: Context, standing: Standing, sale: Sale | None = None, *, to
     if sale is None:
         await ctx.sale_cache.know([line.sale_id])
         sale = ctx.sale_cache.sale_of_round(entry.round_id) or ctx.sale_cache.sale(line.sale_id)
-    entry_id = ctx.entry_ids.encode(entry.id)
+    wants_progress = sale is not None and standing.ahead is not None
+    progress = await ctx.line.figures.of(sale.round) if sale is not None and wants_progress else None
+    return shown(ctx, standing, sale, ctx.entry_ids.encode(entry.id), progress, to_operator=to_operator)
+
+
+def shown(
+    ctx: Context,
+    standing: Standing,
+    sale: Sale | None,
+    entry_id: str,
+    progress: LineProgress | None,
+    *,
+    to_operator: bool = False,
+) -> Entry:
+    """`progress`: of the line, for an entry that has somebody or nobody ahead."""
+    entry, line = standing.entry, standing.line
     return Entry(
         entry_id=entry_id,
-        sale_id=ctx.sale_ids.encode(line.sale_id),
+        sale_id=ctx.sale_ids.encode(line.sale_id) if sale is None else ctx.sale_cache.public_id(sale),
         round=str(entry.round_id),
         state=entry.state.shown,
         quantity=entry.quantity,
@@ -168,19 +200,19 @@ async def view(ctx: Context, standing: Standing, sale: Sale | None = None, *, to
         ahead=standing.ahead if line.decided else None,
         of=line.waiting,
         units=0 if sale is None else _units(sale, entry.item),
-        chance=None if sale is None or standing.ahead is None else await _chance(ctx, sale, standing.ahead),
+        chance=None if progress is None or standing.ahead is None else _chance(progress, standing.ahead),
         joined_at=rfc3339(entry.joined_ms),
-        receipt=ctx.line.receipts.sign(entry_id, entry.joined_ms),
+        receipt=ctx.line.receipts.sign(entry_id, entry.joined_ms, entry.round_id),
         order_id=None if entry.order_number is None else ctx.order_ids.encode(int(entry.order_number)),
         reason=entry.reason,
         item_id=ctx.item_ids.of(entry.item) if entry.item != NO_ITEM else msgspec.UNSET,
         buyer=entry.user if to_operator else msgspec.UNSET,
+        metadata=msgspec.json.decode(entry.metadata) if entry.metadata else msgspec.UNSET,
     )
 
 
-async def _chance(ctx: Context, sale: Sale, ahead: int) -> float | None:
-    progress = await ctx.line.figures.of(sale.round)
-    if progress is None or progress.so_far is None or not progress.line.decided:
+def _chance(progress: LineProgress, ahead: int) -> float | None:
+    if progress.so_far is None or not progress.line.decided:
         return None
     found = chance(ahead, progress.so_far)
     return None if found is None else round(found, 3)

@@ -16,7 +16,7 @@ from seckill.web.auth import Buyer
 from seckill.web.context import Context, context
 from seckill.web.entries import entry_number, view
 from seckill.web.order_events import EVENT_HEADERS, HEARTBEAT_EVERY_S, MEDIA_TYPE, RETRY_MS
-from seckill.web.problems import not_found
+from seckill.web.problems import not_yours
 from seckill.web.responses import NO_STORE
 
 
@@ -53,7 +53,7 @@ class _EntryEvents(StreamingResponse):
     async def _find(self) -> Standing:
         found = await self._ctx.line.desk.find(self._number, self._buyer.user)
         if found is None:
-            raise not_found()
+            raise not_yours("entry")
         return found
 
     async def _events(self, found: Standing) -> AsyncIterator[bytes]:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from seckill import __version__
 from seckill.engine.readiness import StoreHealth
 from seckill.settings import Settings
-from seckill.telemetry import MEDIA_TYPE
+from seckill.telemetry import media_type
 from seckill.web.context import context
 from seckill.web.responses import NO_STORE, json_response
 
@@ -40,5 +40,6 @@ def metrics_are_open(settings: Settings) -> bool:
 
 async def metrics(request: Request) -> Response:
     ctx = context(request)
-    text = ctx.exposition.known() or await asyncio.to_thread(ctx.exposition.now)
-    return Response(text, headers=NO_STORE, media_type=MEDIA_TYPE)
+    kind = media_type(request.headers.get("accept", ""))
+    text = ctx.exposition.known(kind) or await asyncio.to_thread(ctx.exposition.now, kind)
+    return Response(text, headers={**NO_STORE, "Vary": "Accept"}, media_type=kind)

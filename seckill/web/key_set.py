@@ -2,18 +2,15 @@
 
 import asyncio
 import json
-import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException
 from typing import Any
 
 import jwt
 
 from seckill.errors import SeckillError
+from seckill.web.issuer_calls import FAILURES, WITHIN_S, ask
 from seckill.web.token_keys import KEY_ID, Fetch, TokenKey, public_key
 
-WITHIN_S = 5.0
-BYTES_MAX = 64 * 1024
 KEYS_MAX = 32
 
 
@@ -21,19 +18,11 @@ class IssuerAway(SeckillError):
     """The issuer does not show its keys, or none that can be used here."""
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Whoever can redirect us would choose whom we believe."""
-
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-_opener = urllib.request.build_opener(_NoRedirects)
-
-
 class KeySet:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, setting: str = "SECKILL_JWKS_URL") -> None:
+        """`setting`: what has led to that address."""
         self._url = url
+        self._setting = setting
 
     @classmethod
     def of(cls, url: str) -> Fetch | None:
@@ -43,16 +32,9 @@ class KeySet:
         """Raises IssuerAway."""
         try:
             async with asyncio.timeout(2 * WITHIN_S):
-                return read(await asyncio.to_thread(self._get))
-        except (OSError, ValueError, HTTPException, RecursionError) as error:  # also TimeoutError and refusals
-            raise IssuerAway(f"SECKILL_JWKS_URL shows no keys ({type(error).__name__}: {error}).") from error
-
-    def _get(self) -> bytes:
-        with _opener.open(self._url, timeout=WITHIN_S) as answer:
-            found: bytes = answer.read(BYTES_MAX + 1)
-        if len(found) > BYTES_MAX:
-            raise ValueError(f"the answer has more than {BYTES_MAX} bytes")
-        return found
+                return read(await asyncio.to_thread(ask, self._url))
+        except FAILURES as error:
+            raise IssuerAway(f"{self._setting} shows no keys ({type(error).__name__}: {error}).") from error
 
 
 def read(document: bytes) -> Mapping[str, TokenKey]:

@@ -1,17 +1,20 @@
 """How buyers come to the units of a sale, as an operator says it."""
 
+from seckill.domain.beacon import BeaconSource
 from seckill.domain.line import NO_LINE, LineOrder, LineRules
+from seckill.settings import Settings
 from seckill.web.problems import invalid
 from seckill.web.schemas import NewSale
 
 
-def line_rules_of(new: NewSale) -> LineRules:
+def line_rules_of(new: NewSale, settings: Settings) -> LineRules:
     """`NO_LINE` or rules that differ from it. Raises HttpProblem."""
     rules = LineRules(
         order=LineOrder(new.order),
         waiting_list=new.waiting_list,
         serve_per_s=new.serve_per_s,
         beacon=new.beacon,
+        beacon_from=_source(settings) if new.beacon else None,
     )
     if rules.waiting_list and rules.draws:
         raise invalid("waiting_list", f"is for order press: with {rules.order}, there is a line anyway")
@@ -20,6 +23,18 @@ def line_rules_of(new: NewSale) -> LineRules:
     if rules.beacon and not rules.draws:
         raise invalid("beacon", "is for a draw: this sale has none")
     return NO_LINE if rules == NO_LINE else rules
+
+
+def _source(settings: Settings) -> BeaconSource | None:
+    """As it is announced: what is set later counts for later sales."""
+    if not settings.beacon_url:
+        return None
+    return BeaconSource(
+        url=settings.beacon_url,
+        genesis_s=settings.beacon_genesis_s,
+        period_s=settings.beacon_period_s,
+        within_s=settings.beacon_within_s,
+    )
 
 
 def check_time_of_draw(rules: LineRules, begins_ms: int, now_ms: int) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seckill.domain.line import Receipts
+from seckill.domain.receipt import Receipts
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk

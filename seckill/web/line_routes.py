@@ -92,6 +92,13 @@ LINE_ROUTES = (
     ),
     Route(
         method="GET",
+        path="/v1/line-keys",
+        summary="The keys that receipts of entries are signed with, as a JSON Web Key Set",
+        handler=lines.show_keys,
+        answer=line_schemas.LineKeys,
+    ),
+    Route(
+        method="GET",
         path="/v1/admin/sales/{sale_id}/line",
         summary="The line of a sale, with who is in it, by place, or before the draw by entry",
         handler=lines.show_line_to_operator,

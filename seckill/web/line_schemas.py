@@ -22,7 +22,7 @@ Beacon = Annotated[str, Meta(min_length=1, max_length=BEACON_LENGTH_MAX, pattern
 
 class NewEntry(msgspec.Struct, forbid_unknown_fields=True):
     quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)] = 1
-    metadata: dict[str, Any] | None = None  # the shop's own, shown with the order
+    metadata: dict[str, Any] | None = None  # the shop's own, shown with the entry and with its order
     item_id: Annotated[str, Meta(max_length=64)] | None = None  # of a sale that has items
 
 
@@ -40,11 +40,12 @@ class Entry(msgspec.Struct, kw_only=True):
     units: int  # of the round, or of the item
     chance: float | None  # of getting a unit; null: not known
     joined_at: str
-    receipt: str  # signed: that this entry was made then
+    receipt: str  # signed, for anybody to check with `GET /v1/line-keys`: that this entry was made then
     order_id: str | None = None  # once it is served
     reason: str | None = None  # why it was removed or passed over
     item_id: str | UnsetType = UNSET  # of a sale that has items
     buyer: str | UnsetType = UNSET  # for operators only
+    metadata: dict[str, Any] | UnsetType = UNSET  # as it was joined with; left out where there is none
 
 
 class LineShown(msgspec.Struct, kw_only=True):
@@ -67,6 +68,7 @@ class LineOfOperator(msgspec.Struct, kw_only=True):
     serve_per_s: int | None
     beacon: str | None
     wants_beacon: bool  # the draw waits for it, or has waited
+    fetches_beacon: bool  # nobody has to give it
     closed_at: str | None
     drawn_at: str | None
     entries: list[Entry]  # by place; before the draw is made, those in it in no order that means anything
@@ -83,6 +85,16 @@ class EntryRemoval(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(min_length=1, max_length=255)]
 
 
+class BeaconOrigin(msgspec.Struct, kw_only=True):
+    """Announced before anybody can join. The draw takes the first value that is published more than 15 seconds after
+    `listed_at`: value n is published at `genesis_s` + (n - 1) · `period_s`, in Unix time."""
+
+    url: str  # with `{round}`
+    genesis_s: int
+    period_s: int
+    within_s: int  # if it does not answer for so long, the draw is made by the seed alone
+
+
 class Draw(msgspec.Struct, kw_only=True):
     """With `/draw/entries`, all that is needed to make the draw again."""
 
@@ -97,6 +109,25 @@ class Draw(msgspec.Struct, kw_only=True):
     wants_beacon: bool
     closed_at: str | None
     drawn_at: str | None
+    receipt_key: str  # hexadecimal: the Ed25519 key that receipts are signed with
+    listed_at: str | None = None  # when `list_hash` was published
+    beacon_source: BeaconOrigin | None = None  # where the beacon comes from; null: an operator gives it
+    beacon_round: int | None = None  # which of the source's values it is
+    beacon_missed_at: str | None = None  # the source did not answer in time: drawn by the seed alone
+
+
+class LineKey(msgspec.Struct, kw_only=True):
+    """A JSON Web Key (RFC 8037)."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+
+
+class LineKeys(msgspec.Struct):
+    keys: list[LineKey]
 
 
 class DrawEntries(msgspec.Struct):

@@ -1,5 +1,6 @@
 """The line of a sale as a whole: how far it has come, its draw, and what an operator does to it."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -9,13 +10,23 @@ from starlette.responses import Response
 
 from seckill.domain.line import ALGORITHM, EntryState, LineEntry, RoundLine
 from seckill.domain.outcome import Outcome
+from seckill.domain.receipt import ALGORITHM as ALGORITHM_OF_RECEIPTS
 from seckill.domain.sale import Sale
 from seckill.engine.line.figures import LineProgress
 from seckill.errors import NotPossible
 from seckill.ports.line import Standing
 from seckill.web.context import Context, context
 from seckill.web.entries import view as entry_view
-from seckill.web.line_schemas import Draw, DrawEntries, LineOfOperator, LinePatch, LineShown
+from seckill.web.line_schemas import (
+    BeaconOrigin,
+    Draw,
+    DrawEntries,
+    LineKey,
+    LineKeys,
+    LineOfOperator,
+    LinePatch,
+    LineShown,
+)
 from seckill.web.parameters import only, page_size, row_id
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
@@ -62,7 +73,24 @@ def draw_shown(ctx: Context, sale: Sale, line: RoundLine) -> Draw:
         wants_beacon=line.wants_beacon,
         closed_at=rfc3339_or_none(line.closed_ms),
         drawn_at=rfc3339_or_none(line.drawn_ms),
+        receipt_key=ctx.line.receipts.public_key.hex(),
+        listed_at=rfc3339_or_none(line.listed_ms),
+        beacon_source=None
+        if line.beacon_from is None
+        else msgspec.convert(line.beacon_from, BeaconOrigin, from_attributes=True),
+        beacon_round=line.beacon_round,
+        beacon_missed_at=rfc3339_or_none(line.beacon_missed_ms),
     )
+
+
+async def show_keys(request: Request) -> Response:
+    key = context(request).line.receipts.public_key
+    shown = LineKey(kty="OKP", crv=ALGORITHM_OF_RECEIPTS, x=_base64url(key), kid=key[:8].hex(), use="sig")
+    return cacheable(request, LineKeys([shown]), DRAWN_MAX_AGE_S)
+
+
+def _base64url(key: bytes) -> str:
+    return urlsafe_b64encode(key).rstrip(b"=").decode()
 
 
 async def list_draw(request: Request) -> Response:
@@ -142,6 +170,7 @@ async def _to_operator(
         serve_per_s=line.serve_per_s,
         beacon=line.beacon,
         wants_beacon=line.wants_beacon,
+        fetches_beacon=line.beacon_from is not None,
         closed_at=rfc3339_or_none(line.closed_ms),
         drawn_at=rfc3339_or_none(line.drawn_ms),
         entries=shown,

@@ -10,7 +10,7 @@ from seckill.domain.operator import RESERVED
 from seckill.domain.operator import OperatorKey as Known
 from seckill.web.access_schemas import Me, NewOperatorKey, OperatorKey, OperatorKeys
 from seckill.web.context import Context, context
-from seckill.web.problems import invalid, not_found
+from seckill.web.problems import invalid, no_such
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import NO_STORE, json_response
 from seckill.web.role_check import operator_in
@@ -44,7 +44,7 @@ async def revoke_operator_key(request: Request) -> Response:
     key_id = request.path_params["key_id"]
     revoked = await ctx.access.revoke_key(key_id) if _KEY_ID.fullmatch(key_id) else None
     if revoked is None:
-        raise not_found()
+        raise no_such("key", key_id)
     return json_response(_view(ctx, revoked))
 
 

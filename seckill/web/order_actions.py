@@ -10,9 +10,9 @@ from seckill.domain.outcome import Outcome
 from seckill.engine.orders.tracking import recorded
 from seckill.ports.order_action import Acted, ActionOutcome
 from seckill.web.context import Context, context
-from seckill.web.orders import may_be_on_its_way, order_number, view
+from seckill.web.orders import may_be_on_its_way, order_number, view, with_buyer
 from seckill.web.parameters import idempotency_key
-from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import json_response
 from seckill.web.schemas import NewCancellation, NewRefund
@@ -26,7 +26,7 @@ async def cancel_any_order(request: Request) -> Response:
     wish = decode(await read_body(request.receive), _cancellation)
     reason, key, number = reason_given(wish.reason), _key(request), _number(request, ctx)
     acted = await ctx.operator_actions.cancel(number, reason=reason, key=key)
-    return await _answer(ctx, number, acted, "Only an unpaid order can be cancelled")
+    return await _answer(request, number, acted, "Only an unpaid order can be cancelled")
 
 
 async def refund_order(request: Request) -> Response:
@@ -36,13 +36,13 @@ async def refund_order(request: Request) -> Response:
     acted = await ctx.operator_actions.refund(
         number, reason=reason, key=key, amount_cents=wish.amount_cents, return_unit=wish.return_unit
     )
-    return await _answer(ctx, number, acted, "Only a paid order can be refunded")
+    return await _answer(request, number, acted, "Only a paid order can be refunded")
 
 
 def _number(request: Request, ctx: Context) -> OrderNumber:
     number = order_number(ctx, request.path_params["order_id"])
     if number is None:
-        raise not_found()
+        raise no_such("order", request.path_params["order_id"])
     return number
 
 
@@ -60,14 +60,16 @@ def reason_given(text: str) -> str:
     return reason
 
 
-async def _answer(ctx: Context, number: OrderNumber, acted: Acted | None, rule: str) -> Response:
+async def _answer(request: Request, number: OrderNumber, acted: Acted | None, rule: str) -> Response:
+    ctx = context(request)
     if acted is None:
         if await may_be_on_its_way(ctx, number):
             sentence = "The order is not written yet, or there is no such order; try again in a moment."
             raise HttpProblem(409, "still_queued", sentence, state="queued")
-        raise not_found()
+        raise no_such("order", request.path_params["order_id"])
     order = acted.order
-    shown = view(ctx, recorded(order))
+    await ctx.sale_cache.know([order.sale_id] if order.item else [])
+    shown = with_buyer(view(ctx, recorded(order), to_operator=True), order.user)
     if acted.outcome is ActionOutcome.KEY_REUSED:
         raise HttpProblem.of(Outcome.KEY_REUSED)
     if acted.outcome is ActionOutcome.WRONG_STATE:

@@ -15,7 +15,7 @@ from seckill.engine.orders.tracking import OrderView, OrderWatch
 from seckill.web.auth import Buyer
 from seckill.web.context import Context, context
 from seckill.web.orders import order_number, view
-from seckill.web.problems import not_found
+from seckill.web.problems import not_yours
 from seckill.web.responses import NO_STORE
 
 MEDIA_TYPE = "text/event-stream"
@@ -32,7 +32,7 @@ async def order_events(request: Request) -> Response:
     buyer = ctx.require_token(request)
     number = order_number(ctx, request.path_params["order_id"])
     if number is None:
-        raise not_found()
+        raise not_yours("order")
     return _OrderEvents(ctx, buyer, ctx.counted_address(request), number, request.headers.get("last-event-id"))
 
 
@@ -54,7 +54,7 @@ class _OrderEvents(StreamingResponse):
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._ctx.orders.watch(self._buyer.user, self._number) as watch:
             if watch is None:
-                raise not_found()
+                raise not_yours("order")
             if _name(watch.order) == self._seen and watch.order.state not in _GOES_ON:
                 # The one answer after which an EventSource does not come back.
                 await Response(None, 204, NO_STORE)(scope, receive, send)

@@ -21,7 +21,8 @@ from seckill.ports.history import OrderFilter, Payment
 from seckill.ports.order_action import RecordedAction
 from seckill.web import dead_letters, orders, schemas
 from seckill.web.context import Context, context
-from seckill.web.parameters import instant, known_sale, only, page_size, row_id
+from seckill.web.items import unknown_item
+from seckill.web.parameters import instant, known_item, known_sale, only, page_size, row_id
 from seckill.web.payments import refund_view
 from seckill.web.problems import invalid
 from seckill.web.responses import NO_STORE, json_response
@@ -84,6 +85,7 @@ def _found(ctx: Context, found: OrderRecord, vouchers: Sequence[Voucher] | None)
         order=None if found.order is None else orders.view(ctx, found.order, vouchers, to_operator=True),
         ordinal=found.ordinal,
         user=found.user,
+        buyer=found.user,
         events=[
             schemas.OrderEvent(
                 at=rfc3339(event.at_ms), before=event.from_state, state=event.to_state, cause=event.cause
@@ -146,9 +148,13 @@ async def _filter(request: Request, ctx: Context) -> OrderFilter:
     round_id = None
     if (round_ := query.get("round")) is not None and (round_id := row_id(round_)) is None:
         raise invalid("round", "must be a round's number")
+    sale_id, item = await known_sale(ctx, request), await known_item(ctx, request)
+    if item is not None and sale_id not in (None, item[1]):
+        raise unknown_item("item_id")
     return OrderFilter(
-        sale_id=await known_sale(ctx, request),
+        sale_id=sale_id if item is None else item[1],
         round_id=round_id,
+        item=None if item is None else item[0],
         state=None if state is None else OrderState(state),
         user=_buyer(query.get("buyer")),
         since_ms=instant(request, "since"),
@@ -245,7 +251,4 @@ async def _exported(ctx: Context, page: Sequence[Order], with_codes: bool) -> li
         if with_codes
         else [orders.view(ctx, each, to_operator=True) for each in views]
     )
-    return [
-        schemas.ExportedOrder(**msgspec.structs.asdict(each), buyer=order.user)
-        for each, order in zip(shown, page, strict=True)
-    ]
+    return [orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]

@@ -21,10 +21,10 @@ from seckill.web.context import Context, context
 from seckill.web.item_ids import ItemIds
 from seckill.web.open_streams import gone
 from seckill.web.parameters import page_size, wait_s
-from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.problems import HttpProblem, invalid, not_yours
 from seckill.web.qr_code import qr_code
 from seckill.web.responses import json_response
-from seckill.web.schemas import Order, Orders, OrderToPay, rfc3339, rfc3339_or_none
+from seckill.web.schemas import ExportedOrder, Order, Orders, OrderToPay, rfc3339, rfc3339_or_none
 from seckill.web.visitor import is_on_phone
 from seckill.web.vouchers import codes
 
@@ -76,6 +76,11 @@ def view(
     )
 
 
+def with_buyer(shown: Order, buyer: str) -> ExportedOrder:
+    """As operators are told of it."""
+    return ExportedOrder(**msgspec.structs.asdict(shown), buyer=buyer)
+
+
 async def views(ctx: Context, orders: Sequence[OrderView], *, to_operator: bool = False) -> list[Order]:
     """With their codes, for whoever may see them: the orders' buyer and operators."""
     vouchers = await ctx.vouchers.show(orders)
@@ -99,14 +104,14 @@ async def show_order(request: Request) -> Response:
     if seen not in set(OrderState):
         raise invalid("seen", f"must be one of {', '.join(OrderState)}")
     if number is None:
-        raise not_found()
+        raise not_yours("order")
     if seconds > 0:
         with ctx.seats.taken_by(user, ctx.counted_address(request)):
             order = await ctx.orders.wait_for_change(user, number, seen, seconds, gone(request.receive))
     else:
         order = await ctx.orders.find(user, number)
     if order is None:
-        raise not_found()
+        raise not_yours("order")
     [shown] = await views(ctx, [order])
     return json_response(shown)
 
@@ -157,7 +162,7 @@ async def _own(request: Request, ctx: Context, user: str) -> OrderView:
     number = order_number(ctx, request.path_params["order_id"])
     order = None if number is None else await ctx.orders.find(user, number)
     if order is None:
-        raise not_found()
+        raise not_yours("order")
     if order.state is OrderState.QUEUED:
         raise HttpProblem(
             409, "still_queued", "The order is still being written; try again in a moment.", state="queued"
@@ -167,7 +172,7 @@ async def _own(request: Request, ctx: Context, user: str) -> OrderView:
 
 def _changed(ctx: Context, order: domain.Order | None, wanted: OrderState) -> Response:
     if order is None:
-        raise not_found()
+        raise not_yours("order")
     shown = view(ctx, recorded(order))
     if order.state is not wanted:
         raise _over(shown)

@@ -1,4 +1,5 @@
 """The pages: a shell for each, and the files that it loads. They are the same for every buyer, so a CDN can keep them.
+The list and a sale begin with a first view that is drawn here (first_view.py).
 
 An asset's address has a digest of all assets in it, so it may be kept for ever, and modules find each other by relative
 addresses. A node that is asked for another version's asset, while nodes are being replaced, answers with its own and
@@ -22,11 +23,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
+from seckill.errors import LedgerError
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import Settings
+from seckill.web.calendar_file import show_calendar
+from seckill.web.context import context
 from seckill.web.demo_sign_in import signs_anybody_in
+from seckill.web.first_view import FirstView, language_tag, page_around, view_of_list, view_of_sale
 from seckill.web.mounting import prefix_in
 from seckill.web.problems import not_found
+from seckill.web.sales import listed_sales, timeless, view
+from seckill.web.schemas import Sale
 
 STATIC = files("seckill.web") / "static"
 EMBED_PATHS = ("/embed.js", "/embed/{version}.js")
@@ -36,11 +43,11 @@ EMBED_LOADS = tuple(
     for path in (
         "vendor/uqr/uqr.mjs",
         "app/codes_parts.js",
-        "app/codes_strings.js",
         "app/line_parts.js",
-        "app/line_strings.js",
         "app/door_parts.js",
-        "app/door_strings.js",
+        "app/texts/en.js",
+        "app/texts/ja.js",
+        "app/texts/zh.js",
         "app/worker.js",
         "app/work.js",
         "app/sha256.js",
@@ -48,7 +55,7 @@ EMBED_LOADS = tuple(
 )
 # What embed/build.mjs leaves in the script for the server to fill in.
 EMBED_FACTS = b'"__SECKILL_FACTS__"'
-FOLDERS = ("app", "vendor/htm", "vendor/preact", "vendor/uplot", "vendor/uqr")
+FOLDERS = ("app", "bundle", "vendor/htm", "vendor/preact", "vendor/uplot", "vendor/uqr")
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -57,10 +64,14 @@ MEDIA_TYPES = {
 }
 # Every client sees a new release after this time at the latest.
 SHELL_MAX_AGE_S = 60
+# What is drawn of a sale may be so old, until the script has asked for news.
+FIRST_VIEW_MAX_AGE_S = 10
 FOR_EVER_S = 365 * 24 * 3600
 # Paths that one process is under, each with pages of its own. A prefix may be a parameter of the surrounding
 # application, so it may come from a request.
 PREFIXES_MAX = 16
+# First views that are kept ready: each is drawn and packed once for as long as its sale does not change.
+FIRST_VIEWS_MAX = 256
 
 
 def page_headers(image_hosts: Sequence[str] = (), check_hosts: Sequence[str] = ()) -> dict[str, str]:
@@ -95,8 +106,7 @@ NOWHERE = Template(
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     "<title>Not found</title>"
     # Whatever the version is called: a node answers with its own.
-    '<link rel="stylesheet" href="${base}/assets/own/app/theme.css">'
-    '<link rel="stylesheet" href="${base}/assets/own/app/buyer.css"><link rel="stylesheet" href="${base}/brand.css">'
+    '<link rel="stylesheet" href="${base}/assets/own/bundle/buyer.css"><link rel="stylesheet" href="${base}/brand.css">'
     '<main><h1>404</h1><div class="empty"><p>There is nothing here.<br><span lang="zh-CN">这里什么也没有。</span></p>'
     '<a class="button quiet" href="${base}/">All sales · <span lang="zh-CN">全部秒杀</span></a></div></main></html>'
 )
@@ -142,6 +152,7 @@ class Pages:
             "pay": settings.pay_url,
             "groups": settings.jwt_groups_claim,
             "check_script": settings.check_script_url,
+            "oidc": (settings.oidc_name or urlsplit(settings.oidc_url).netloc) if settings.oidc_url else "",
             # No buyer may take a test for a shop, nor a payment for a test.
             "test": ("free" if no_money_moves else "paid") if settings.rehearsal == "on" else "",
         }
@@ -154,13 +165,17 @@ class Pages:
         }
         self._embed = _embed_script(msgspec.json.encode(of_embed))
         self._headers = page_headers(settings.image_hosts, _check_hosts(settings))
+        self._shop, self._test = settings.shop_name, facts["test"]
         self._shell = lru_cache(maxsize=2 * PREFIXES_MAX)(self._make_shell)
+        self._sale_page = lru_cache(maxsize=FIRST_VIEWS_MAX)(self._make_sale_page)
+        self._list_page = lru_cache(maxsize=PREFIXES_MAX)(self._make_list_page)
         self._brand = Content.of((STATIC / "brand.css").read_bytes(), MEDIA_TYPES["css"])
 
     def routes(self) -> list[BaseRoute]:
         return [
-            StarletteRoute("/", self.buyer),
-            StarletteRoute("/sales/{sale_id}", self.buyer),
+            StarletteRoute("/", self.list_of_sales),
+            StarletteRoute("/sales/{sale_id}", self.sale),
+            StarletteRoute("/sales/{sale_id}/calendar.ics", show_calendar),
             StarletteRoute("/orders", self.buyer),
             StarletteRoute("/orders/{order_id}", self.buyer),
             StarletteRoute("/console", self.console),
@@ -168,6 +183,26 @@ class Pages:
             StarletteRoute("/assets/{version}/{path:path}", self.asset),
             *(StarletteRoute(path, self.embed) for path in EMBED_PATHS),
         ]
+
+    async def list_of_sales(self, request: Request) -> Response:
+        ctx = context(request)
+        found, _ = listed_sales(ctx, None, hidden_too=False)
+        shown = [timeless(view(ctx, sale, whole=False)) for sale in found]
+        going = [sale for sale in shown if sale.state != "ended"]
+        page = self._list_page(prefix_in(request.scope), len(shown), msgspec.json.encode(going))
+        return page.answer(request, f"public, max-age={FIRST_VIEW_MAX_AGE_S}", self._headers)
+
+    async def sale(self, request: Request) -> Response:
+        ctx = context(request)
+        try:
+            found = await ctx.sale_cache.find(request.path_params["sale_id"])
+        except LedgerError:
+            found = None  # the script says so, and asks again
+        if found is None or ctx.sale_cache.public_id(found) != request.path_params["sale_id"]:
+            return await self.buyer(request)
+        content = msgspec.json.encode(timeless(view(ctx, found)))
+        page = self._sale_page(prefix_in(request.scope), content)
+        return page.answer(request, f"public, max-age={FIRST_VIEW_MAX_AGE_S}", self._headers)
 
     async def buyer(self, request: Request) -> Response:
         shell = self._shell("buyer.html", prefix_in(request.scope))
@@ -205,10 +240,26 @@ class Pages:
             },
         )
 
-    def _make_shell(self, name: str, prefix: str) -> Content:
+    def _make_sale_page(self, prefix: str, content: bytes) -> Content:
+        return self._make_shell("buyer.html", prefix, view_of_sale(msgspec.json.decode(content, type=Sale), prefix))
+
+    def _make_list_page(self, prefix: str, many: int, content: bytes) -> Content:
+        sales = msgspec.json.decode(content, type=list[Sale])
+        return self._make_shell("buyer.html", prefix, view_of_list(sales, many, self._shop, prefix))
+
+    def _make_shell(self, name: str, prefix: str, first: FirstView | None = None) -> Content:
         """What the page has of its own in its head, in the frame that all pages share."""
         base = html.escape(prefix)
         facts = self._facts | {"base": base, "assets": f"{base}/assets/{self.version}"}
+        facts |= {"lang": "en", "title": self._facts["shop"], "head": "", "data": "", "first": ""}
+        if first is not None:
+            facts |= {
+                "lang": language_tag(first),
+                "title": html.escape(first.title),
+                "head": first.head,
+                "data": html.escape(first.data.decode()),
+                "first": page_around(first, self._shop, self._test, prefix),
+            }
         own = Template((STATIC / name).read_text(encoding="utf-8")).substitute(facts)
         text = Template((STATIC / "frame.html").read_text(encoding="utf-8")).substitute(facts, own=own)
         return Content.of(text.encode(), "text/html; charset=utf-8")

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from seckill.engine.orders.tracking import WAIT_S_MAX
 from seckill.web.context import Context
-from seckill.web.problems import invalid, not_found
+from seckill.web.problems import invalid, no_such
 from seckill.web.schemas import to_ms
 
 PAGE_MAX = 100
@@ -83,11 +83,23 @@ async def known_sale(ctx: Context, request: Request) -> int | None:
     return sale.id
 
 
-def id_in_path(request: Request, name: str) -> int:
+async def known_item(ctx: Context, request: Request) -> tuple[int, int] | None:
+    """The item that a filter names, and its sale; None: it names none."""
+    public_id = request.query_params.get("item_id")
+    if public_id is None:
+        return None
+    number = ctx.item_ids.number(public_id)
+    sale = None if number is None else await ctx.sale_cache.sale_of_item(number)
+    if number is None or sale is None:
+        raise invalid("item_id", "there is no such item")
+    return number, sale.id
+
+
+def id_in_path(request: Request, name: str, what: str) -> int:
     """What cannot be the number of a row does not exist."""
     found = row_id(request.path_params[name])
     if found is None:
-        raise not_found()
+        raise no_such(what, request.path_params[name])
     return found
 
 

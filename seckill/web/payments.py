@@ -12,7 +12,7 @@ from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
 from seckill.web.orders import may_be_on_its_way, order_number, view
 from seckill.web.parameters import id_in_path
-from seckill.web.problems import HttpProblem, invalid, not_found, suspicious
+from seckill.web.problems import HttpProblem, invalid, no_such, suspicious
 from seckill.web.request_body import field_and_message, read_body
 from seckill.web.responses import json_response
 from seckill.web.schemas import Refund as RefundView
@@ -48,7 +48,7 @@ async def payment_callback(request: Request) -> Response:
         return _thanks(provider)
     number = order_number(ctx, notice.order_id)
     if number is None:
-        raise not_found()
+        raise no_such("order", notice.order_id)
     capture = Capture(
         provider=provider.name, ref=notice.ref, amount_cents=notice.amount_cents, currency=notice.currency
     )
@@ -56,7 +56,7 @@ async def payment_callback(request: Request) -> Response:
     if captured.order is None:
         if await may_be_on_its_way(ctx, number):
             raise HttpProblem(503, "still_queued", "The order is not written yet: send the same again in a moment.")
-        raise not_found()
+        raise no_such("order", notice.order_id)
     if captured.payment_id and has_checkout(provider):  # whatever it pays for: it is noted, and is not to come again
         return _thanks(provider)
     return _answer(ctx, captured)
@@ -82,9 +82,10 @@ async def list_refunds(request: Request) -> Response:
 async def finish_refund(request: Request) -> Response:
     """For refunds made by hand."""
     ctx = context(request)
-    refund = await ctx.refunds.made_by_hand(id_in_path(request, "refund_id"))
+    refund_id = id_in_path(request, "refund_id", "refund")
+    refund = await ctx.refunds.made_by_hand(refund_id)
     if refund is None:
-        raise not_found()
+        raise no_such("refund", str(refund_id))
     return json_response(refund_view(ctx, refund))
 
 

@@ -11,6 +11,8 @@ from seckill.web.incidents import Incident
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
+# What is longer is not repeated to whoever asks for it.
+NAMED_LENGTH_MAX = 64
 
 _STATUSES = {
     RefusalKind.NO_IDENTITY: 401,
@@ -103,8 +105,19 @@ def incident_in(problem: HttpProblem) -> Incident | None:
 
 
 def not_found() -> HttpProblem:
-    """One answer for what does not exist and for what belongs to another buyer."""
+    """Of an address."""
     return HttpProblem(404, "not_found", "There is nothing here.")
+
+
+def not_yours(what: str) -> HttpProblem:
+    """One answer for what does not exist and for what belongs to another buyer, to the letter."""
+    return HttpProblem(404, "not_found", f"There is no such {what}, or it is somebody else's.")
+
+
+def no_such(what: str, named: str) -> HttpProblem:
+    """For operators, who may know of everything."""
+    is_plain = named.isprintable() and len(named) <= NAMED_LENGTH_MAX
+    return HttpProblem(404, "not_found", f"There is no {what} {named}." if is_plain else f"There is no such {what}.")
 
 
 def invalid(field: str, message: str) -> HttpProblem:

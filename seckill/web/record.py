@@ -46,8 +46,8 @@ def _view(ctx: Context, entry: Known) -> RecordEntry:
         what=entry.what,
         subject=_subject(ctx, entry),
         sale_id=None if entry.sale_id is None else ctx.sale_ids.encode(entry.sale_id),
-        before=_facts(ctx, entry.before),
-        after=_facts(ctx, entry.after),
+        before=facts_view(ctx, entry.before),
+        after=facts_view(ctx, entry.after),
         why=entry.why,
         request_id=entry.request_id,
     )
@@ -63,7 +63,7 @@ def _subject(ctx: Context, entry: Known) -> str:
     return ctx.sale_ids.encode(int(entry.subject)) if kind in _SALES else entry.subject
 
 
-def _facts(ctx: Context, facts: Facts | None) -> dict[str, Any] | None:
+def facts_view(ctx: Context, facts: Facts | None) -> dict[str, Any] | None:
     return None if facts is None else dict(_fact(ctx, name, value) for name, value in facts.items())
 
 
@@ -76,7 +76,7 @@ def _fact(ctx: Context, name: str, value: Any) -> tuple[str, Any]:
     if name == "item":
         return "item_id", None if value is None else ctx.item_ids.of(value)
     if name == "items":
-        return name, [_facts(ctx, item) for item in value]
+        return name, [facts_view(ctx, item) for item in value]
     if name.endswith("_ms"):
         return f"{name.removesuffix('_ms')}_at", rfc3339_or_none(value)
     if name == "before_s":

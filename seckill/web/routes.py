@@ -27,14 +27,17 @@ from seckill.web import (
 )
 from seckill.web.access_routes import ACCESS_ROUTES
 from seckill.web.buyer_data_routes import BUYER_DATA_ROUTES
+from seckill.web.figure_routes import FIGURE_ROUTES
 from seckill.web.line_routes import LINE_ROUTES
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
+from seckill.web.sale_copy import SaleCopy
 from seckill.web.webhook_routes import WEBHOOK_ROUTES
 
 _ORDER_FILTERS = (
     ("sale_id", "Only of this sale, round after round"),
     ("round", "Only of this round"),
+    ("item_id", "Only of this item"),
     ("state", "Only those that are in this state now"),
     ("buyer", "Only of this buyer"),
     ("since", "Only those that were accepted at this time or later"),
@@ -46,6 +49,7 @@ ROUTES = (
     *ACCESS_ROUTES,
     *LINE_ROUTES,
     *BUYER_DATA_ROUTES,
+    *FIGURE_ROUTES,
     Route(
         method="POST",
         path="/v1/sales",
@@ -87,6 +91,20 @@ ROUTES = (
         body=schemas.SalePatch,
         answer=schemas.Sale,
         problems=(400, 404, 409, 422, 503),
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/sales/{sale_id}/duplicate",
+        summary="Make a draft of a sale: its goods, rules and items, and not its orders, codes or list of buyers",
+        handler=sales.duplicate_sale,
+        who="operator",
+        role=Role.OPERATOR,
+        status=201,
+        body=SaleCopy,
+        answer=schemas.Sale,
+        also=((200, "It was made before with the same key and body: the sale as it is now"),),
+        headers=(("Idempotency-Key", "Repeat with the same key and body to get the same sale, never a second one"),),
+        problems=(400, 404, 409, 413, 422, 503),
     ),
     Route(
         method="GET",
@@ -231,7 +249,7 @@ ROUTES = (
             who="operator",
             role=Role.OPERATOR,
             body=body,
-            answer=schemas.Order,
+            answer=schemas.ExportedOrder,
             headers=(("Idempotency-Key", "Repeat with the same key, and it is done once"),),
             problems=(400, 404, 409, 413, 422, 503),
         )

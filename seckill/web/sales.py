@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from seckill.domain import sale as domain
 from seckill.domain.door import Door
+from seckill.domain.left import left_percent
 from seckill.domain.money import DECIMALS
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import BadRecurrence, Recurrence
@@ -27,9 +28,10 @@ from seckill.web.goods import goods_change, goods_of, uploaded_in
 from seckill.web.items import item_changes, item_drafts, item_views, price_of, units_of
 from seckill.web.line_of_sale import check_time_of_draw
 from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, only, row_id
-from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import cacheable, json_response
+from seckill.web.sale_copy import SaleCopy, copied
 from seckill.web.schemas import (
     Custody,
     ItemCustody,
@@ -54,6 +56,7 @@ ROUNDS_MAX = 50  # in one answer
 ENDED_MAX = 100  # in one answer: the past grows for ever, and every buyer asks for the list
 
 _new_sale = msgspec.json.Decoder(NewSale)
+_sale_copy = msgspec.json.Decoder(SaleCopy)
 _sale_patch = msgspec.json.Decoder(SalePatch)
 _repetition = msgspec.json.Decoder(Repetition)
 
@@ -112,7 +115,13 @@ def _summary(ctx: Context, sale: domain.Sale) -> Sale:
         waiting_list=sale.door.line.waiting_list,
         lined=sale.round.lined,
         vouchers=sale.vouchers,
+        left_percent=_left(ctx, sale),
     )
+
+
+def _left(ctx: Context, sale: domain.Sale) -> int | None:
+    pulse = ctx.sale_cache.pulse(sale.round.id)
+    return None if pulse is None else left_percent(pulse.available, sale.round.total)
 
 
 def _next_rounds(sale: domain.Sale) -> Sequence[int]:
@@ -132,18 +141,18 @@ def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    to_operator = ctx.is_operator(request)
+    to_operator = await ctx.is_operator(request)
     if to_operator:
         only(request, ("before",))
-    listed, older = _listed(ctx, request.query_params.get("before"), hidden_too=to_operator)
-    sales = [view(ctx, sale, whole=False, to_operator=to_operator) for sale in listed]
+    found, older = listed_sales(ctx, request.query_params.get("before"), hidden_too=to_operator)
+    sales = [view(ctx, sale, whole=False, to_operator=to_operator) for sale in found]
     content = Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older)
     if to_operator:
         return json_response(content)
-    return _cacheable(request, content, Sales([_timeless(sale) for sale in sales], "", older))
+    return _cacheable(request, content, Sales([timeless(sale) for sale in sales], "", older))
 
 
-def _listed(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list[domain.Sale], str | None]:
+def listed_sales(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list[domain.Sale], str | None]:
     """What is on or to come and the last that are over, or those that were over before that one; by their windows.
     Also the id with which to ask for earlier ones."""
     now_ms = ctx.sale_cache.now_ms()
@@ -164,28 +173,28 @@ def _listed(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list
 
 async def show_sale(request: Request) -> Response:
     ctx = context(request)
-    if ctx.is_operator(request):
-        return json_response(view(ctx, await _find(request), to_operator=True))
+    if await ctx.is_operator(request):
+        return json_response(view(ctx, await sale_in_path(request), to_operator=True))
     found = await ctx.sale_cache.find(request.path_params["sale_id"])
     if found is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     sale = view(ctx, found)
     if request.path_params["sale_id"] != sale.id:  # as somebody has typed it: only one spelling is for caches
         return json_response(sale, headers={"Cache-Control": "no-store"})
-    return _cacheable(request, sale, _timeless(sale))
+    return _cacheable(request, sale, timeless(sale))
 
 
-def _timeless(sale: Sale) -> Sale:
+def timeless(sale: Sale) -> Sale:
     return msgspec.structs.replace(sale, server_time="")
 
 
 def _cacheable(request: Request, content: msgspec.Struct, timeless: msgspec.Struct) -> Response:
     """The tag leaves the server's time out: a sale that did not change is a 304 although time went on."""
     # An operator gets another answer from the same address.
-    return cacheable(request, content, MAX_AGE_S, timeless, {"Vary": "Authorization"})
+    return cacheable(request, content, MAX_AGE_S, timeless, {"Vary": "Authorization, Seckill-Console"})
 
 
-async def _find(request: Request) -> domain.Sale:
+async def sale_in_path(request: Request) -> domain.Sale:
     """Also one that is hidden: for operators only."""
     sale = await context(request).sale_cache.find_any(request.path_params["sale_id"])
     if sale is None:
@@ -194,10 +203,25 @@ async def _find(request: Request) -> domain.Sale:
 
 
 async def create_sale(request: Request) -> Response:
+    body = await read_body(request.receive)
+    return await _create(request, decode(body, _new_sale), _announce_key(request, body))
+
+
+async def duplicate_sale(request: Request) -> Response:
     ctx = context(request)
     body = await read_body(request.receive)
-    new = decode(body, _new_sale)
-    key = _announce_key(request, body)
+    wish: Any = decode(body, _sale_copy)
+    _check_years(begins_at=wish.begins_at or None)
+    known = await sale_in_path(request)
+    changes = msgspec.json.decode(body or b"{}")
+    shown = view(ctx, known, to_operator=True)
+    new = copied(known, shown, changes, wish.begins_at or None, ctx.sale_cache.now_ms())
+    key = _announce_key(request, msgspec.json.encode({"copy_of": shown.id, "changes": changes}))
+    return await _create(request, decode(msgspec.json.encode(new), _new_sale), key)
+
+
+async def _create(request: Request, new: NewSale, key: domain.AnnounceKey | None) -> Response:
+    ctx = context(request)
     # Asked first: what was announced in time is not too late when it is repeated.
     announced = None if key is None else await ctx.operator_desk.announced(key)
     if announced is None:
@@ -381,7 +405,7 @@ async def change_sale(request: Request) -> Response:
     ctx = context(request)
     patch = decode(await read_body(request.receive), _sale_patch)
     _check_title(patch.title or "")
-    known = await _find(request)
+    known = await sale_in_path(request)
     _check_window(patch, known.round)
     door = door_after(patch, known.door, ctx.settings)
     if door is not None:
@@ -417,10 +441,10 @@ def _check_window(patch: SalePatch, round_: domain.Round) -> None:
 
 async def custody(request: Request) -> Response:
     ctx = context(request)
-    sale = await _with_round(ctx, await _find(request), request.query_params.get("round"))
+    sale = await with_round(ctx, await sale_in_path(request), request.query_params.get("round"))
     taken = await ctx.rounds.custody(sale.round)
     if taken is None:
-        raise not_found()
+        raise _no_round(str(sale.round.id))
     content = Custody(round=str(sale.round.id), **_units(taken))
     if sale.items:
         content.items = [
@@ -448,23 +472,27 @@ def _units(taken: UnitCustody) -> dict[str, Any]:
     }
 
 
-async def _with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
+async def with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
     """The sale with the round that was asked for, as the ledger has it."""
     if text is None:
         return sale
     found = await ctx.rounds.find(sale.id, row_id(text) or 0)
     if found is None:
-        raise HttpProblem(404, "not_found", f"This sale has no round {text[:ID_DIGITS_MAX]}.")
+        raise _no_round(text[:ID_DIGITS_MAX])
     return found
+
+
+def _no_round(text: str) -> HttpProblem:
+    return HttpProblem(404, "not_found", f"This sale has no round {text}.")
 
 
 async def list_rounds(request: Request) -> Response:
     ctx = context(request)
-    sale, asked = await _find(request), request.query_params
+    sale, asked = await sale_in_path(request), request.query_params
     if "round" in asked:
-        found: Sequence[domain.Sale] = [await _with_round(ctx, sale, asked["round"])]
+        found: Sequence[domain.Sale] = [await with_round(ctx, sale, asked["round"])]
     else:
-        before = (await _with_round(ctx, sale, asked["before"])).round.id if "before" in asked else None
+        before = (await with_round(ctx, sale, asked["before"])).round.id if "before" in asked else None
         found = await ctx.rounds.newest(sale.id, before, ROUNDS_MAX)
     content = SaleRounds(rounds=[_round(ctx, each) for each in found])
     return json_response(content)
@@ -496,7 +524,7 @@ async def close_sale(request: Request) -> Response:
 
 async def _change(request: Request, change: domain.SaleChange) -> Response:
     ctx = context(request)
-    known = await _find(request)
+    known = await sale_in_path(request)
     try:
         sale = await ctx.operator_desk.change(known, change)
     except ExternalIdTaken as error:

@@ -224,6 +224,9 @@ class Sale(msgspec.Struct, kw_only=True):
     waiting_list: bool
     lined: bool  # units go to those in the line now, and to nobody who presses
     vouchers: bool
+    # How much of the round is left, in steps: 10, 25, 50, 75, 100, and 0 when it is sold out; null: not known, as it is
+    # not on.
+    left_percent: int | None
     items: list[Item] | UnsetType = UNSET  # left out where there are none; `price_cents` is the lowest of theirs
     # Not in the list of all sales, which every buyer asks for again and again.
     description: str | UnsetType = UNSET
@@ -453,7 +456,8 @@ class Voucher(msgspec.Struct, kw_only=True):
 class FoundOrder(msgspec.Struct, kw_only=True):
     order: Order | None  # None: it was never written, see `letters`
     ordinal: int | None = None  # which of its sale's rounds it is of: 1 is the first; None: the sale does not repeat
-    user: str | None
+    user: str | None  # the same as `buyer`
+    buyer: str | None
     events: list[OrderEvent]
     letters: list[DeadLetter]
     payments: list[FoundPayment]
@@ -467,6 +471,8 @@ class FoundOrders(msgspec.Struct):
 
 
 class ExportedOrder(Order, kw_only=True):
+    """An order of any buyer, as operators read it."""
+
     buyer: str
 
 

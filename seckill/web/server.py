@@ -17,6 +17,7 @@ from seckill.web.auth import TOKEN_BYTES_MAX
 from seckill.web.claim_protocol import ClaimingProtocol
 from seckill.web.connection_places import ConnectionPlaces, Room, descriptors
 from seckill.web.idle_connections import IdleConnections
+from seckill.web.traced_protocol import TracedProtocol
 from seckill.web.uvicorn_adapter import HttpServer
 from seckill.web.websocket_limits import GuardedWebSocket
 
@@ -34,7 +35,7 @@ class ApiServer(HttpServer):
     def __init__(self, api: Api) -> None:
         super().__init__(
             api,
-            http=ClaimingProtocol,
+            http=ClaimingProtocol if api.traced is None else TracedProtocol,
             ws=GuardedWebSocket,
             ws_max_size=MESSAGE_BYTES_MAX,
             ws_ping_interval=PING_EVERY_S,

@@ -27,16 +27,14 @@ class _Heads:
     """The first lines of answers. They change once a second, with the date."""
 
     def __init__(self) -> None:
-        self._default_headers: list[tuple[bytes, bytes]] = []
-        self._heads: dict[int, bytes] = {}
+        self.default_headers: list[tuple[bytes, bytes]] = []
+        self.made: dict[int, bytes] = {}
 
-    def of(self, status: int, default_headers: list[tuple[bytes, bytes]]) -> bytes:
-        if default_headers is not self._default_headers:
-            self._default_headers, self._heads = default_headers, {}
-        head = self._heads.get(status)
-        if head is None:
-            lines = (b"%b: %b\r\n" % header for header in default_headers)
-            head = self._heads[status] = b"".join([STATUS_LINE[status], *lines])
+    def make(self, status: int, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+        if default_headers is not self.default_headers:
+            self.default_headers, self.made = default_headers, {}
+        lines = (b"%b: %b\r\n" % header for header in default_headers)
+        head = self.made[status] = b"".join([STATUS_LINE[status], *lines])
         return head
 
 
@@ -157,9 +155,10 @@ class HttpConnection(HttpToolsProtocol):
 
     def begin_answer(self, status: int) -> bytes:
         """Its first lines. It counts as a request."""
-        state = self.server_state
+        state, heads = self.server_state, self._heads
         state.total_requests += 1
-        return self._heads.of(status, state.default_headers)
+        head = heads.made.get(status) if state.default_headers is heads.default_headers else None
+        return head or heads.make(status, state.default_headers)
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):

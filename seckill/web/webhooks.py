@@ -14,7 +14,7 @@ from seckill.ports.webhook import WebhookDelivery as KnownDelivery
 from seckill.web.context import Context, context
 from seckill.web.events import known_types
 from seckill.web.parameters import id_in_path, page_size, row_id, wait_s
-from seckill.web.problems import HttpProblem, invalid, not_found
+from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import json_response
 from seckill.web.schemas import rfc3339, rfc3339_or_none
@@ -75,14 +75,15 @@ async def change_webhook(request: Request) -> Response:
         enabled=None if wish.enabled is UNSET else wish.enabled,
     )
     if await ctx.webhooks.change(webhook_id, change) is None:
-        raise not_found()
+        raise _no_webhook(webhook_id)
     return json_response(await _shown(ctx, webhook_id))
 
 
 async def delete_webhook(request: Request) -> Response:
     ctx = context(request)
-    if not await ctx.webhooks.delete(_webhook_id(request)):
-        raise not_found()
+    webhook_id = _webhook_id(request)
+    if not await ctx.webhooks.delete(webhook_id):
+        raise _no_webhook(webhook_id)
     return Response(status_code=204)
 
 
@@ -92,14 +93,15 @@ async def rotate_webhook(request: Request) -> Response:
     wish = decode(await read_body(request.receive), _rotation)
     rotated = await ctx.webhooks.rotate(webhook_id, wish.overlap_hours * 3600)
     if rotated is None:
-        raise not_found()
+        raise _no_webhook(webhook_id)
     return json_response(await _shown(ctx, webhook_id, secret_of=rotated))
 
 
 async def test_webhook(request: Request) -> Response:
     ctx = context(request)
-    sent = await ctx.webhook_tests.send(_webhook_id(request), wait_s(request))
-    return _told(sent)
+    webhook_id = _webhook_id(request)
+    sent = await ctx.webhook_tests.send(webhook_id, wait_s(request))
+    return _told(sent, _no_webhook(webhook_id))
 
 
 async def list_deliveries(request: Request) -> Response:
@@ -115,7 +117,7 @@ async def list_deliveries(request: Request) -> Response:
     if state is not None and state not in set(DeliveryState):
         raise invalid("state", f"must be one of {', '.join(DeliveryState)}")
     if await ctx.webhooks.find(webhook_id) is None:
-        raise not_found()
+        raise _no_webhook(webhook_id)
     found = await ctx.webhooks.deliveries(webhook_id, None if state is None else DeliveryState(state), before, count)
     older = str(found[-1].id) if len(found) == count else None
     return json_response(WebhookDeliveries([_delivery(each) for each in found], older))
@@ -123,12 +125,17 @@ async def list_deliveries(request: Request) -> Response:
 
 async def redeliver(request: Request) -> Response:
     ctx = context(request)
-    again = await ctx.webhooks.send_again(_webhook_id(request), id_in_path(request, "delivery_id"), wait_s(request))
-    return _told(again)
+    webhook_id, delivery_id = _webhook_id(request), id_in_path(request, "delivery_id", "delivery")
+    again = await ctx.webhooks.send_again(webhook_id, delivery_id, wait_s(request))
+    return _told(again, no_such("delivery", f"{delivery_id} to webhook {webhook_id}"))
 
 
 def _webhook_id(request: Request) -> int:
-    return id_in_path(request, "webhook_id")
+    return id_in_path(request, "webhook_id", "webhook")
+
+
+def _no_webhook(webhook_id: int) -> HttpProblem:
+    return no_such("webhook", str(webhook_id))
 
 
 def _check_url(ctx: Context, url: str) -> None:
@@ -163,7 +170,7 @@ async def _sale(ctx: Context, public_id: str | None) -> int | None:
 async def _shown(ctx: Context, webhook_id: int, *, secret_of: Known | None = None) -> Webhook:
     status = await ctx.webhooks.find(webhook_id)
     if status is None:
-        raise not_found()
+        raise _no_webhook(webhook_id)
     shown = _view(ctx, status)
     if secret_of is not None:
         shown.secret = secret_of.secrets[0]
@@ -199,9 +206,9 @@ def _missed(webhook: Known) -> MissedEvents | None:
     return MissedEvents(at=rfc3339(webhook.missed_ms), after=webhook.missed_after, until=webhook.missed_until)
 
 
-def _told(delivery: KnownDelivery | None) -> Response:
+def _told(delivery: KnownDelivery | None, missing: HttpProblem) -> Response:
     if delivery is None:
-        raise not_found()
+        raise missing
     return json_response(_delivery(delivery))
 
 

@@ -12,7 +12,7 @@ import pytest
 from seckill.backends.sql.audience import SqlAudience
 from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
-from seckill.web import claim_protocol
+from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, make_node, sale_body, token_with
 from tests.api.repeating import stop_clock
 from tests.making import HOUR_MS
@@ -24,7 +24,7 @@ BUYERS = "/v1/admin/sales/{}/audience"
 @pytest.fixture(params=["bytes", "framework"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "framework":
-        monkeypatch.setattr(claim_protocol, "plain_request", lambda data, notable: None)
+        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
 
 
 @pytest.fixture

@@ -7,17 +7,20 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
+from seckill.client import AsyncClient
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
-from tests.api.conftest import OPERATOR, Node, buyer, sale_body
+from tests.api.conftest import ADMIN_KEY, OPERATOR, Node, buyer, sale_body
 from tests.api.test_rebuild import custody, flush, rebuild
 from tests.making import use_cases
 from tests.patience import PATIENCE_S
+from tests.public.serving import on_a_port
 
 IMAGE = "https://cdn.example.com/s.png"
 SIZES: list[dict[str, Any]] = [
@@ -326,3 +329,29 @@ async def test_a_price_that_was_forgotten_is_asked_for(node: Node) -> None:
     assert "items[1].price_cents" in refused.text
     made = await node.http.post("/v1/sales", json=body | {"items": [forgotten]}, headers=OPERATOR)
     assert (made.status_code, made.json()["items"][0]["price_cents"]) == (201, 0)
+
+
+async def test_orders_of_an_item(node: Node) -> None:
+    sale, ids = await announce(node)
+    other, others = await announce(node)
+    bought = {title: (await node.buy(sale, title, item_id=ids[title])).json()["order_id"] for title in "SML"}
+    await node.buy(other, "ann", item_id=others["M"])
+    await node.work()
+
+    async def found(path: str = "/v1/admin/orders", **query: str) -> httpx2.Response:
+        return await node.http.get(path, params=query, headers=OPERATOR)
+
+    [one] = (await found(item_id=ids["M"])).json()["orders"]
+    assert (one["order"]["order_id"], one["buyer"], one["user"]) == (bought["M"], "M", "M")
+    [row] = csv.DictReader(io.StringIO((await found("/v1/admin/orders.csv", item_id=ids["S"])).text))
+    assert (row["order_id"], row["item_id"]) == (bought["S"], ids["S"])
+    lines = (await found("/v1/admin/orders.jsonl", item_id=ids["L"], sale_id=sale["id"])).text.splitlines()
+    assert [json.loads(line)["order_id"] for line in lines] == [bought["L"]]
+    assert (await found(item_id=ids["M"], state="paid")).json()["orders"] == []
+    assert (await found(item_id=ids["M"], round=other["round"])).json()["orders"] == []
+    refused = await found(item_id=others["M"], sale_id=sale["id"])
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "item_id")
+    async with on_a_port(node.api) as url, AsyncClient(url, ADMIN_KEY) as shop:
+        assert [order.order_id async for order in shop.all_orders(item_id=ids["M"])] == [bought["M"]]
+        cancelled = await shop.cancel_order(bought["M"], reason="a mistake")
+        assert (cancelled.buyer, cancelled.item_external_id) == ("M", "sku-m")

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+from base64 import urlsafe_b64decode
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.client.draw_check import Receipt
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, Served, buyer, keeping, sale_body, token
 from tests.live import socket
@@ -115,6 +118,23 @@ def check_draw(draw: dict[str, Any], order: list[str], commitment: str) -> None:
     assert draw["entries"] == len(order)
     seed, beacon = draw["seed"], draw["beacon"] or ""
     assert order == sorted(order, key=lambda entry_id: sha256(f"{seed}:{beacon}:{draw['list_hash']}:{entry_id}"))
+
+
+async def test_a_receipt_of_the_server_is_what_the_check_understands(node: Node) -> None:
+    """The check knows nothing of ours: it was written from the description alone."""
+    sale = await node.create(order="draw", **later())
+    text = (await joined(node, sale, "ann"))["receipt"]
+    entry_id, joined_ms, rest = text.split(".")
+    of_round, _, signature = rest.partition("-")
+    receipt = Receipt(entry_id=entry_id, joined_ms=int(joined_ms), round=of_round, signature=bytes.fromhex(signature))
+    draw = (await node.http.get(f"/v1/sales/{sale['id']}/draw")).json()
+    [key] = (await node.http.get("/v1/line-keys")).json()["keys"]
+    assert urlsafe_b64decode(key["x"] + "=").hex() == draw["receipt_key"]
+    assert (key["kty"], key["crv"]) == ("OKP", "Ed25519")
+    assert receipt.holds(draw["receipt_key"])
+    assert of_round == draw["round"] == sale["round"]
+    for other in (replace(receipt, joined_ms=1), replace(receipt, entry_id="x"), replace(receipt, round="9")):
+        assert not other.holds(draw["receipt_key"])
 
 
 async def test_a_unit_that_comes_back_goes_to_the_next_place(node: Node, keeper: Keeping) -> None:
@@ -321,7 +341,8 @@ async def test_an_entry_is_sent_over_the_socket_at_once_and_at_each_change(serve
 
 async def test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again(node: Node) -> None:
     sale = await node.create(units=3, limit_per_buyer=3, order="draw", **later())
-    entry = await joined(node, sale, "ann", quantity=2)
+    entry = await joined(node, sale, "ann", quantity=2, metadata={"size": "M"})
+    assert entry["metadata"] == {"size": "M"}
     await node.http.delete(f"/v1/entries/{entry['entry_id']}", headers=buyer("ann"))
 
     async def told() -> list[dict[str, Any]]:
@@ -331,6 +352,12 @@ async def test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again(node: 
 
     before = await told()
     assert [(event["type"], event["data"]["quantity"]) for event in before] == [("entry.joined", 2), ("entry.left", 2)]
-    await joined(node, sale, "ann", quantity=1)
-    assert (await told())[:2] == before, "a feed that is read again says the same"
-    assert (await told())[2]["data"]["quantity"] == 1
+    assert [event["data"].pop("metadata") for event in before] == [{"size": "M"}] * 2
+    await joined(node, sale, "ann", quantity=1, metadata={"size": "L"})
+    again = await told()
+    assert again[:2] == before, "a feed that is read again says the same, and never the metadata of another stay"
+    assert (again[2]["data"]["quantity"], again[2]["data"]["metadata"]) == (1, {"size": "L"})
+    line = await node.http.get(f"/v1/admin/sales/{sale['id']}/line", headers=OPERATOR)
+    assert [(each["buyer"], each["metadata"]) for each in line.json()["entries"]] == [("ann", {"size": "L"})]
+    kept = await node.http.post("/v1/admin/buyers/export", json={"buyer": "ann"}, headers=OPERATOR)
+    assert [each["metadata"] for each in kept.json()["entries"]] == [{"size": "L"}]

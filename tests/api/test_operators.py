@@ -23,6 +23,7 @@ KEYS = "/v1/admin/operators"
 MAY = {
     Role.VIEWER: """
         GET /metrics
+        GET /v1/admin/alarms
         GET /v1/admin/audit
         GET /v1/admin/buyers
         GET /v1/admin/dead
@@ -33,9 +34,14 @@ MAY = {
         GET /v1/admin/orders
         GET /v1/admin/orders.csv
         GET /v1/admin/orders.jsonl
+        GET /v1/admin/overview
         GET /v1/admin/record
         GET /v1/admin/refunds
+        GET /v1/admin/sales/{sale_id}/history
+        GET /v1/admin/sales/{sale_id}/history.csv
         GET /v1/admin/sales/{sale_id}/line
+        GET /v1/admin/sales/{sale_id}/summary
+        GET /v1/admin/sales/{sale_id}/timeline
         GET /v1/admin/sales/{sale_id}/vouchers
         GET /v1/admin/vouchers/{code}
         GET /v1/admin/webhooks
@@ -59,6 +65,7 @@ MAY = {
         POST /v1/admin/orders/{order_id}/cancel
         POST /v1/admin/orders/{order_id}/refund
         POST /v1/admin/refunds/{refund_id}/done
+        POST /v1/admin/sales/{sale_id}/duplicate
         POST /v1/admin/sales/{sale_id}/vouchers
         POST /v1/admin/vouchers/{code}/redeem
         POST /v1/sales

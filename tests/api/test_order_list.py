@@ -73,6 +73,8 @@ async def test_all_orders_page_by_page(node: Node) -> None:
         ({"state": "queued"}, "state"),
         ({"sale_id": "NOTHING"}, "sale_id"),
         ({"round": "x"}, "round"),
+        ({"item_id": "NOTHING"}, "item_id"),
+        ({"item_id": ""}, "item_id"),
         ({"buyer": ""}, "buyer"),
         ({"since": "yesterday"}, "since"),
         ({"until": "2026-11-20T10:00:00"}, "until"),

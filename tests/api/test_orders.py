@@ -27,6 +27,7 @@ async def test_another_buyers_order_is_as_unknown_as_none(node: Node) -> None:
         nobodys = await node.http.get("/v1/orders/0123456789ABC", headers=buyer("eve"))
         assert (theirs.status_code, nobodys.status_code) == (404, 404)
         assert theirs.content == nobodys.content
+        assert theirs.json()["detail"] == "There is no such order, or it is somebody else's."
         assert (await node.http.get(url)).status_code == 401
         await node.work()
 
@@ -238,7 +239,7 @@ async def test_the_docs_work_offline(node: Node) -> None:
 
 # For browsers, not for programs.
 PAGES = {
-    *("/", "/sales/{sale_id}", "/orders", "/orders/{order_id}", "/console", "/docs"),
+    *("/", "/sales/{sale_id}", "/sales/{sale_id}/calendar.ics", "/orders", "/orders/{order_id}", "/console", "/docs"),
     *("/openapi.json", "/help", "/help/{path:path}", "/brand.css", "/assets/{version}/{path:path}", *EMBED_PATHS),
 }
 

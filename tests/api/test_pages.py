@@ -1,5 +1,6 @@
 """The shells and their files: cacheable, strict, and the same for all visitors."""
 
+import html
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -14,8 +15,11 @@ from seckill.cli.demo import demo_sale
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
 from seckill.engine.money.payments import REFUSED
 from seckill.settings import Settings
+from seckill.web import first_view
 from seckill.web.demo_sign_in import user_called
-from tests.api.conftest import Node, make_node
+from seckill.web.page_texts import tag_of, texts_in
+from seckill.web.pages import EMBED_LOADS
+from tests.api.conftest import Node, buyer, make_node
 
 STATIC = Path(seckill.web.__file__).parent / "static"
 
@@ -31,7 +35,7 @@ async def demo(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
 async def test_a_shell_is_the_same_for_all_visitors_and_strict(node: Node, path: str) -> None:
     response = await node.http.get(path, headers={"Accept-Encoding": "identity"})
     assert response.status_code == 200
-    assert response.headers["cache-control"] == "public, max-age=60"
+    assert response.headers["cache-control"] == f"public, max-age={10 if path == '/' else 60}"
     assert "set-cookie" not in response.headers
     policy = response.headers["content-security-policy"]
     for rule in ("default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"):
@@ -47,6 +51,58 @@ async def test_a_shell_is_the_same_for_all_visitors_and_strict(node: Node, path:
     for address in re.findall(r'(?:src|href)="([^"]*)"', response.text):
         assert re.match("/[^/]|/$", address)
         assert (await node.http.get(address)).status_code == 200, address
+
+
+async def test_a_sale_is_there_before_any_script_and_is_the_same_for_all_visitors(node: Node) -> None:
+    sale = await node.create(title="Kettle & <cup>", units=10, price_cents=9900)
+    path = f"/sales/{sale['id']}"
+    page = await node.http.get(path, headers={"Accept-Language": "ja"})
+    assert page.headers["cache-control"] == "public, max-age=10"
+    assert "set-cookie" not in page.headers
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    for part in ("<title>Kettle &amp; &lt;cup&gt;</title>", "CN¥99<", ">On now<", "<time datetime="):
+        assert part in page.text
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", page.text) == []
+    assert (await node.http.get(path, headers={"Accept-Language": "zh-CN", **buyer("ann")})).content == page.content
+    (listed,) = re.findall(r'name="seckill-first" content="([^"]+)"', (await node.http.get("/")).text)
+    assert sale["id"] in html.unescape(listed)
+
+
+async def test_what_buyers_may_not_know_of_is_in_no_page(node: Node) -> None:
+    hidden = await node.create(title="Secret kettle", units=10, published=False)
+    assert "Secret kettle" not in (await node.http.get("/")).text
+    page = await node.http.get(f"/sales/{hidden['id']}")
+    assert (page.status_code, page.headers["cache-control"]) == (200, "public, max-age=60")
+    assert "Secret kettle" not in page.text
+    assert (await node.http.get(f"/sales/{hidden['id']}/calendar.ics")).status_code == 404
+
+
+async def test_the_beginning_of_a_sale_goes_into_a_calendar(node: Node) -> None:
+    sale = await node.create(title="Kettle", units=10)
+    file = await node.http.get(f"/sales/{sale['id']}/calendar.ics")
+    assert file.headers["content-type"] == "text/calendar; charset=utf-8"
+    assert file.headers["content-disposition"] == f'attachment; filename="sale-{sale["id"]}.ics"'
+    assert f"/sales/{sale['id']}" in file.text.replace("\r\n ", "")
+    assert (await node.http.get("/sales/NONE/calendar.ics")).status_code == 404
+
+
+FIRST_VIEW_BYTES_MAX = 60_000
+
+
+async def test_the_first_view_of_a_sale_travels_in_few_requests_and_few_bytes(node: Node) -> None:
+    """Compressed, in the largest of the languages, with all that the page asks for before somebody does anything."""
+    sale = await node.create(title="Kettle", units=10, description="Boils. " * 500)
+    page = (await node.http.get(f"/sales/{sale['id']}")).text
+    addresses = re.findall(r'<(?:link|script)[^>]* (?:src|href)="([^"]*)"', page)
+    assets = next(address for address in addresses if "/bundle/" in address).split("/bundle/")[0]
+
+    async def size(address: str) -> int:
+        return int((await node.http.get(address, headers={"Accept-Encoding": "gzip"})).headers["content-length"])
+
+    texts = max([await size(f"{assets}/app/texts/{code}.js") for code in LANGUAGES])
+    assert len(addresses) + 2 <= 6, "the page, what it names, and its texts"
+    sizes = [await size(address) for address in [f"/sales/{sale['id']}", *addresses]]
+    assert sum(sizes) + texts < FIRST_VIEW_BYTES_MAX
 
 
 async def test_assets_may_be_kept_for_ever_and_those_of_another_version_not_at_all(node: Node) -> None:
@@ -123,25 +179,27 @@ async def test_the_shops_name_is_text(demo: Node) -> None:
     assert '<meta name="seckill-demo" content="on">' in shell
 
 
-TEXTS = (
-    "strings.js",
-    "codes_strings.js",
-    "door_strings.js",
-    "line_strings.js",
-    "console/strings.js",
-    "console/access_strings.js",
-)
+# Of the operators' pages, each text in both of their languages.
+TABLES = ("strings.js", "console/strings.js", "console/access_strings.js", "console/figure_strings.js")
+LANGUAGES = {path.stem: path for path in (STATIC / "app" / "texts").iterdir()}
+# What every text of a language has in it, if it is not made of names and signs alone.
+LETTERS = {"en": "[A-Za-z]", "zh": "[\u4e00-\u9fff]", "ja": "[\u3040-\u30ff\u4e00-\u9fff]"}
 
 
-def texts() -> str:
-    return "".join((STATIC / "app" / name).read_text(encoding="utf-8") for name in TEXTS)
+def tables() -> str:
+    return "".join((STATIC / "app" / name).read_text(encoding="utf-8") for name in TABLES)
 
 
-def test_every_text_is_there_in_both_languages() -> None:
-    source = texts()
+def keys() -> set[str]:
+    return set(re.findall(r"^  (\w+):", tables(), re.MULTILINE)) | set(texts_in("en"))
+
+
+def test_every_text_of_operators_is_there_in_both_languages() -> None:
+    source = tables()
     entries = re.findall(r'^  (\w+): \["((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)"\],$', source, re.MULTILINE)
     assert len(entries) == len(re.findall(r"^  \w+:", source, re.MULTILINE)), "a line of another form"
     assert len({key for key, _, _ in entries}) == len(entries) > 150
+    assert not {key for key, _, _ in entries} & set(texts_in("en")), "one of buyers and one of operators"
     for key, english, chinese in entries:
         assert english
         assert chinese
@@ -149,27 +207,46 @@ def test_every_text_is_there_in_both_languages() -> None:
         assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[A-Za-z]{3}", english), key
 
 
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_every_language_has_the_same_texts_with_the_same_places(language: str) -> None:
+    english, translated = texts_in("en"), texts_in(language)
+    assert list(translated) == list(english), "the same keys, in the same order"
+    for key, text in translated.items():
+        assert text, key
+        assert sorted(re.findall(r"{\w+}", text)) == sorted(re.findall(r"{\w+}", english[key])), key
+        words = re.sub(r"{\w+}", "", english[key])
+        assert re.search(LETTERS[language], text) or not re.search("[A-Za-z]{3}", words), f"{key} is not translated"
+
+
+def test_every_language_can_be_chosen() -> None:
+    """A file without a line in languages.js would never be read, and a line without a file would show no page."""
+    lines = re.findall(
+        r'^  (\w+): { name: "(\S+)", tag: "(\S+)" },$', (STATIC / "app" / "languages.js").read_text(), re.MULTILINE
+    )
+    assert {code for code, _, _ in lines} == set(LANGUAGES) == set(LETTERS)
+    assert {code: tag for code, _, tag in lines} == {code: tag_of(code) for code in LANGUAGES}
+    assert {f"/assets/{{version}}/app/texts/{code}.js" for code in LANGUAGES} <= set(EMBED_LOADS)
+
+
 def test_every_refusal_has_its_texts() -> None:
     """A new one too: for the buyer who meets it, for the operator who counts it, for money that it sends back."""
-    keys = set(re.findall(r"^  (\w+):", texts(), re.MULTILINE))
+    known = keys()
     no_round = {Outcome.UNAUTHENTICATED, Outcome.UNKNOWN_SALE}  # so that no round counts them
-    assert {f"reason_{outcome}" for outcome in set(REFUSALS) - no_round} <= keys
+    assert {f"reason_{outcome}" for outcome in set(REFUSALS) - no_round} <= known
     # The page asks again by itself, or sends the buyer to sign in.
     silent = {outcome for outcome, refusal in REFUSALS.items() if refusal.kind is RefusalKind.TROUBLE}
     shown = set(REFUSALS) - silent - {Outcome.RATE_LIMITED, Outcome.UNAUTHENTICATED}
-    assert {f"refused_{outcome}" for outcome in shown} | {f"refused_{outcome}_title" for outcome in shown} <= keys
-    assert {f"refund_{outcome}" for outcome in REFUSED} <= keys
+    assert {f"refused_{outcome}" for outcome in shown} | {f"refused_{outcome}_title" for outcome in shown} <= known
+    assert {f"refund_{outcome}" for outcome in REFUSED} <= known
 
 
 def test_every_text_that_is_used_exists_and_every_one_is_used() -> None:
-    source = texts()
-    keys = set(re.findall(r"^  (\w+):", source, re.MULTILINE))
-    code = "".join(
-        path.read_text(encoding="utf-8") for path in (STATIC / "app").rglob("*.js") if path.name not in TEXTS
-    )
-    assert set(re.findall(r'\bt\("(\w+)"', code)) <= keys
+    named = {STATIC / "app" / name for name in TABLES} | set(LANGUAGES.values())
+    code = "".join(path.read_text(encoding="utf-8") for path in (STATIC / "app").rglob("*.js") if path not in named)
+    code += Path(first_view.__file__).read_text(encoding="utf-8")
+    assert set(re.findall(r'\bt\("(\w+)"', code)) <= keys()
     made = [re.sub(r"\\\$\\{.*?\\}", r"\\w+", re.escape(text)) for text in re.findall(r"\bt\(\s*`([^`]+)`", code)]
-    for key in keys:
+    for key in keys():
         quoted = re.search(rf'"{key}"', code)
         assert quoted or any(re.fullmatch(pattern, key) for pattern in made), f"{key} is not used"
 

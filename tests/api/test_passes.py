@@ -14,7 +14,7 @@ from seckill.domain.door import Door, PassKind
 from seckill.domain.work import solve
 from seckill.engine.door import pass_desk
 from seckill.settings import Settings
-from seckill.web import claim_protocol
+from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, settings_of_a_node, token
 from tests.api.repeating import add, announce, now_ms, shown, stop_clock
 from tests.making import HOUR_MS
@@ -32,7 +32,7 @@ def settings(redis_url: str, sqlite_database: str) -> Settings:
 @pytest.fixture(params=["bytes", "framework"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "framework":
-        monkeypatch.setattr(claim_protocol, "plain_request", lambda data, notable: None)
+        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
 
 
 async def ask(node: Node, sale: dict[str, Any], user: str, address: str = "", **body: Any) -> httpx2.Response:

@@ -46,7 +46,7 @@ async def poison(redis_url: str, stream_key: str) -> None:
     client: Any = connect(redis_url)
     for user, good, bad in ((b"bob", b'"epoch":1', b'"epoch":9'), (b"carol", b'"v":1', b'"v":2')):
         name = b'"user":"%b"' % user
-        ((entry_id, fields),) = [e for e in await client.xrange(stream_key) if name in e[1][b"order"]]
+        ((entry_id, fields),) = [e for e in await client.xrange(stream_key) if name in e[1].get(b"order", b"")]
         await client.xdel(stream_key, entry_id)
         await client.xadd(stream_key, {"order": fields[b"order"].replace(good, bad)})
     await client.xadd(stream_key, {"order": b"{garbage"})

@@ -337,3 +337,21 @@ async def test_a_sale_in_a_currency_that_is_not_known_any_more_goes_on(node: Nod
     sale = {"id": engine.sale_ids.encode(made.id)}
     shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()
     assert (shown["price_cents"], shown["currency"]) == (100, "XYZ")
+
+
+async def test_what_is_left_is_told_in_steps_and_only_while_it_is_known(node: Node) -> None:
+    sale = await node.create(units=10)
+    now = datetime.now(UTC)
+    coming = await node.create(
+        begins_at=(now + timedelta(hours=1)).isoformat(), ends_at=(now + timedelta(hours=2)).isoformat()
+    )
+
+    async def told(of: dict[str, Any]) -> Any:
+        await node.refresh()
+        return (await node.http.get(f"/v1/sales/{of['id']}")).json()["left_percent"]
+
+    assert (await told(sale), await told(coming)) == (100, None)
+    for buyers, percent in ((3, 75), (5, 25), (2, 0)):
+        for number in range(buyers):
+            assert (await node.buy(sale, f"buyer-{percent}-{number}")).status_code == 202
+        assert await told(sale) == percent

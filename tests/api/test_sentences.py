@@ -47,6 +47,7 @@ FILES = [
             "operators",
             "buyers",
             "vouchers",
+            "looking_back",
         )
     ),
     PACKAGE / "web" / "voucher_file.py",
@@ -93,6 +94,26 @@ def sentences(path: Path) -> Iterator[str]:
         ):
             said = [node.value]
         yield from (text for text in map(text_of, said) if text is not None and " " in text)
+
+
+def alarms() -> Iterator[str]:
+    """What any part says when it raises one: as a text, or as a constant of its module."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        constants = {
+            ast.unparse(node.targets[0]): text_of(node.value) for node in tree.body if isinstance(node, ast.Assign)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "raise_":
+                said = text_of(node.args[0]) or constants[ast.unparse(node.args[0])]
+                assert said is not None, path
+                yield said
+
+
+def test_every_alarm_is_there_in_chinese() -> None:
+    said = set(alarms())
+    assert len(said) > 8
+    assert sorted(sentence for sentence in said if not is_translated(sentence)) == []
 
 
 def test_the_same_names_are_filled_in() -> None:

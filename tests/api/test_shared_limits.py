@@ -116,7 +116,6 @@ async def test_what_cannot_share_is_told_so(node: Node) -> None:
     assert await refused(node, limit_per_buyer=2, limit_group="mug", limit_by="device") == (422, "limit_by")
     assert await refused(node, limit_group="daily", repeat="daily") == (422, "limit_group")
     assert await refused(node, limit_by="device", lanes=2) == (422, "lanes")
-    assert await refused(node, limit_by="device", waiting_list=True) == (422, "limit_by")
     assert (await refused(node, limit_by="two words"))[0] == 422
     assert (await refused(node, limit_group=""))[0] == 422
     assert (await refused(node, limit_per_buyer=2, limit_group="mug"))[0] == 201

@@ -8,8 +8,8 @@ import pytest
 from seckill.web import claim_protocol
 from seckill.web.app import Api
 from seckill.web.claim import BEGUN, ClaimRoute
-from seckill.web.claim_protocol import PLAIN_BYTES_MAX, plain_request
-from tests.api.conftest import ADMIN_KEY, Served, buyer, token
+from seckill.web.claim_protocol import ClaimingProtocol
+from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.api.test_short_way import connected, read, request
 from tests.patience import PATIENCE_S
 
@@ -20,7 +20,7 @@ Way = Literal["bytes", "framework"]
 async def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
     way: Way = request.param
     if way == "framework":
-        monkeypatch.setattr(claim_protocol, "plain_request", lambda data, notable: None)
+        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
     return way
 
 
@@ -220,61 +220,6 @@ async def test_one_who_has_nothing_more_to_say_gets_the_answer(
         assert await reader.read() == b""
 
 
-PLAIN = b"POST /v1/sales/X/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\nContent-Length: 2\r\n\r\n{}"
-
-
-def test_what_is_plain() -> None:
-    assert plain_request(PLAIN) == (
-        b"X",
-        {b"host": b"a", b"authorization": b"Bearer t", b"content-length": b"2"},
-        b"{}",
-    )
-    assert plain_request(PLAIN.replace(b"Host: a", b"Host: a\r\nConnection: Keep-Alive")) is not None
-    assert plain_request(PLAIN.replace(b"Content-Length: 2\r\n\r\n{}", b"X-Y: a b\r\n\r\n")) is not None
-    # What Firefox says to a proxy by HTTP/2, and the proxy to us: it is about the answer, and ours has no trailers.
-    assert plain_request(PLAIN.replace(b"Host: a", b"Host: a\r\nTe: trailers")) is not None
-
-
-@pytest.mark.parametrize(
-    ("part", "instead"),
-    [
-        (b"POST", b"GET"),
-        (b"HTTP/1.1", b"HTTP/1.0"),
-        (b"/orders", b"/orders?a=b"),
-        (b"/X/", b"/X/Y/"),
-        (b"/X/", b"/%58/"),
-        (b"Host: a\r\n", b""),
-        (b"Host: a", b"Host: a\r\nhost: b"),
-        (b"Host: a", b"Host: a\r\nAUTHORIZATION: Bearer u"),
-        (b"Host: a", b"Host:a"),
-        (b"Host: a", b"Host : a"),
-        (b"Host: a", b"Host: a "),
-        (b"Host: a", b"Host: a\r\n folded"),
-        (b"Host: a", b"Host: a\nX: b"),
-        (b"Host: a", b"Host: a\r\nX: \x00"),
-        (b"Host: a", b"Host: a\r\nX: \xe9"),
-        (b"Host: a", b"Host: a\r\nX:"),
-        (b"Host: a", b"Host: a\r\nTransfer-Encoding: chunked"),
-        (b"Host: a", b"Host: a\r\nTrailer: X-Checksum"),
-        (b"Host: a", b"Host: a\r\nExpect: 100-continue"),
-        (b"Host: a", b"Host: a\r\nConnection: close"),
-        (b"Host: a", b"Host: a\r\nProxy-Connection: close"),
-        (b"Host: a", b"Host: a\r\nConnection: upgrade\r\nUpgrade: websocket"),
-        (b"Host: a", b"Host: a\r\n" + b"\r\n".join(b"X%d: a" % i for i in range(70))),
-        (b"Host: a", b"Host: " + b"a" * PLAIN_BYTES_MAX),
-        (b"Length: 2", b"Length: 1"),
-        (b"Length: 2", b"Length: 3"),
-        (b"Length: 2", b"Length: +2"),
-        (b"Length: 2", b"Length: 02"),
-        (b"{}", b"{}POST"),
-        (b"{}", b""),
-    ],
-)
-def test_what_is_for_the_parser_to_judge(part: bytes, instead: bytes) -> None:
-    assert PLAIN.count(part) == 1
-    assert plain_request(PLAIN.replace(part, instead)) is None
-
-
 async def test_more_arrives_while_a_claim_is_on_its_way(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """It becomes an ordinary request with the answer that it is waiting for: no second claim is made of it."""
     sale = await served.node.create(units=100)
@@ -299,11 +244,6 @@ async def test_more_arrives_while_a_claim_is_on_its_way(served: Served, monkeypa
         found = [await read(reader) for _ in range(4)]
     assert [status for status, _, _ in found] == [202, 202, 200, 409]
     assert users == ["ann", "bob", "ann"]
-
-
-def test_headers_of_a_buyer_are_plain() -> None:
-    lines = [f"{name}: {value}" for name, value in buyer("ann", "a key").items()]
-    assert plain_request(bare({"id": "X"}, *lines)) is not None
 
 
 async def test_an_answer_that_waits_for_the_end_of_its_turn_comes_first(

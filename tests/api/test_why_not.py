@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.web import claim_protocol
+from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import Node, Served, buyer
 from tests.api.test_short_way import connected, read, request
 
@@ -98,7 +98,7 @@ async def test_from_the_bytes_and_through_the_framework_it_is_the_same(
             return await read(reader)
 
     quick = await refused()
-    monkeypatch.setattr(claim_protocol, "plain_request", lambda data, notable: None)
+    monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
     slow = await refused()
     for status, headers, problem in (quick, slow):
         assert (status, headers["content-type"]) == (409, "application/problem+json")

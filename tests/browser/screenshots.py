@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 import redis
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from seckill.backends.redis import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
@@ -117,12 +117,112 @@ async def before_the_press(visit: Visit, stack: Stack) -> list[bytes]:
     return pictures
 
 
+KETTLE = """<!doctype html><body style="margin:0"><svg width="960" height="720" viewBox="0 0 320 240">
+<rect width="320" height="240" fill="#e9e4dc"/><rect y="176" width="320" height="64" fill="#d8cfc2"/>
+<path d="M112 92h96l14 88a10 10 0 0 1-10 11H108a10 10 0 0 1-10-11z" fill="#3f5f63"/>
+<path d="M206 104c34-2 40 34 12 56" fill="none" stroke="#2c4447" stroke-width="10" stroke-linecap="round"/>
+<path d="M114 108L84 92l-6 8 28 34z" fill="#4d7176"/><ellipse cx="160" cy="92" rx="48" ry="10" fill="#4d7176"/>
+<circle cx="160" cy="80" r="7" fill="#c9694d"/>
+<path d="M128 108c-8 24-10 46-10 66" stroke="#6d9095" stroke-width="5" fill="none" stroke-linecap="round"/>
+</svg></body>"""
+GOODS: dict[str, dict[str, Any]] = {
+    "en-GB": {
+        "title": "Enamel kettle, 1.2 l",
+        "description": "Boils a litre in **three minutes**, and quietly.\n\n- enamelled steel\n- for every hob",
+        "delivery": "Sent within two days.",
+    },
+    "zh-CN": {
+        "title": "珐琅水壶 1.2 升",
+        "description": "一升水**三分钟**烧开，而且很安静。\n\n- 珐琅钢\n- 适用于各种炉灶",
+        "delivery": "两天内发货。",
+    },
+    "ja-JP": {
+        "title": "ホーローケトル 1.2L",
+        "description": "1リットルを**3分**で静かに沸かします。\n\n- ホーロー鋼\n- あらゆる熱源に対応",
+        "delivery": "2日以内に発送します。",
+    },
+}
+
+
+async def uploaded(browser: Browser, stack: Stack) -> str:
+    """A picture of a kettle, as an operator uploads it."""
+    page = await browser.new_page(viewport={"width": 960, "height": 720})
+    await page.set_content(KETTLE)
+    picture = await page.screenshot()
+    await page.close()
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
+        made = await http.post("/v1/admin/images", content=picture, headers=operator(stack))
+    return str(made.json()["url"])
+
+
+async def goods(visit: Visit, browser: Browser, stack: Stack, folder: Path) -> list[bytes]:
+    """With a picture, in each language, and at last on a wide screen."""
+    facts: dict[str, Any] = {
+        "images": [await uploaded(browser, stack)],
+        "list_price_cents": 32900,
+        "price_cents": 19900,
+    }
+    facts |= {"terms_url": "https://shop.example.com/terms", "return_url": "https://shop.example.com/"}
+    facts |= {"limit_per_buyer": 3, "units": 40}
+    pictures = []
+    for locale, words in GOODS.items():
+        sale = await open_sale(stack, **facts | words)
+        page = await visit.sale_page(sale, "gil", viewport=SIZE, locale=locale)
+        await expect(page.locator("[data-action=buy]")).to_be_enabled()
+        pictures.append(await still(page))
+        if locale == "en-GB":
+            await press(page)
+            await page.locator("[data-action=pay]:enabled").click()
+            await order_is(page, "paid")
+            pictures.insert(0, await still(page))
+            wide = await visit.sale_page(sale, "hal", viewport={"width": 1200, "height": 760})
+            await expect(wide.locator("[data-action=buy]")).to_be_enabled()
+            (folder / "buyer-wide.png").write_bytes(await still(wide))
+    return [pictures[1], pictures[0], *pictures[2:]]
+
+
+async def waiting(visit: Visit, stack: Stack) -> list[bytes]:
+    """Sold out with a list, on it, one's turn, and after it; a draw to come."""
+    sale = await open_sale(stack, "Moka pot", units=1, waiting_list=True)
+    rival = await buy(stack, sale, "rival")
+    page = await visit.sale_page(sale, "wil", viewport=SIZE)
+    await expect(page.locator("[data-action=join]")).to_be_enabled()
+    pictures = [await still(page)]
+    await page.locator("[data-action=join]").click()
+    await expect(page.locator("[data-line=waiting]")).to_be_visible()
+    pictures.append(await still(page))
+    await ask(stack, "POST", f"/v1/orders/{rival}/cancel", buyer(stack, "rival"))
+    await expect(page.locator("[data-line=served]")).to_be_visible()
+    pictures.append(await still(page))
+    draw = await ask(
+        stack,
+        "POST",
+        "/v1/sales",
+        operator(stack),
+        title="Sneakers, by draw",
+        units=50,
+        price_cents=89900,
+        order="draw",
+        begins_at=in_s(7200),
+        ends_at=in_s(9000),
+    )
+    page = await visit.sale_page(draw, "wil", viewport=SIZE)
+    await page.locator("[data-action=join]:enabled").click()
+    await expect(page.locator("[data-line=waiting]")).to_be_visible()
+    pictures.append(await still(page))
+    return pictures
+
+
 async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
     """Sold out, the limit, too busy, no connection, and an order that failed."""
     sale = await open_sale(stack, "Kettle", units=1)
     page = await visit.sale_page(sale, "sol", viewport=SIZE)
-    await expect(page.locator("[data-action=buy]")).to_be_enabled()
-    await buy(stack, sale, "rival")
+
+    async def too_late(route: Route) -> None:
+        await buy(stack, sale, "rival")
+        await route.continue_()
+
+    await page.route("**/v1/sales/*/orders", too_late, times=1)
     await press(page)
     await expect(page.locator("[data-refusal]")).to_be_visible()
     pictures = [await still(page)]
@@ -169,7 +269,7 @@ async def endings(visit: Visit, stack: Stack) -> list[bytes]:
     (order,) = (await ask(stack, "GET", "/v1/orders", buyer(stack, "mia")))["orders"]
     await notify(stack, order, "pay_7fQ2")
     await order_is(page, "refunded")
-    await expect(page.locator(".action")).to_contain_text("My orders")  # nothing to try again: the sale is closed
+    await expect(page.locator(".action")).to_contain_text("My orders")  # the sale is closed
     pictures.append(await still(page))
     sale = await open_sale(stack, "Clock", limit_per_buyer=2)
     order_id = await buy(stack, sale, "mia")
@@ -200,6 +300,21 @@ async def crowd(stack: Stack, sale: dict[str, Any], many: int) -> None:
         await asyncio.gather(*map(one, range(many)))
 
 
+async def console_looking_back(page: Page, folder: Path) -> None:
+    """The charts of what has just happened, once it is kept, and all sales."""
+    await expect(page.locator("[data-what='stock.sold_out']").first).to_be_visible()
+    await page.get_by_role("button", name="1 h", exact=True).click()
+    await page.wait_for_timeout(1500)
+    await page.locator(".charts-section").evaluate("charts => charts.scrollIntoView()")
+    (folder / "console-history.png").write_bytes(await still(page))
+    address = page.url
+    await page.goto(page.url.partition("#")[0] + "#/")
+    await expect(page.locator("[data-sale]").first).to_be_visible()
+    await page.wait_for_timeout(4000)  # until the keeper has counted
+    (folder / "console-overview.png").write_bytes(await still(page))
+    await page.goto(address)
+
+
 async def console(visit: Visit, stack: Stack, folder: Path) -> None:
     sale = await open_sale(stack, "Running shoes", units=360, price_cents=39900)
     page = await visit.console()
@@ -208,6 +323,7 @@ async def console(visit: Visit, stack: Stack, folder: Path) -> None:
     await crowd(stack, sale, 480)
     await page.wait_for_timeout(1500)
     (folder / "console.png").write_bytes(await page.screenshot())
+    await console_looking_back(page, folder)
     nodes = page.get_by_role("region", name="Processes")
     await nodes.scroll_into_view_if_needed()
     (folder / "console-nodes.png").write_bytes(await still(page))
@@ -364,6 +480,8 @@ async def take_all(stack: Stack, shop: Shop, folder: Path, path: str, arguments:
         await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
         await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
         await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
+        await row(browser, folder / "buyer-goods.png", await goods(visit, browser, stack, folder))
+        await row(browser, folder / "buyer-line.png", await waiting(visit, stack))
         await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
         await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
         await row(browser, folder / "console-phone.png", await console_phone(visit, stack))

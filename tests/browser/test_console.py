@@ -227,9 +227,9 @@ async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) ->
     await ask(stack, "POST", f"/v1/orders/{orders[1]}/cancel", buyer(stack, "unit1"))
     await units(page, available=8, unpaid=1, paid=1, returning=0)
     assert await page.locator(".bar .segment").count() == 3
-    await expect(page.locator(".stats")).to_contain_text("Accepted units3")
+    await expect(page.locator(".view > .stats")).to_contain_text("Accepted units3")
     await expect(page.locator("section", has_text="Newest orders").locator("tbody tr")).to_have_count(3)
-    await expect(page.locator("canvas")).to_have_count(4)
+    await expect(page.locator("canvas")).to_have_count(7)
     await expect(page.locator(".verdict")).to_contain_text("Audit: Holds")
 
 

@@ -98,6 +98,8 @@ async def test_a_sale_is_announced_like_another(visit: Visit, stack: Stack) -> N
     await page.add_init_script("delete Crypto.prototype.randomUUID")  # which pages without TLS do not have
     await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
     await page.reload()
+    for own in ("shirt-1", '"sku": "S-1"'):
+        await expect(page.locator(".own-facts")).to_contain_text(own)
     await page.get_by_role("button", name="Duplicate").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Shirt again")
@@ -111,4 +113,35 @@ async def test_a_sale_is_announced_like_another(visit: Visit, stack: Stack) -> N
     assert [[item[name] for name in kept] for item in copy["items"]] == [
         [item[name] for name in kept] for item in sale["items"]
     ]
-    assert copy["external_id"] is None, "no two sales have the same"
+    assert (copy["external_id"], copy["published"]) == (None, False), "no two sales have the same; and it is a draft"
+    assert copy["audience"] == sale["audience"]
+    await page.get_by_role("button", name="Duplicate").click()
+    await form.locator("summary").get_by_text("What buyers are shown").click()
+    await form.locator("[name=description]").fill("")
+    async with page.expect_response(lambda answer: answer.request.method == "POST") as announced:
+        await form.locator("button[type=submit]").click()
+    assert (await (await announced.value).json())["description"] == "", "what is taken away is not copied"
+
+
+async def test_orders_of_an_item_and_what_the_shop_has_said_of_them(visit: Visit, stack: Stack) -> None:
+    items = [{"title": "M", "units": 5, "price_cents": 1990, "external_id": "sku-m"}, {"title": "L", "units": 6}]
+    window = {"begins_at": in_s(-60), "ends_at": in_s(3540)}
+    facts = {"title": "Shirt", "external_id": "shirt-2", "items": [items[0], items[1] | {"price_cents": 5}]}
+    sale = await ask(stack, "POST", "/v1/sales", operator(stack), **facts, **window)
+    for user, item in zip(("ann", "bob"), sale["items"], strict=True):
+        body = {"item_id": item["item_id"], "metadata": {"gift for": user}}
+        claimed = await ask(stack, "POST", f"/v1/sales/{sale['id']}/orders", buyer(stack, user), **body)
+        await ask(stack, "GET", f"/v1/orders/{claimed['order_id']}?wait=30", buyer(stack, user))
+    page = await visit.console()
+    await page.goto(f"{stack.url}/console#/orders//{sale['id']}")
+    rows = page.locator("[data-list=orders] tbody tr")
+    await expect(rows).to_have_count(2)
+    await page.locator(".filters [name=item_id]").select_option("M")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("ann")
+    assert await serious(page) == []
+    await rows.get_by_role("link").click()
+    for own in ("shirt-2", "sku-m", '"gift for": "ann"'):
+        await expect(page.locator(".found .own-facts")).to_contain_text(own)
+    assert await serious(page) == []

@@ -93,10 +93,7 @@ async def test_the_number_is_found_as_the_browser_itself_would_hash_it(visit: Vi
 
 
 async def solve(page: Page, challenge: dict[str, Any]) -> Any:
-    modules = await page.evaluate(
-        "() => [...document.querySelectorAll('link[rel=modulepreload]')].map((link) => link.href)"
-    )
-    base = next(href for href in modules if href.endswith("/api.js")).removesuffix("api.js")
+    base = await page.evaluate("new URL('../app/', document.querySelector('script[src]').src).href")
     return await page.evaluate(
         "([url, challenge]) => import(url).then((module) => module.solve(challenge))", [f"{base}sha256.js", challenge]
     )

@@ -3,18 +3,21 @@
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Page
 
 from tests.browser.visiting import Visit
+from tests.cli.test_verify_draw import SHOP, signed
 from tests.draws import FLAWED, SOUND, drawn, hashed
 
 CHECK = "([url, draw, noted]) => import(url).then((module) => module.check(draw, noted))"
+READ = "([url, receipt, key, round]) => import(url).then((module) => module.readReceipt(receipt, key, round))"
 HASH = "([url, texts]) => import(url).then((module) => texts.map(module.hex))"
 
 
 async def module(page: Page, name: str) -> str:
-    hrefs = await page.evaluate("() => [...document.querySelectorAll('link[rel=modulepreload]')].map(({href}) => href)")
-    return str(next(href for href in hrefs if href.endswith("/api.js")).removesuffix("api.js") + name)
+    base = await page.evaluate("new URL('../app/', document.querySelector('script[src]').src).href")
+    return f"{base}{name}"
 
 
 async def checked(page: Page, draw: dict[str, Any], **noted: str) -> Any:
@@ -36,6 +39,28 @@ async def test_the_page_finds_what_the_command_finds(visit: Visit) -> None:
         assert await checked(page, draw) == {"entries": len(draw["entries"]), "flaws": [], "place": None}, name
     for name, (draw, codes) in FLAWED.items():
         assert {flaw["code"] for flaw in (await checked(page, draw))["flaws"]} == codes, name
+
+
+async def test_the_page_knows_a_receipt_from_a_forgery(visit: Visit) -> None:
+    page = await visit.page()
+    await page.goto(visit.stack.url)
+    key = SHOP.public_key().public_bytes_raw().hex()
+    true = signed("plum", 1_795_168_000_000)
+    forged = signed("plum", 1_795_168_000_000, by=Ed25519PrivateKey.generate())
+    earlier = true.replace("1795168", "1795167")
+    said = [
+        await page.evaluate(READ, [await module(page, "draw_check.js"), receipt, key, round_])
+        for receipt, round_ in (
+            (true, "7"),
+            (true, "8"),
+            (forged, "7"),
+            (earlier, "7"),
+            ("plum.1.00ff", "7"),
+            (None, "7"),
+        )
+    ]
+    assert [each and each["isSigned"] for each in said] == [True, False, False, False, None, None]
+    assert (said[0]["entryId"], said[0]["joinedMs"]) == ("plum", 1_795_168_000_000)
 
 
 @pytest.mark.parametrize(

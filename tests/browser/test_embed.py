@@ -520,15 +520,15 @@ async def test_a_line_from_joining_to_paying(window: Window, stack: Stack) -> No
     pages = [await window.open("line", user, viewport=NARROW) for user in ("lou", "lia")]
     for page in pages:
         await element(page).locator("[data-action=join]:enabled").click()
-        await expect(element(page).locator("[data-line=waiting]")).to_contain_text("Your place is drawn when it begins")
+        await expect(element(page).locator("[data-line=waiting]")).to_contain_text("Your place is drawn at the start")
     shown = element(pages[0]).locator("[data-check-draw]")
     assert await shown.get_attribute("href") == f"{stack.url}/sales/{sale['id']}"
     assert await violations(pages[0], "'seckill-sale'") == []
     await begin(stack, sale)
     for page in pages:
-        await expect(element(page).locator(".headline")).to_have_text(re.compile("Place 2|It is your turn"))
+        await expect(element(page).locator(".headline")).to_have_text(re.compile("Place 2|It's your turn"))
     first, other = pages if await element(pages[0]).locator("[data-line=served]").count() else reversed(pages)
-    await expect(element(other).locator("[data-line=waiting]")).to_contain_text("0 people before you")
+    await expect(element(other).locator("[data-line=waiting]")).to_contain_text("Before you: 0 ")
     assert await fits(other), "nothing is wider than a small phone"
     await element(first).get_by_role("button", name="See your order").click()
     await order_is(first, "unpaid")
@@ -555,7 +555,7 @@ async def test_an_unknown_sale_says_so(window: Window, stack: Stack) -> None:
     sale = await stack.create_sale(units=3)
     window.put("nothing", sale, '<seckill-sale sale="N0SUCHSALE" lang="zh"></seckill-sale>')
     page = await window.open("nothing")
-    await expect(element(page)).to_contain_text("没有这场秒杀")
+    await expect(element(page)).to_contain_text("没有找到这场秒杀")
 
 
 async def test_a_shop_that_says_where_to_pay(window: Window, stack: Stack) -> None:

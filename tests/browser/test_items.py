@@ -34,8 +34,8 @@ async def test_a_buyer_chooses_and_pays_what_that_costs(visit: Visit, stack: Sta
     price, button = page.locator(".product .price"), page.locator("[data-action=buy]")
     await expect(price).to_have_text("from CN¥99")
     await expect(button).to_be_disabled()
-    await expect(button).to_have_text("Choose one first")
-    assert await page.get_by_role("group", name="Choose one").count() == 1
+    await expect(button).to_have_text("Choose an option first")
+    assert await page.get_by_role("group", name="Choose an option").count() == 1
     assert await serious(page) == []
     await radio(page, "M").check()
     await expect(price).to_have_text("CN¥109")
@@ -52,7 +52,7 @@ async def test_a_buyer_chooses_and_pays_what_that_costs(visit: Visit, stack: Sta
 async def test_with_the_keyboard_alone(visit: Visit, stack: Stack) -> None:
     sale = await shirt(stack, "Shirt for keys")
     page = await visit.sale_page(sale, "key")
-    await expect(page.locator("[data-action=buy]")).to_have_text("Choose one first")
+    await expect(page.locator("[data-action=buy]")).to_have_text("Choose an option first")
     await radio(page, "S").focus()
     await page.keyboard.press("Space")
     await page.keyboard.press("ArrowDown")
@@ -72,7 +72,7 @@ async def test_one_that_is_gone_is_marked_and_the_others_are_sold(visit: Visit, 
     await take(stack, sale, "quick", 0)
     await press(page)
     refusal = page.locator("[data-refusal=item_sold_out]")
-    await expect(refusal).to_contain_text("This one is sold out")
+    await expect(refusal).to_contain_text("This option is sold out")
     await expect(radio(page, "S")).to_be_disabled()
     await expect(page.locator(".item[data-gone=true]")).to_contain_text("Sold out")
     await expect(page.locator("[data-action=buy]")).to_be_disabled()
@@ -83,7 +83,7 @@ async def test_one_that_is_gone_is_marked_and_the_others_are_sold(visit: Visit, 
     await order_is(page, "unpaid")
     other = await visit.sale_page(sale, "eve")
     await expect(radio(other, "S")).to_be_disabled()
-    await expect(other.locator("[data-action=buy]")).to_have_text("Choose one first")
+    await expect(other.locator("[data-action=buy]")).to_have_text("Choose an option first")
 
 
 async def test_operators_announce_items_and_see_their_units(visit: Visit, stack: Stack) -> None:

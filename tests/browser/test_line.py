@@ -38,19 +38,36 @@ async def test_a_draw_from_joining_to_paying_and_checking(visit: Visit) -> None:
     await expect(page.locator("[data-draw=committed]")).to_be_visible()
     await expect(page.locator("[data-action=buy]")).to_have_count(0)
     await page.click("[data-action=join]:enabled")
-    await expect(page.locator("[data-line=waiting]")).to_contain_text("Your place is drawn when it begins")
+    await expect(page.locator("[data-line=waiting]")).to_contain_text("Your place is drawn at the start")
     await begin(stack, sale)
     await expect(page.locator("[data-draw=drawn]")).to_be_visible()
     await expect(page.locator("[data-line=waiting] .headline, [data-line=served] .headline")).to_have_text(
-        re.compile(r"Place [2-9]|It is your turn")
+        re.compile(r"Place [2-9]|It's your turn")
     )
     if await page.locator("[data-line=waiting]").count():  # the others before it move on by themselves
         place = int(re.sub(r"\D", "", await page.locator("[data-line=waiting] .headline").inner_text()))
-        await expect(page.locator("[data-line=waiting] .result")).to_contain_text(f"{place - 2} people before you")
+        await expect(page.locator("[data-line=waiting] .result")).to_contain_text(f"Before you: {place - 2} ")
     await page.click("[data-action=check-draw]")
     await expect(page.locator("[data-verdict=sound]")).to_contain_text("all 4 places")
     await expect(page.locator("[data-draw]")).to_contain_text("Your entry has place")
+    await expect(page.locator("[data-draw]")).to_contain_text("Your receipt is signed by the shop.")
     await expect(page.locator("[data-draw]")).to_contain_text("What this does not prove")
+
+    # A server that leaves the entry out and will not hear of it: the page has kept the receipt.
+    mine = await page.evaluate(
+        "() => Object.entries(localStorage).find(([key]) => key.startsWith('seckill.entry.'))[1]"
+    )
+
+    async def leave_out(route: Route) -> None:
+        answer = await route.fetch()
+        listed = await answer.json()
+        listed["entries"] = [entry for entry in listed["entries"] if entry != mine]
+        await route.fulfill(response=answer, json=listed)
+
+    await page.route("**/draw/entries*", leave_out)
+    await page.route(f"**/v1/entries/{mine}", lambda route: route.fulfill(status=404, json={}))
+    await page.click("[data-action=check-draw]")
+    await expect(page.locator("[data-flaw=dropped]")).to_contain_text("signed by the shop, proves that you had joined")
 
 
 async def test_the_page_says_what_is_wrong_with_a_draw(visit: Visit) -> None:
@@ -80,11 +97,11 @@ async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: 
     page = await visit.sale_page(sale, "lena-of-the-line")
     await page.click("[data-action=join]:enabled")
     await begin(stack, sale)
-    await expect(page.locator("[data-line=served]")).to_contain_text("It is your turn")
+    await expect(page.locator("[data-line=served]")).to_contain_text("It's your turn")
     behind = await visit.sale_page(sale, "bert-behind")
     await behind.click("[data-action=join]:enabled")
-    await expect(behind.locator("[data-line=waiting]")).to_contain_text("0 people before you")
-    await expect(behind.locator("[data-line=waiting]")).to_contain_text("1 units are not paid")
+    await expect(behind.locator("[data-line=waiting]")).to_contain_text("Before you: 0 ")
+    await expect(behind.locator("[data-line=waiting]")).to_contain_text("may come back: 1")
     await behind.click("[data-action=leave]")
     await behind.click("dialog .button.danger")
     await expect(behind.locator("[data-line=left]")).to_be_visible()
@@ -92,7 +109,7 @@ async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: 
     await expect(page.locator("[data-action=pay]:enabled, button:has-text('Pay')").first).to_be_visible()
 
 
-@pytest.mark.parametrize(("locale", "title"), [("en-GB", "How it went"), ("zh-CN", "这场回顾")])
+@pytest.mark.parametrize(("locale", "title"), [("en-GB", "How it went"), ("zh-CN", "本场回顾")])
 async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit, locale: str, title: str) -> None:
     stack = visit.stack
     facts = {"begins_at": in_s(-5), "ends_at": in_s(3600), "units": 3}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
+from tests.browser.test_line import announce, join
 from tests.browser.visiting import PHONE, Visit, ask, operator, serious
 from tests.e2e.stack import Stack
 
@@ -45,6 +46,14 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit, stack: Stack) -> N
     await expect(reader.get_by_role("button", name="New sale")).to_have_count(0)
     await expect(reader.get_by_role("button", name="Pause")).to_have_count(0)
     await expect(reader.locator(".areas a[href='#/keys']")).to_have_count(0)
+    line = await announce(stack, order="draw", beacon=True)
+    await join(stack, line, "ann")
+    for who, actions in ((reader, 0), (page, 1)):
+        await who.goto(f"{stack.url}/console#/sales/{line['id']}")
+        await expect(who.locator("[data-entry=waiting]")).to_have_count(1)
+        for action in ("pause-line", "pace", "beacon", "remove"):
+            await expect(who.locator(f"[data-action={action}]")).to_have_count(actions)
+    await page.goto(f"{stack.url}/console#/keys")
     await reader.reload()
     await expect(reader.locator("[data-me]")).to_have_text("Li Na · viewer")
 
@@ -85,7 +94,7 @@ async def test_on_a_phone_in_chinese(visit: Visit, stack: Stack) -> None:
         ("keys", "王芳 · 操作员"),
         ("record", "创建密钥"),
         ("buyers", "限制买家"),
-        (f"sales/{sale['id']}", "更改记录"),
+        (f"sales/{sale['id']}", "时间线"),
     ):
         await page.goto(f"{stack.url}/console#/{area}")
         await expect(page.locator(".view")).to_contain_text(shown)

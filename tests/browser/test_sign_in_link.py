@@ -9,7 +9,7 @@ from tests.browser.visiting import DESKTOP, PHONE, Visit, order_is, orders_of, p
 from tests.e2e.stack import Stack
 
 WORDS = {
-    "en-GB": ("You are signed in as mia. The link that you opened signs you in as eve.", "Stay mia", "Go on as eve"),
+    "en-GB": ("You are signed in as mia. The link you opened would sign you in as eve.", "Stay mia", "Continue as eve"),
     "zh-CN": ("你当前的账号是 mia，而打开的链接会以 eve 的身份登录。", "继续使用 mia", "切换为 eve"),
 }
 
@@ -87,7 +87,7 @@ async def test_the_same_person_is_not_asked(visit: Visit, stack: Stack) -> None:
 
 
 REFUSED = {
-    "en-GB": "The link that you opened signs nobody in: it is not valid. You are still signed in as tom.",
+    "en-GB": "The link you opened is not valid and signs nobody in. You are still signed in as tom.",
     "zh-CN": "打开的链接无效，无法登录。你当前的账号仍是 tom。",
 }
 
@@ -127,7 +127,9 @@ async def test_a_link_that_cannot_be_tried_changes_nothing(visit: Visit, stack: 
     before = await signed_in(page)
     await page.route("**/v1/orders?limit=1", lambda route: route.abort())
     await page.evaluate(f"location.hash = 'token={stack.token('tim', 7200)}'")
-    await expect(page.locator("main")).to_contain_text("could not be checked. You are still signed in as tim")
+    await expect(page.locator("main")).to_contain_text(
+        "couldn't check the link you opened. You are still signed in as tim"
+    )
     assert await signed_in(page) == before
 
 

@@ -35,7 +35,7 @@ class Cache:
 
 
 @pytest.mark.parametrize(
-    ("locale", "sold_out", "again"), [("en-GB", "Sold out", "On sale again"), ("zh-CN", "已抢光", "又有货了")]
+    ("locale", "sold_out", "again"), [("en-GB", "Sold out", "Back in stock"), ("zh-CN", "已抢光", "又有货了")]
 )
 async def test_sold_out_never_stands_above_a_live_button(
     visit: Visit, stack: Stack, locale: str, sold_out: str, again: str

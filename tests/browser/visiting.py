@@ -181,7 +181,7 @@ class Visit:
     async def end(self) -> None:
         for context in self._contexts:
             await context.close()
-        assert self.faults == []
+        assert self.faults == [], self.faults
         assert not [url for url in self.addresses if re.search("[?&#]token|eyJ", url)], "a token in an address"
 
 
@@ -227,7 +227,8 @@ async def order_is(page: Page, state: str) -> None:
 
 
 async def shown_order(page: Page) -> str:
-    text = await page.locator("[data-order-state]").inner_text()
+    await expect(page.locator("[data-order-state]")).to_be_visible()
+    text = await page.locator(".product-text").inner_text()
     return next(word for word in text.split() if word.count("-") == 2).replace("-", "")
 
 

@@ -178,6 +178,45 @@ CUSTODY = {
 }
 
 
+MONEY = {"currency": "CNY", "taken_cents": 250_00, "refunded_cents": 4_00, "refunding_cents": 4_00, "net_cents": 246_00}
+SUMMARY = {
+    "round": "7",
+    "units": 1000,
+    "sold_units": 90,
+    "sell_through": 0.09,
+    "sold_out_at": "2026-11-19T02:00:02.500Z",
+    "seconds_to_sell_out": 2.5,
+    "lapsed": 3,
+    "lapse_rate": 0.3333,
+    "money": [MONEY],
+    "money_of_all_rounds": [MONEY | {"net_cents": 900_00}],
+    "conversion": {
+        "viewers": None,
+        "presses": 30,
+        "refused": {"sold_out": 20, "paused": 1},
+        "orders": 9,
+        "paid_orders": 6,
+        "orders_per_press": 0.3,
+        "paid_per_order": None,
+    },
+}
+POINT = {
+    "at": "2026-11-19T02:00:00.000Z",
+    "round": "7",
+    "available": 0,
+    "accepted_units": 12,
+    "persisted_units": 11,
+    "refused": {"sold_out": 5, "paused": 2},
+    "backlog": 1,
+    "lag_ms": 3,
+    "system_p99_ms": 4.5,
+    "unpaid_units": 2,
+    "paid_units": None,
+    "taken_cents": None,
+    "waiting": None,
+}
+
+
 def test_a_sale_that_repeats_and_where_its_units_are(
     api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,13 +224,15 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     earlier = {"round": "5", "state": "ended", "units": 20, "limit_per_buyer": 3}
     earlier |= {"begins_at": "2026-11-17T02:00:00.000Z", "ends_at": "2026-11-17T03:00:00.000Z"}
     api[1].answer = (200, SALE)
-    api[1].others = {"custody": CUSTODY, "rounds": {"rounds": [earlier] + [earlier | {"round": "4"}] * 7}}
+    rounds = {"rounds": [earlier] + [earlier | {"round": "4"}] * 7}
+    api[1].others = {"custody": CUSTODY, "rounds": rounds, "summary": SUMMARY}
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     assert seckill(monkeypatch, "sale", "show", "SALE", "--round", "5", "--url", url) in (None, 0)
     assert [(path, key) for _, path, key, _ in asked] == [
         ("/v1/sales/SALE", f"Bearer {KEY}"),
         ("/v1/sales/SALE/rounds?round=5", f"Bearer {KEY}"),
         ("/v1/sales/SALE/custody?round=5", f"Bearer {KEY}"),
+        ("/v1/admin/sales/SALE/summary?round=5", f"Bearer {KEY}"),
     ]
     printed = capsys.readouterr().out
     assert re.search(r"state +ended", printed), "of that round, not of the current one"
@@ -210,7 +251,18 @@ def test_a_sale_that_repeats_and_where_its_units_are(
         "            ────",
         "  total     1000",
     ]
-    assert told[-1] == "The next unpaid order is over at 2026-11-19 02:10:00Z."
+    assert "The next unpaid order is over at 2026-11-19 02:10:00Z." in told
+    lines = told[told.index("What came of it:") :]
+
+    def came(name: str) -> str:
+        return next(line.removeprefix(name).strip() for line in lines if line.startswith(f"{name} "))
+
+    assert came("sold") == "90 of 1000, 9.0 %"
+    assert came("sold out") == "2026-11-19 02:00:02Z, 2.5 s after it began"
+    assert came("presses") == "30, of which 21 refused; who only looked is not known"
+    assert came("paid") == "6, none of the orders"
+    assert came("money") == "246.00 CNY = 250.00 CNY taken - 4.00 CNY refunded (4.00 CNY of it not made yet)"
+    assert came("money, all rounds").startswith("900.00 CNY")
     assert seckill(monkeypatch, "sale", "show", "SALE", "--url", url) in (None, 0)
     printed = capsys.readouterr().out
     assert re.search(r"state +open", printed)
@@ -219,6 +271,32 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
     document = json.loads(capsys.readouterr().out)
     assert (document["id"], document["custody"]["available"]) == ("SALE", 900)
+
+
+def test_looking_back_at_a_sale(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, asked = api[0], api[1].asked
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    api[1].answer = (200, {"points": [POINT]})
+    span = ["--from", "2026-11-19T10:00:00+08:00", "--to", "2026-11-19T11:00:00+08:00", "--step", "5"]
+    assert seckill(monkeypatch, "sale", "history", "SALE", *span, "--url", url) in (None, 0)
+    query = "from=2026-11-19T10%3A00%3A00%2B08%3A00&to=2026-11-19T11%3A00%3A00%2B08%3A00&step=5"
+    assert asked[0][1] == f"/v1/admin/sales/SALE/history?{query}"
+    assert re.search(r"02:00:00Z +7 +12 +11 +7 +0 +1 +4.5 ms", capsys.readouterr().out)
+    assert seckill(monkeypatch, "sale", "history", "SALE", "--csv", "--url", url) in (None, 0)
+    names, values = capsys.readouterr().out.splitlines()
+    row = dict(zip(names.split(","), values.split(","), strict=True))
+    assert (row["refused_sold_out"], row["refused_paused"], row["paid_units"]) == ("5", "2", "")
+    api[1].answer = (200, {"points": []})
+    assert seckill(monkeypatch, "sale", "history", "SALE", "--url", url) in (None, 0)
+    assert "Nothing was kept" in capsys.readouterr().out
+    what = {"at": POINT["at"], "kind": "sale.paused", "round": None, "who": "li", "why": "[wrong] price"}
+    what |= {"before": {"status": "open"}, "after": {"status": "paused"}, "facts": {}}
+    api[1].answer = (200, {"entries": [what]})
+    assert seckill(monkeypatch, "sale", "timeline", "SALE", "--limit", "9", "--url", url) in (None, 0)
+    assert asked[-1][1] == "/v1/admin/sales/SALE/timeline?limit=9"
+    assert re.search(r"sale.paused +li +status changed; \[wrong\] price", capsys.readouterr().out)
 
 
 def test_a_repetition_that_was_closed_says_so(

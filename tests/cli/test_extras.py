@@ -89,4 +89,4 @@ def test_each_driver_has_its_extra() -> None:
     brought = {"pymysql": "aiomysql", "PIL": "pillow"}  # which needs it
     for module, (_, extra) in DRIVERS.items():
         assert any(package.startswith(brought.get(module, module)) for package in extras[extra])
-    assert extras["all"] == ["seckill[postgres,mysql,rabbitmq,stripe,alipay,wechat,images,embedded]"]
+    assert extras["all"] == ["seckill[postgres,mysql,rabbitmq,stripe,alipay,wechat,images,otel,embedded]"]

@@ -12,10 +12,13 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from seckill.client.draw_check import Draw, Witness, check
 from tests.cli.test_command_line import seckill
-from tests.draws import FLAWED, SEED, SOUND, drawn, hashed, listed
+from tests.draws import BEACON, DUE, FLAWED, SEED, SOUND, SOURCE, drawn, from_source, hashed, listed
+
+SHOP = Ed25519PrivateKey.from_private_bytes(b"s" * 32)
 
 
 def verify(monkeypatch: pytest.MonkeyPatch, draw: Any, folder: Path, *options: str) -> Any:
@@ -32,7 +35,9 @@ def test_a_draw_by_the_definition_is_as_drawn(
     said = capsys.readouterr().out
     assert "as drawn" in said
     assert "What this does not prove" in said
-    assert ("there was no beacon" in said) is (SOUND[name]["beacon"] is None)
+    missed = SOUND[name].get("beacon_missed_at") is not None
+    assert ("there was no beacon" in said) is (SOUND[name]["beacon"] is None and not missed)
+    assert ("is said not to have answered for 600 s" in said) is missed
 
 
 @pytest.mark.parametrize("name", FLAWED)
@@ -89,6 +94,67 @@ def test_a_receipt_says_whether_my_entry_is_on_the_list(
     for nothing in ("", "plum", "plum.x.00ff", "{}", '{"receipt": 1}'):
         mine.write_text(nothing)
         assert verify(monkeypatch, drawn(), tmp_path, "--receipt", str(mine)) == 2, nothing
+
+
+def signed(entry_id: str, joined_ms: int, round_: str = "7", by: Ed25519PrivateKey = SHOP) -> str:
+    """Written from the description in docs/door.md alone."""
+    head = f"{entry_id}.{joined_ms}.{round_}"
+    return f"{head}-{by.sign(f'receipt {head}'.encode()).hex()}"
+
+
+def test_whoever_was_left_out_can_prove_it_to_a_stranger(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    in_time, late = 1_795_168_000_000, 1_795_168_800_000
+    key = SHOP.public_key().public_bytes_raw().hex()
+    draw = drawn() | {"round": "7", "receipt_key": key}
+    mine = tmp_path / "mine.txt"
+
+    def verified(receipt: str, *options: str) -> tuple[int, str]:
+        mine.write_text(receipt)
+        code = verify(monkeypatch, draw, tmp_path, "--receipt", str(mine), *options)
+        return code, "".join(capsys.readouterr())
+
+    code, said = verified(signed("other", in_time))
+    assert code == 1
+    assert "signed, proves that it was there before the list was closed" in said
+    code, said = verified(signed("plum", in_time), "--key", key)
+    assert code == 0
+    assert "only the shop" not in said
+    assert verified(signed("other", late))[0] == 0, "it came too late, and says so itself"
+    # Nobody can make one up: another's signature, another time, another entry, another round, nothing at all.
+    forged = signed("other", in_time, by=Ed25519PrivateKey.generate())
+    earlier = signed("other", late).replace(str(late), str(in_time))
+    others = signed("plum", in_time).replace("plum", "other")
+    for receipt in (forged, earlier, others, f"other.{in_time}.7-{'00' * 64}", f"other.{in_time}.7-"):
+        code, said = verified(receipt)
+        assert (code, "is not signed with the key" in said) == (2, True), receipt
+    code, said = verified(signed("other", in_time, "8"))
+    assert (code, "is of round 8" in said) == (2, True), "of another draw, in which it may well be"
+    another = Ed25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+    code, said = verified(signed("plum", in_time), "--key", another)
+    assert code == 2, "not signed with the key that I noted"
+    draw = draw | {"receipt_key": another}
+    code, said = verified(signed("other", in_time), "--key", key)
+    assert (code, "key: The key of the receipts is not" in said, "proves" in said) == (1, True, True)
+
+
+def test_the_source_of_the_beacon_can_be_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("seckill.cli.verify_draw.REPEAT_FOR_S", 0.0)
+    with published({"entries": [], "round": DUE, "randomness": BEACON}) as url:
+        source = SOURCE | {"url": f"{url}/v1/sales/abc/draw/{{round}}"}
+        assert verify(monkeypatch, from_source(beacon_source=source), tmp_path, "--ask-beacon") == 0
+        assert "--ask-beacon" not in capsys.readouterr().out
+        draw = from_source(beacon_source=source, beacon="another")
+        assert verify(monkeypatch, draw, tmp_path, "--ask-beacon", "--json") == 1
+        flaws = json.loads(capsys.readouterr().out)["flaws"]
+        assert [flaw["code"] for flaw in flaws] == ["beacon"], "drawn with it, and not what the source says"
+        early = from_source(beacon_source=source, listed_at="2026-11-20T09:00:00.000Z")
+        assert verify(monkeypatch, early, tmp_path, "--ask-beacon") == 2, "it answers with another number"
+    assert verify(monkeypatch, from_source(beacon_source=source), tmp_path, "--ask-beacon") == 2, "it is away"
+    assert verify(monkeypatch, drawn(), tmp_path, "--ask-beacon") == 2
 
 
 @pytest.mark.parametrize(
@@ -154,9 +220,11 @@ def published(draw: dict[str, Any], a_page: int = 3) -> Iterator[str]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize("path", ["/v1/sales/abc/draw", "/sales/abc", "/v1/sales/abc/", "/shop/sales/abc"])

@@ -1,8 +1,10 @@
 """A shop of `examples/` and seckill as real processes: sold, paid, followed, killed, refunded."""
 
+import ast
 import hashlib
 import hmac
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from seckill.client import AsyncClient
 from seckill.lab.servers.ports import free_port
 from seckill.local.data_folder import read_secrets
 from seckill.local.tether import tethered
-from tests.examples.shops import STOCK, Bookshop, Shop, TeaShop, open_shop, until
+from tests.examples.shops import STOCK, Bookshop, Shop, TeaShop, found, open_shop, until
 from tests.patience import PATIENCE_S
 
 
@@ -44,6 +46,8 @@ def operator(shop: Shop) -> AsyncClient:
 async def test_a_sale_in_a_shop(kind: type[Shop], folder: Path) -> None:
     async with open_shop(kind, folder) as shop, operator(shop) as seckill:
         staff, ann, bob = [await shop.sign_in(name) for name in ("staff", "ann", "bob")]
+
+        await speaks_both_languages(shop)
 
         # What is set aside for the sale is not sold from the shelf, and no more can be set aside than there is.
         await shop.announce(staff, STOCK + 1)
@@ -94,6 +98,45 @@ async def test_a_sale_in_a_shop(kind: type[Shop], folder: Path) -> None:
         custody = await seckill.custody(sale.id)
         assert (custody.available, custody.paid, custody.unpaid) == (STOCK - 1, 1, 0)
         assert (await seckill.audit(full=True)).verdict == "holds"
+
+
+async def speaks_both_languages(shop: Shop) -> None:
+    """As the browser asks, until the visitor chooses."""
+    client = shop.client()
+
+    async def page(accepted: str) -> tuple[str, bool]:
+        shown = (await client.get("/", headers={"Accept-Language": accepted})).text
+        return found(r'<html lang="(\w+)', shown), bool(re.search("[\u4e00-\u9fff]{4}", shown))
+
+    for accepted, spoken in (
+        ("", "en"),
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("en,zh;q=0.5", "en"),
+        ("fr;q=x, tlh", "en"),
+    ):
+        assert await page(accepted) == (spoken, spoken == "zh"), accepted
+    form = (await client.get("/")).text
+    chosen = {"language": found(r'name="language" value="(zh[^"]*)"', form), "back": "/", "next": "/"}
+    hidden = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form)
+    chosen |= {"csrfmiddlewaretoken": hidden[1]} if hidden else {}
+    assert 'lang="zh' in (await client.post("/language" if not hidden else "/language/", data=chosen)).text
+    assert await page("en") == ("zh", True)
+
+
+@pytest.mark.parametrize("name", ["fastapi-shop/teashop", "django-shop/bookshop"])
+def test_everything_that_a_shop_says_is_there_in_chinese(name: str) -> None:
+    folder = run.HERE / name
+    words = ast.parse((folder / "words.py").read_text(encoding="utf-8"))
+    tables = {ast.unparse(node.targets[0]): node.value for node in words.body if isinstance(node, ast.Assign)}
+    chinese: dict[str, str] = ast.literal_eval(tables["CHINESE"])
+    templates = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.html"))
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "words.py")
+    said = set(re.findall(r'\bt(?:\(| )"([^"]+)"', templates))
+    said |= set(re.findall(r'(?:HTTPException\(\d+, |problem=|said(?:_later)?\()"([^"]+)"', code))
+    assert len(said) > 30
+    assert said - chinese.keys() == set()
+    for english, text in chinese.items():
+        assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", text)), english
 
 
 async def is_in(shop: Shop, buyer: httpx2.AsyncClient, order_id: str, state: str) -> bool:

@@ -63,8 +63,19 @@ MUTANTS: tuple[Mutant, ...] = (
         name="A move empties a database that is in use",
         trap="ours",
         path="backends/sql/move.py",
-        edits={"table is not meta and marked is None and found is not None": "table is meta and found is None"},
+        edits={
+            "if marked is None and found is not None:": "if marked is None and found is not None and table is meta:"
+        },
         caught_by=f"{_MOVE}::test_a_database_with_rows_is_refused_and_left_alone",
+    ),
+    Mutant(
+        name="A move migrates a database before it looks whether that is empty",
+        trap="ours",
+        path="operations/ledger_move.py",
+        edits={
+            "        await require_room(source, target)  # first: what is not ours is not migrated either\n": "",
+        },
+        caught_by=f"{_MOVE}::test_a_database_of_an_earlier_version_is_not_even_migrated",
     ),
     Mutant(
         name="Processes start on the ledger that was moved away",

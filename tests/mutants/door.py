@@ -40,7 +40,7 @@ MUTANTS = (
         trap="ours",
         path="engine/door/address_rate.py",
         edits={
-            "        self._keep(address, now + (busy_s + self._each_s if allowed else busy_s), now)\n": "        if allowed:\n            self._keep(address, now + busy_s + self._each_s, now)\n"
+            "        self._newer[address] = until + self._each_s if allowed else until\n": "        if allowed:\n            self._newer[address] = until + self._each_s\n"
         },
         caught_by=f"{_RATE}::test_a_million_addresses_take_a_bounded_memory_and_let_nobody_off",
     ),

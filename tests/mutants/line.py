@@ -5,10 +5,21 @@ from tests.mutants.mutant import Mutant
 _GATE = "tests/backends/gate/test_line.py"
 _SQL = "tests/backends/sql/test_lines.py"
 _API = "tests/api/test_line.py"
+_WAYS = "tests/api/test_two_ways_of_joining.py"
 _FAULTS = "tests/api/test_line_faults.py"
 _AUDIT = "tests/audit/test_line.py"
+_GUESTS = "tests/api/test_line_guests.py"
+_BEACON = "tests/api/test_beacon.py"
+_FAILED = "tests/api/test_line_failed_orders.py"
 
 MUTANTS = (
+    Mutant(
+        name="An event of an entry tells the metadata of a later stay in the line",
+        trap="ours",
+        path="backends/sql/feed.py",
+        edits={"    if entry.metadata and row.at_ms >= entry.joined_ms:": "    if entry.metadata:"},
+        caught_by="tests/api/test_line.py::test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again",
+    ),
     Mutant(
         name="Whoever presses gets a unit that belongs to the line",
         trap="ours",
@@ -113,7 +124,7 @@ MUTANTS = (
         name="Each time the gate is asked for an entry, it is another claim",
         trap="ours",
         path="engine/line/serving.py",
-        edits={"e.quantity, e.request_id, e.metadata": 'e.quantity, f"{e.request_id}{time.time_ns()}", e.metadata'},
+        edits={"e.quantity, e.request_id(attempt), ": 'e.quantity, f"{e.request_id(attempt)}{time.time_ns()}", '},
         caught_by=f"{_FAULTS}::test_what_a_keeper_has_begun_another_goes_on_with[gate]",
     ),
     Mutant(
@@ -129,6 +140,27 @@ MUTANTS = (
         path="backends/sql/lines.py",
         edits={"this.values(lined=1, revision=": "this.values(lined=0, revision="},
         caught_by=f"{_API}::test_a_waiting_list_begins_when_all_is_sold",
+    ),
+    Mutant(
+        name="Who was passed over before the list was closed is drawn, and a place is given twice",
+        trap="ours",
+        path="backends/sql/line_serving.py",
+        edits={"if row.seed is not None and row.closed_ms is None:": "if False:"},
+        caught_by="tests/backends/sql/test_lines.py::test_who_was_passed_over_before_the_list_was_closed_is_not_in_the_draw[sqlite]",
+    ),
+    Mutant(
+        name="Who joins the quick way comes without the groups of the token",
+        trap="ours",
+        path="web/join.py",
+        edits={"groups = ctx.door.groups_of(sale, buyer)": "groups = ()"},
+        caught_by="tests/api/test_two_ways_of_joining.py::test_what_the_token_says_of_somebody_counts_when_it_is_their_turn[bytes]",
+    ),
+    Mutant(
+        name="Who joins the quick way is a household of one's own",
+        trap="ours",
+        path="web/join.py",
+        edits={'person = "" if sale.limit_by is None else person_of(buyer, sale.limit_by)': 'person = ""'},
+        caught_by="tests/api/test_two_ways_of_joining.py::test_what_the_token_says_of_somebody_counts_when_it_is_their_turn[bytes]",
     ),
     Mutant(
         name="Nobody is told that no unit can come back",
@@ -163,10 +195,110 @@ MUTANTS = (
         caught_by=f"{_AUDIT}::test_units_that_lie_idle_while_people_wait_are_noticed[sqlite]",
     ),
     Mutant(
+        name="Who was taken off the list is served all the same",
+        trap="ours",
+        path="backends/sql/line_guests.py",
+        edits={"dict.fromkeys(await _not_invited(connection, sale_id, entries), Outcome": "dict.fromkeys((), Outcome"},
+        caught_by=f"{_GUESTS}::test_who_was_taken_off_the_list_is_passed_over_and_told",
+    ),
+    Mutant(
+        name="Who has a unit at the gate is passed over, and nobody has it",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={
+            "            if not any(held.request_id.startswith(OF_LINE)": "            if True or any(held.request_id"
+        },
+        caught_by=f"{_GUESTS}::test_who_is_called_is_passed_over_unless_the_gate_has_given_them_a_unit[True]",
+    ),
+    Mutant(
+        name="In a line, everybody of a household gets what one of them may have",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={"e.item, person=e.person)": "e.item)"},
+        caught_by=f"{_GUESTS}::test_a_household_is_one_buyer_in_a_line_as_well",
+    ),
+    Mutant(
+        name="Somebody is served with an order that failed",
+        trap="ours",
+        path="backends/sql/line_serving.py",
+        edits={"        not_(BURIED),\n": ""},
+        caught_by=f"{_FAILED}::test_who_was_admitted_before_the_gate_forgot_is_served_again[valkey-1]",
+    ),
+    Mutant(
+        name="Whose order failed gets no other",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={"e.request_id(attempt), ": "e.request_id(), "},
+        caught_by=f"{_FAILED}::test_who_was_admitted_before_the_gate_forgot_is_served_again[valkey-2]",
+    ),
+    Mutant(
+        name="A draw takes a beacon that was known before its list",
+        trap="ours",
+        path="domain/beacon.py",
+        edits={"after_ms // (1000 * self.period_s) + 2)": "after_ms // (1000 * self.period_s) + 1)"},
+        caught_by=f"{_BEACON}::test_the_first_value_after_the_list_is_taken_and_nobody_chooses",
+    ),
+    Mutant(
+        name="An operator chooses the beacon where a source was announced",
+        trap="ours",
+        path="backends/sql/lines.py",
+        edits={"    if line.beacon_from is not None:\n        raise": "    if False:\n        raise"},
+        caught_by=f"{_BEACON}::test_the_first_value_after_the_list_is_taken_and_nobody_chooses",
+    ),
+    Mutant(
+        name="A beacon is given up whenever it fails once",
+        trap="ours",
+        path="backends/sql/line_draws.py",
+        edits={" or now_ms < line.beacon_from.given_up_ms(_listed_ms(line)):": ":"},
+        caught_by=f"{_BEACON}::test_a_source_that_does_not_answer_is_asked_again_told_of_and_given_up_in_the_time_that_was_announced",
+    ),
+    Mutant(
+        name="A beacon's answer may be of another number",
+        trap="ours",
+        path="backends/door/beacon_reader.py",
+        edits={"        if found.round != number:": "        if False:"},
+        caught_by=f"{_BEACON}::test_what_is_not_the_value_is_no_answer[_other_number]",
+    ),
+    Mutant(
+        name="A receipt is good for any round",
+        trap="ours",
+        path="domain/receipt.py",
+        edits={"self._key.sign((_MEANING + head).encode())": "self._key.sign((_MEANING + entry_id).encode())"},
+        caught_by=f"{_API}::test_a_receipt_of_the_server_is_what_the_check_understands",
+    ),
+    Mutant(
+        name="The check of a draw believes any receipt",
+        trap="ours",
+        path="client/draw_check.py",
+        edits={"    if not receipt.holds(key):": "    if False:"},
+        caught_by="tests/cli/test_verify_draw.py::test_whoever_was_left_out_can_prove_it_to_a_stranger",
+    ),
+    Mutant(
         name="What was told of an entry changes when its buyer joins again",
         trap="ours",
         path="backends/sql/feed.py",
         edits={"    if row.facts is not None:": "    if False:"},
         caught_by=f"{_API}::test_what_was_told_of_an_entry_stays_when_its_buyer_joins_again",
+    ),
+    Mutant(
+        name="Who joins while more of the connection arrives joins twice",
+        trap="ours",
+        path="web/entries.py",
+        edits={"    if BEGUN in request.scope:\n": "    if False:\n"},
+        caught_by=f"{_WAYS}::test_more_arrives_while_a_join_is_on_its_way",
+    ),
+    Mutant(
+        name="The quick way of joining passes over the door",
+        trap="ours",
+        path="web/join.py",
+        edits={"            ctx.door.may_join(sale, buyer, headers.get(PASS))\n": ""},
+        caught_by=f"{_WAYS}::test_what_is_not_plainly_right_is_refused_alike[bytes]",
+    ),
+    Mutant(
+        name="The quick way of joining has no limit of an address",
+        trap="ours",
+        path="web/join.py",
+        edits={"        if ctx.line.rate.wait_s(address, time.monotonic()):\n            return False\n": ""},
+        caught_by=f"{_WAYS}::test_one_address_joins_as_often_as_it_may_whichever_way[bytes]",
     ),
 )

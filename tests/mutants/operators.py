@@ -6,6 +6,7 @@ _OPERATORS = "tests/api/test_operators.py"
 _RECORD = "tests/api/test_operator_record.py"
 _BUYERS = "tests/api/test_blocked_buyers.py"
 _BOOK = "tests/engine/test_access_book.py"
+_SIGN_IN = "tests/api/test_sign_in.py"
 
 MUTANTS = (
     Mutant(
@@ -122,7 +123,7 @@ MUTANTS = (
     Mutant(
         name="Who was blocked and is still in a line is served",
         trap="ours",
-        path="backends/sql/line_serving.py",
+        path="backends/sql/line_guests.py",
         edits={"if entry.user in found]": "if entry.user not in found and entry.user in found]"},
         caught_by=f"{_BUYERS}::test_who_is_blocked_and_still_in_a_line_is_passed_over",
     ),
@@ -144,7 +145,7 @@ MUTANTS = (
         name="The short way believes tokens that were ended",
         trap="ours",
         path="web/auth.py",
-        edits={"                return buyer if self.trusts(buyer) else None\n": "                return buyer\n"},
+        edits={"            return buyer if self.trusts(buyer) else None\n": "            return buyer\n"},
         caught_by=f"{_BUYERS}::test_tokens_issued_before_a_moment_are_over",
     ),
     Mutant(
@@ -162,5 +163,66 @@ MUTANTS = (
             "            if not goes_on or not self._ctx.buyers.trusts(self._buyer):\n": "            if not goes_on:\n"
         },
         caught_by=f"{_BUYERS}::test_an_open_stream_tells_nothing_more",
+    ),
+    Mutant(
+        name="An ID token may answer another question",
+        trap="ours",
+        path="web/sign_in_provider.py",
+        edits={'if not hmac.compare_digest(str(claims["nonce"]).encode(), nonce.encode()):': "if False:"},
+        caught_by=f"{_SIGN_IN}::test_what_an_id_token_must_say",
+    ),
+    Mutant(
+        name="An ID token for somebody else lets people in",
+        trap="ours",
+        path="web/sign_in_provider.py",
+        edits={
+            "                audience=self._settings.oidc_client_id,\n": "",
+            'options={"require"': 'options={"verify_aud": False, "require"',
+        },
+        caught_by=f"{_SIGN_IN}::test_what_an_id_token_must_say",
+    ),
+    Mutant(
+        name="The header of an ID token decides the algorithm",
+        trap="ours",
+        path="web/sign_in_provider.py",
+        edits={
+            "                key.key,\n                algorithms=[key.algorithm],\n": "                None if "
+            "jwt.get_unverified_header(token)['alg'] == 'none' else key.key,\n"
+            "                algorithms=[jwt.get_unverified_header(token)['alg']],\n",
+            'options={"require"': 'options={"verify_signature": "none" != jwt.get_unverified_header(token)["alg"], "require"',
+        },
+        caught_by=f"{_SIGN_IN}::test_the_key_decides_the_algorithm",
+    ),
+    Mutant(
+        name="An attacker's sign-in is finished in somebody else's browser",
+        trap="ours",
+        path="web/console_sign_in.py",
+        edits={
+            'if question is None or not hmac.compare_digest(given.get("state", "").encode(), question.state.encode()):': "if question is None:"
+        },
+        caught_by=f"{_SIGN_IN}::test_a_state_counts_once_and_in_the_browser_that_asked",
+    ),
+    Mutant(
+        name="One sign-in begins several sessions",
+        trap="ours",
+        path="domain/operator.py",
+        edits={
+            "    key_id = hashlib.sha256(begun_by.encode()).hexdigest()[: 2 * _ID_BYTES]\n": "    key_id = secrets.token_hex(_ID_BYTES)\n"
+        },
+        caught_by=f"{_SIGN_IN}::test_a_state_counts_once_and_in_the_browser_that_asked",
+    ),
+    Mutant(
+        name="Pages of others use an operator's session",
+        trap="ours",
+        path="web/console_session.py",
+        edits={'            headers.get(HEADER) == "1"\n            and headers': "            headers"},
+        caught_by=f"{_SIGN_IN}::test_another_page_cannot_use_a_session",
+    ),
+    Mutant(
+        name="A session that was signed out of is still good for whoever has copied it",
+        trap="ours",
+        path="web/console_sign_in.py",
+        edits={"                await self._desk.end_session(cookie)\n": "                pass\n"},
+        caught_by=f"{_SIGN_IN}::test_signing_out_and_being_signed_out",
     ),
 )

@@ -77,7 +77,7 @@ MUTANTS = (
         name="The gate in memory loses an entry of a batch",
         trap="F10",
         path=GATE,
-        edits={"self._store.add_entries(ref.lane, entries)": "self._store.add_entries(ref.lane, entries[1:])"},
+        edits={"ref.lane, write_together(entries), ": "ref.lane, write_together(entries[1:]), "},
         caught_by=SIMULATION,
     ),
     Mutant(
@@ -113,10 +113,8 @@ MUTANTS = (
     Mutant(
         name="In memory, settled entries stay",
         trap="F35",
-        path=STREAMS,
-        edits={
-            "queue.pending.pop(delivery.entry_id, None) is not None": "queue.pending.get(delivery.entry_id) is not None"
-        },
+        path="backends/memory/store.py",
+        edits={"self.pending.pop(entry_id, None) is not None": "self.pending.get(entry_id) is not None"},
         caught_by=SIMULATION,
     ),
 )

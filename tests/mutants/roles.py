@@ -66,17 +66,17 @@ MUTANTS = (
     Mutant(
         name="Entries are acknowledged to a group that does not exist",
         trap="F35",
-        path=STREAMS,
+        path="backends/redis/lua/settle.lua",
         edits={
-            "pipeline.xack(keys.orders(lane), self._group, *ids)": 'pipeline.xack(keys.orders(lane), "worker", *ids)'
+            "redis.call('XACK', KEYS[1], ARGV[1], unpack(alone))": "redis.call('XACK', KEYS[1], 'worker', unpack(alone))"
         },
         caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
         name="Acknowledged entries stay in the stream",
         trap="F41",
-        path=STREAMS,
-        edits={"pipeline.xdel(keys.orders(lane), *ids)": "pipeline.xlen(keys.orders(lane))"},
+        path="backends/redis/lua/settle.lua",
+        edits={"redis.call('XDEL', KEYS[1], unpack(alone))": "redis.call('XLEN', KEYS[1])"},
         caught_by="tests/backends/transport/test_deliveries.py::test_settled_entries_are_gone_and_the_counts_tell[valkey]",
     ),
     Mutant(
@@ -230,9 +230,9 @@ MUTANTS = (
         trap="ours",
         path="ports/entry.py",
         edits={
-            "round: Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "round: int",
-            "quantity: Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "quantity: int",
-            "seconds: Annotated[int, Meta(ge=0, le=_INT_MAX)]": "seconds: int",
+            "_Round = Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "_Round = int",
+            "_Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "_Quantity = int",
+            "_Seconds = Annotated[int, Meta(ge=0, le=_INT_MAX)]": "_Seconds = int",
         },
         caught_by="tests/api/test_poison.py::test_impossible_numbers_stop_nobody[sqlite]",
     ),
@@ -249,6 +249,29 @@ MUTANTS = (
         path="ports/alarm_post.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
         caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
+    ),
+    Mutant(
+        name="Every keeper tells the same alarm",
+        trap="ours",
+        path="backends/redis/lua/tell_alarm.lua",
+        edits={"if redis.call('GET', KEYS[1]) == ARGV[1] then return 'told' end\n": ""},
+        caught_by="tests/ports/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
+    ),
+    Mutant(
+        name="A keeper that dies while it tells an alarm silences the others",
+        trap="ours",
+        path="backends/redis/lua/tell_alarm.lua",
+        edits={"ARGV[2], 'PX', ARGV[3])": "ARGV[2])"},
+        caught_by="tests/ports/test_alarm.py::test_a_keeper_that_dies_in_its_turn_is_told_for",
+    ),
+    Mutant(
+        name="An alarm that nobody can agree about is told by nobody",
+        trap="ours",
+        path="ports/alarm_post.py",
+        edits={
+            "        except SeckillError:\n            return Turn.GO\n": "        except SeckillError:\n            return Turn.TOLD\n"
+        },
+        caught_by="tests/ports/test_alarm.py::test_where_nobody_knows_whose_turn_it_is_everybody_tells",
     ),
     Mutant(
         name="An alarm that is not taken is forgotten",

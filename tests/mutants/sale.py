@@ -7,6 +7,13 @@ FLAGS = "engine/claims/sold_out.py"
 
 MUTANTS = (
     Mutant(
+        name="A key that has made a copy of one sale stands for a copy of another",
+        trap="ours",
+        path="web/sales.py",
+        edits={'{"copy_of": shown.id, "changes": changes}': '{"changes": changes}'},
+        caught_by="tests/api/test_duplicate.py::test_one_key_makes_one_sale_however_many_ask",
+    ),
+    Mutant(
         name="A sold-out flag holds whatever the version",
         trap="F46",
         path=FLAGS,

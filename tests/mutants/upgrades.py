@@ -41,6 +41,13 @@ MUTANTS = (
         caught_by=f"{KEPT}::test_what_was_queued_is_written_and_what_was_begun_is_finished[0.2.0]",
     ),
     Mutant(
+        name="A release demands of a gate what the release before cannot read",
+        trap="ours",
+        path="backends/redis/format_stamp.py",
+        edits={"NEEDS = 1\n": "NEEDS = 2\n"},
+        caught_by="tests/upgrades/test_rolling.py::test_there_and_back_under_load",
+    ),
+    Mutant(
         name="A user without the right to EXEC is let in",
         trap="ours",
         path="backends/redis/command_rights.py",

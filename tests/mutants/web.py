@@ -191,10 +191,31 @@ MUTANTS = (
     Mutant(
         name="A link with a forged token replaces a good one",
         trap="ours",
-        path="web/static/app/api.js",
-        edits={'  await call("GET", "/v1/orders?limit=1", { token });\n': ""},
+        path="web/static/bundle/buyer.js",  # what browsers load, made from api.js
+        edits={'"/v1/orders?limit=1"': '"/v1/time"'},
         caught_by="tests/browser/test_sign_in_link.py::"
         "test_a_link_that_the_server_does_not_accept_changes_nothing[/-en-GB]",
+    ),
+    Mutant(
+        name="A page that the server draws shows a hidden sale",
+        trap="ours",
+        path="web/pages.py",
+        edits={"found = await ctx.sale_cache.find(": "found = await ctx.sale_cache.find_any("},
+        caught_by="tests/api/test_pages.py::test_what_buyers_may_not_know_of_is_in_no_page",
+    ),
+    Mutant(
+        name="The title of a sale is markup in the page that the server draws",
+        trap="ours",
+        path="web/first_view.py",
+        edits={'dir="auto">{html.escape(sale.title)}</h1>': 'dir="auto">{sale.title}</h1>'},
+        caught_by="tests/web/test_first_view.py::test_nothing_of_a_sale_becomes_markup",
+    ),
+    Mutant(
+        name="How much is left is told to the unit, so that no cache can keep it",
+        trap="ours",
+        path="domain/left.py",
+        edits={"    return next((step for": "    return 100 * available // total or next((step for"},
+        caught_by="tests/domain/test_left.py::test_a_sale_changes_its_answer_only_as_often_as_there_are_steps",
     ),
     Mutant(
         name="An address with a fragment works",
@@ -314,5 +335,29 @@ MUTANTS = (
         path="web/static/app/console/form.js",
         edits={"{ key: keyOf(sent, content) }": "{}"},
         caught_by="tests/browser/test_console_orders.py::test_announced_again_after_a_lost_answer_it_is_one_sale",
+    ),
+    Mutant(
+        name="The kernel takes a header that is there twice",
+        trap="ours",
+        path="native/kernel.c",
+        edits={
+            "if (i >= self->unusual || values[i].at != NULL) Py_RETURN_NONE;": "if (i >= self->unusual) Py_RETURN_NONE;"
+        },
+        caught_by="tests/native/test_plain_request.py::test_what_is_for_the_parser_to_judge[kernel-Host: a-Host: a\\r\\nhost: b]",
+        also=("tests/native/test_twins.py::test_requests[bare]",),
+    ),
+    Mutant(
+        name="The kernel forgives a second spelling of a signature",
+        trap="S2",
+        path="native/kernel.c",
+        edits={"    if ((rest == 2 && (bits & 15)) || (rest == 3 && (bits & 3))) return -1;\n": ""},
+        caught_by="tests/native/test_twins.py::test_tokens",
+    ),
+    Mutant(
+        name="A kernel of another version is used",
+        trap="ours",
+        path="native/__init__.py",
+        edits={"        return found if digest() == found.SOURCE else None": "        return found"},
+        caught_by="tests/native/test_build.py::test_of_another_source_it_is_not_used",
     ),
 )

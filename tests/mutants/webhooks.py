@@ -73,6 +73,20 @@ MUTANTS = (
         caught_by=f"{DELIVERY}::test_a_slow_endpoint_holds_up_nobody_and_a_slow_order_no_other",
     ),
     Mutant(
+        name="A test after a new secret is signed with the old one alone",
+        trap="ours",
+        path=SITTING,
+        edits={"        if found and not await self._is_as_it_was():\n            return\n": ""},
+        caught_by=f"{DELIVERY}::test_what_comes_after_a_rotation_is_signed_with_the_new_secret",
+    ),
+    Mutant(
+        name="An event after a new secret is signed with the old one alone",
+        trap="ours",
+        path=SITTING,
+        edits={"        if page.events and not await self._is_as_it_was():\n            return\n": ""},
+        caught_by=f"{DELIVERY}::test_what_comes_after_a_rotation_is_signed_with_the_new_secret",
+    ),
+    Mutant(
         name="An endpoint that fails for days is tried for ever",
         trap="ours",
         path=DISPATCH,

@@ -16,6 +16,7 @@ from seckill.operations.presence import identify
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, settings_of_a_node
 from tests.e2e.checks import check_audit, rows
+from tests.fixtures.postgres import PostgresServer, fresh_database
 
 
 def quietly(*_: object) -> None:
@@ -65,6 +66,14 @@ async def old(redis_url: str, sqlite_database: str, monkeypatch: pytest.MonkeyPa
         await node.http.get("/v1/admin/events", headers=OPERATOR)
         await node.http.aclose()
     return Old(settings, sale, orders, hooks)
+
+
+async def execute(url: str, *statements: str) -> None:
+    target = open_database(url)
+    async with target.writers.begin() as connection:
+        for statement in statements:
+            await connection.execute(text(statement))
+    await target.close()
 
 
 def _of(kind: str) -> dict[str, str]:
@@ -143,13 +152,22 @@ async def test_what_has_not_arrived_as_it_was_is_noticed(
 
 async def test_a_database_with_rows_is_refused_and_left_alone(old: Old, postgres_database: str) -> None:
     settings = replace(old.settings, database_url=postgres_database)
-    target = open_database(postgres_database)
-    async with target.writers.begin() as connection:
-        await connection.execute(text("INSERT INTO outbox VALUES (7, 'release', 1, 1, 1, '{}', 1, 1)"))
-    await target.close()
+    await execute(postgres_database, "INSERT INTO outbox VALUES (7, 'release', 1, 1, 1, '{}', 1, 1)")
     with pytest.raises(StartError, match="The target has rows in outbox: name an empty database"):
         await old.move(settings.database_url)
     assert len(await rows(postgres_database, "SELECT * FROM outbox")) == 1
+
+
+async def test_a_database_of_an_earlier_version_is_not_even_migrated(old: Old, postgres_server: PostgresServer) -> None:
+    """It is somebody's, who may be running that version."""
+    with fresh_database(postgres_server, "template0") as target:
+        await execute(target, "CREATE TABLE outbox (id bigint)", "INSERT INTO outbox VALUES (7)")
+        with pytest.raises(StartError, match="The target has rows in outbox: name an empty database"):
+            await old.move(target)
+        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        assert [name for (name,) in await rows(target, tables)] == ["outbox"]
+        await execute(target, "DROP TABLE outbox")
+        assert (await old.move(target))["orders"] == 3
 
 
 async def test_nothing_is_moved_from_under_a_running_role(old: Old, postgres_database: str) -> None:

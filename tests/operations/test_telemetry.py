@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
+from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from seckill import telemetry
 from seckill.telemetry import Durations, Exposition, SaleReading, SalesReading, ShownSales
@@ -32,9 +35,10 @@ def test_durations_told_at_once_are_those_that_were_observed_one_by_one() -> Non
         Histogram("x", "x", ["a"], registry=registry, buckets=telemetry._SECONDS).labels("b") for registry in registries
     )
     durations = Durations(one)
-    for seconds in (0.0, 0.0005, 0.00051, 0.02, 0.2, 4.9, 5, 60):
-        durations.add(seconds)
-        other.observe(seconds)
+    for several in ([0.0, 0.0, 0.0005, 0.00051, 0.02, 0.2, 4.9, 5, 60], [0.3], [60, 61], [0.0004, 0.4]):
+        durations.add(several)
+        for seconds in several:
+            other.observe(seconds)
     durations.tell()
     durations.tell()  # nothing more
     found = [
@@ -46,8 +50,42 @@ def test_durations_told_at_once_are_those_that_were_observed_one_by_one() -> Non
         }
         for r in registries
     ]
-    assert found[0] == found[1]
-    assert found[0]["x_count", None] == 8
+    assert found[0] == pytest.approx(found[1])  # sums of fractions, added up in another order
+    assert found[0]["x_count", None] == 14
+
+
+def test_an_example_stands_in_its_bucket() -> None:
+    registry = CollectorRegistry()
+    durations = Durations(Histogram("x", "x", ["a"], registry=registry, buckets=telemetry._SECONDS).labels("b"))
+    durations.add([0.03])
+    durations.exemplify(0.03, "f" * 32)
+    durations.tell()
+    text = generate_latest(registry).decode()  # type: ignore[no-untyped-call]
+    [line] = [line for line in text.splitlines() if "trace_id" in line]
+    assert line.startswith('x_bucket{a="b",le="0.05"} 1.0 # {trace_id="' + "f" * 32 + '"} 0.03 ')
+
+
+def test_open_metrics_has_the_same_figures_and_only_who_asks_for_it_gets_it(tmp_path: Path) -> None:
+    """Prometheus asks for it; what a rule or a dashboard names is there under the same name."""
+    asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+    assert telemetry.media_type(asked) == telemetry.OPEN_METRICS
+    assert {telemetry.media_type(accept) for accept in ("", "*/*", "text/plain")} == {telemetry.MEDIA_TYPE}
+    ran_and_ended(
+        tmp_path, "from seckill.telemetry import *; DEAD_LETTERS.inc(3); ANSWER_SECONDS.labels('x').observe(1)"
+    )
+    for folder in (None, tmp_path):
+        exposition = Exposition(folder)
+        open_text = exposition.now(telemetry.OPEN_METRICS).decode()
+        assert exposition.known(telemetry.OPEN_METRICS) == open_text.encode()
+        plain, opened = (
+            {(sample.name, *sorted(sample.labels.items())) for family in families for sample in family.samples}
+            for families in (
+                text_families(exposition.now().decode()),
+                open_families(open_text),  # type: ignore[no-untyped-call]
+            )
+        )
+        assert plain == opened
+        assert len(plain) > 10
 
 
 def text_of(folder: Path) -> str:

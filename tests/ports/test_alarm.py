@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from seckill.backends.redis.board import RedisBoard
 from seckill.ports import alarm, alarm_post
 from seckill.ports.alarm import Alarm
 from tests.patience import PATIENCE_S
@@ -230,3 +231,96 @@ async def test_without_an_address_the_log_has_to_do() -> None:
     await tells.raise_("unfit", {"server": "a"}, lasting=True)
     await tells.resolve("fit again", {"server": "a"}, ends="unfit")
     await tells.drain(0.0)
+
+
+@pytest.fixture
+async def boards(redis_url: str) -> AsyncIterator[tuple[RedisBoard, RedisBoard]]:
+    one, other = RedisBoard(redis_url), RedisBoard(redis_url)
+    yield one, other
+    for each in (one, other):
+        await each.close()
+
+
+UNFIT = {"server": "a", "reason": "no file"}
+
+
+async def test_of_keepers_that_see_the_same_one_tells_it(
+    people: Receiver, boards: tuple[RedisBoard, RedisBoard]
+) -> None:
+    one, other = (Alarm(people.url(), board=board) for board in boards)
+    before = counted("elsewhere")
+
+    async def both_see(**changes: object) -> None:
+        await asyncio.gather(*(each.raise_("unfit", UNFIT | changes, lasting=True) for each in (one, other)))
+
+    async def both_see_the_end() -> None:
+        await asyncio.gather(*(each.resolve("fit again", {"server": "a"}, ends="unfit") for each in (one, other)))
+
+    for number, seen in enumerate((both_see, both_see_the_end, both_see, both_see_the_end), 1):
+        await seen()
+        await people.until(lambda number=number: len(people.taken) == number)  # type: ignore[misc]
+        async with asyncio.timeout(PATIENCE_S):
+            while counted("elsewhere") < before + number:
+                await asyncio.sleep(0.01)
+    await one.raise_("unfit", {"server": "b"}, lasting=True)
+    for each in (one, other):
+        await each.drain(PATIENCE_S)
+    told_now = [("alarm" in each, each["server"]) for each in told(people)]
+    assert told_now == [(True, "a"), (False, "a"), (True, "a"), (False, "a"), (True, "b")], "begun and ended twice"
+
+
+async def test_control_without_a_board_each_tells_it(people: Receiver) -> None:
+    for each in (Alarm(people.url()), Alarm(people.url())):
+        await each.raise_("unfit", UNFIT, lasting=True)
+        await each.drain(PATIENCE_S)
+    assert len(people.taken) == 2
+
+
+async def test_a_keeper_that_dies_in_its_turn_is_told_for(
+    people: Receiver, boards: tuple[RedisBoard, RedisBoard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alarm_post, "TURN_S", 0.3)
+    reached = asyncio.Event()
+
+    async def never(_: Received) -> int:
+        reached.set()
+        return 500
+
+    people.answer = never
+    dying, other = (Alarm(people.url(), board=board) for board in boards)
+    await dying.raise_("unfit", UNFIT, lasting=True)
+    await asyncio.wait_for(reached.wait(), PATIENCE_S)
+    await other.raise_("unfit", UNFIT, lasting=True)
+    assert dying._post is not None
+    assert dying._post._sending is not None
+    dying._post._sending.cancel()  # as a process ends that is killed
+    await asyncio.gather(dying._post._sending, return_exceptions=True)
+
+    async def again(_: Received) -> int:
+        return 200
+
+    people.answer = again
+    await people.until(lambda: len(people.taken) == 1)
+    await other.drain(PATIENCE_S)
+
+
+async def test_a_keeper_that_is_stopped_waits_for_nobody(
+    people: Receiver, boards: tuple[RedisBoard, RedisBoard]
+) -> None:
+    """Whose turn it is may be a process that is dead."""
+    told_by = Alarm(people.url(), board=boards[0])
+    await boards[1].turn_to_tell(alarm._key("unfit", UNFIT), "a message", "somebody else", 3600.0)
+    await told_by.raise_("unfit", UNFIT, lasting=True)
+    await told_by.drain(PATIENCE_S)
+    assert len(people.taken) == 1
+
+
+async def test_where_nobody_knows_whose_turn_it_is_everybody_tells(people: Receiver) -> None:
+    """The trouble may be that very server."""
+    for _ in range(2):
+        board = RedisBoard("redis://127.0.0.1:1/0")
+        tells = Alarm(people.url(), board=board)
+        await tells.raise_("unfit", UNFIT, lasting=True)
+        await tells.drain(PATIENCE_S)
+        await board.close()
+    assert len(people.taken) == 2

@@ -13,8 +13,8 @@ from seckill.web.listening_socket import bind
 
 
 @asynccontextmanager
-async def on_a_port(app: Any) -> AsyncIterator[str]:
-    listener = bind("127.0.0.1", 0)
+async def on_a_port(app: Any, port: int = 0) -> AsyncIterator[str]:
+    listener = bind("127.0.0.1", port)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:

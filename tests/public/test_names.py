@@ -44,6 +44,7 @@ NAMES = {
 METHODS = {
     *(
         "create_sale",
+        "duplicate_sale",
         "change_sale",
         "sales",
         "sale",

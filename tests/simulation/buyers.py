@@ -110,7 +110,8 @@ class Person:
 
     async def join(self, offer: Offer, quantity: int, item: int, tries: int) -> int | None:
         """Until there is an answer. Returns the entry; None: there is none, or nothing was heard."""
-        joining = Joining(user=self.name, quantity=quantity, item=item)
+        person = person_of(self.name) if offer.sale.limit_by else ""
+        joining = Joining(user=self.name, quantity=quantity, item=item, person=person)
         for _ in range(tries):
             node = self.node()
             self._entries.clear()  # what was over may go on

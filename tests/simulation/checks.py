@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from seckill.backends.memory.store import HeldRound, MemoryStore
 from seckill.domain.admission import Holding, Record
 from seckill.domain.sale import RoundRef
@@ -120,12 +122,16 @@ class Books:
         return sum(row.quantity for row in mine if row.state in states)
 
 
-def number_in(payload: bytes) -> int | None:
+def numbers_in(payload: bytes) -> frozenset[int]:
+    """Of the orders that an entry says it is about."""
+    if payload[:1] == b"\x9e":  # several orders: fourteen things, of which these say which
+        _, _, _, lane, seconds, _, counter, users, *_ = msgspec.msgpack.decode(payload)
+        return frozenset(seconds << 32 | lane << 24 | counter + place for place in range(len(users)))
     try:
         entry = json.loads(payload)
-        return int(entry["seconds"]) << 32 | int(entry["lane"]) << 24 | int(entry["counter"])
+        return frozenset({int(entry["seconds"]) << 32 | int(entry["lane"]) << 24 | int(entry["counter"])})
     except (ValueError, KeyError, TypeError):
-        return None
+        return frozenset()
 
 
 class Checks:
@@ -144,7 +150,7 @@ class Checks:
         # Round and item → units on sale or on their way from one lane to another. Item 0: all of the round.
         self._left: dict[tuple[int, int], int] = {}
         self._short_until_s: dict[tuple[int, int, int], float] = {}  # by round, item and quantity
-        self._numbers: dict[bytes, int | None] = {}
+        self._numbers: dict[bytes, frozenset[int]] = {}
 
     # The ledger
 
@@ -391,13 +397,12 @@ class Checks:
     # Both
 
     def _in_streams(self) -> set[int]:
-        found = set()
+        found: set[int] = set()
         for lane in self._store.contents.lanes.values():
             for payload in lane.entries.values():
                 if payload not in self._numbers:
-                    self._numbers[payload] = number_in(payload)
-                if (number := self._numbers[payload]) is not None:
-                    found.add(number)
+                    self._numbers[payload] = numbers_in(payload)
+                found |= self._numbers[payload]
         return found
 
     def is_sound(self, ref: RoundRef, held: HeldRound) -> bool:
@@ -453,10 +458,12 @@ class Checks:
         return number in self.books.orders or number in streams or number in self.books.letters
 
     def are_somewhere(self, payloads: Iterable[bytes]) -> set[bytes]:
-        """Those that say of which order they are, and whose order has not been lost."""
+        """Those that say of which orders they are, and of whose orders none has been lost."""
         streams = self._in_streams()
-        numbers = {payload: number_in(payload) for payload in payloads}
-        return {each for each, number in numbers.items() if number is not None and self._is_somewhere(number, streams)}
+        numbers = {payload: numbers_in(payload) for payload in payloads}
+        return {
+            each for each, of in numbers.items() if of and all(self._is_somewhere(number, streams) for number in of)
+        }
 
     def _check_kept(self, number: int, streams: set[int]) -> None:
         if not (self._is_somewhere(number, streams) or number in self.lost):

@@ -49,7 +49,7 @@ def _sharing(drafts: list[SaleDraft]) -> list[SaleDraft]:
 
 def _by_person(draft: SaleDraft, chance: Random) -> SaleDraft:
     """Where it can be. Sales of a group agree, because they are asked in the same way."""
-    if draft.lanes > 1 or draft.door.line.has_line or draft.limit_group is not None or chance.random() < 0.5:
+    if draft.lanes > 1 or draft.limit_group is not None or chance.random() < 0.5:
         return draft
     return replace(draft, limit_by=LIMIT_BY)
 

@@ -120,7 +120,7 @@ class LineChecks:
         by_line: defaultdict[tuple[int, str], list[OrderRow]] = defaultdict(list)
         for row in books.orders.values():
             if row.request_id.startswith("line-"):
-                by_line[row.round_id, row.request_id].append(row)
+                by_line[row.round_id, "-".join(row.request_id.split("-")[:2])].append(row)  # whichever attempt it was
             elif row.state != "failed" and (line := self.lines.get(row.round_id)) and line.order_by != "press":
                 raise Broken(f"L4: order {row.id} of round {row.round_id} did not come from its line")
         of = {(entry.round_id, entry.request_id): entry for entry in self.entries.values()}
@@ -138,6 +138,8 @@ class LineChecks:
             order = books.orders.get(entry.order_id or 0)
             if order is None or (order.user_id, order.quantity) != (entry.user_id, entry.quantity):
                 raise Broken(f"L4: {entry} is served with {order}")
+            if order.state == "failed":
+                raise Broken(f"L8: {entry} is served with an order that failed")
 
     # Lines
 

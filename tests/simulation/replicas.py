@@ -41,7 +41,7 @@ def _copied(value: Any) -> Any:
 
 def _lane(lane: Lane) -> Lane:
     pending = {entry_id: Pending(held.consumer, held.since_ms) for entry_id, held in lane.pending.items()}
-    return Lane(dict(lane.entries), deque(lane.new), pending, dict(lane.consumers))
+    return Lane(dict(lane.entries), deque(lane.new), pending, dict(lane.consumers), orders=dict(lane.orders))
 
 
 @dataclass

@@ -8,18 +8,22 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from sqlalchemy import false
 
 from seckill.backends.memory import gate as memory_gate
 from seckill.backends.memory.gate import MemoryGate
 from seckill.backends.memory.shared_limits import beside
 from seckill.backends.sql import line_serving
-from seckill.domain.admission import Answer, Claim, Holding
+from seckill.backends.sql.record_orders import Recording
+from seckill.domain.admission import Admission, Answer, Claim, Holding
 from seckill.domain.line import LineEntry
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.orders.worker import RecordResult, Worker
+from seckill.errors import LedgerRefused
 from seckill.ports.gate import GateReply, GateStatus, Release, Released
+from seckill.ports.ledger import Recorded
 from seckill.ports.transport import Delivery
 from tests.simulation import Plant, doors, run, simulate
 from tests.simulation.replicas import ReplicatedGate, ReplicatedTransport
@@ -129,6 +133,11 @@ def told_before_it_is_written() -> AbstractContextManager[object]:
     return patch.object(line_serving, "_written", written)
 
 
+def served_with_what_failed() -> AbstractContextManager[object]:
+    """Whatever has a row counts, also what says that the order could not be written."""
+    return patch.object(line_serving, "BURIED", false())
+
+
 def limits_of_their_own() -> AbstractContextManager[object]:
     """What is held in one sale of a group does not count in the others."""
 
@@ -147,6 +156,7 @@ PLANTS = [
     orders_that_no_replica_has,
     the_last_come_first,
     told_before_it_is_written,
+    served_with_what_failed,
     limits_of_their_own,
 ]
 
@@ -181,11 +191,26 @@ def limits_without_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "RULES", (doors.PRESS,))
 
 
+def ledger_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sales have lines, and every third order of a lane cannot be written."""
+    monkeypatch.setattr(doors, "HAVE_DOORS", 1.0)
+    monkeypatch.setattr(doors, "RULES", (doors.ARRIVAL, doors.DRAW))
+    right = Recording.run
+
+    async def refuse(recording: Recording, connection: Any, admissions: Sequence[Admission]) -> Recorded:
+        if any(each.request_id.startswith("line-") and each.number.counter % 3 == 1 for each in admissions):
+            raise LedgerRefused("made up")
+        return await right(recording, connection, admissions)
+
+    monkeypatch.setattr(Recording, "run", refuse)
+
+
 # Some flaws need several things that rarely come together: they are looked for in worlds where these do.
 WORLDS_OF: dict[Plant, Callable[[pytest.MonkeyPatch], None]] = {
     wait_that_lies: replica_behind,
     orders_that_no_replica_has: replica_behind,
     limits_of_their_own: limits_without_lines,
+    served_with_what_failed: ledger_that_refuses,
 }
 # About one in ten of its worlds shows it; the first ones happen not to.
 SEEDS_OF: dict[Plant, range] = {orders_that_no_replica_has: range(50, 150)}

@@ -16,7 +16,7 @@ from typing import Any
 from seckill.backends.memory.store import Contents, MemoryStore, Way
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale, SaleDraft
-from tests.simulation.checks import Broken, Checks
+from tests.simulation.checks import Broken, Checks, numbers_in
 from tests.simulation.database import DatabaseFile, simulated_history, simulated_ledger
 from tests.simulation.line_checks import LineChecks
 from tests.simulation.loop import VirtualLoop
@@ -47,7 +47,7 @@ class World:
         self.trace: deque[str] = deque(maxlen=TRACE_KEPT)
         self.digest = hashlib.blake2b(digest_size=16)
         self.refunded: dict[int, int] = {}
-        self.store = MemoryStore(self.now_ms)
+        self.store = MemoryStore(self.now_ms, together=True)
         self.strict = weather.replica == "strict"
         self.server = None
         if weather.replica is not None:
@@ -223,7 +223,7 @@ class World:
     def _deliver_again(self) -> None:
         if self._payloads:
             lane, payload = self.chance.choice(self._payloads)
-            self.store.add_entries(lane, [payload])
+            self.store.add_shared(lane, payload, len(numbers_in(payload)) or 1)
             self.counts["doubles"] += 1
 
     def _poison(self) -> None:

@@ -19,7 +19,7 @@ async def _copy(client: Any, name: str) -> dict[str, Any]:
     assert kind == "stream", f"{name} is a {kind}, which is not kept yet"
     facts = await client.xinfo_stream(name)
     return {
-        "stream": [[entry.decode(), fields[b"order"].decode()] for entry, fields in await client.xrange(name)],
+        "stream": [[entry.decode(), _readable(fields)] for entry, fields in await client.xrange(name)],
         "last": facts["last-generated-id"].decode(),
         "added": facts["entries-added"],
         "deleted": facts["max-deleted-entry-id"].decode(),
@@ -37,6 +37,11 @@ async def _copy(client: Any, name: str) -> dict[str, Any]:
     }
 
 
+def _readable(fields: dict[bytes, bytes]) -> str | dict[str, str]:
+    """An entry of one order is text, one of several is not."""
+    return fields[b"order"].decode() if b"order" in fields else {"orders": fields[b"orders"].hex()}
+
+
 async def put_back(client: Any, copy: Copy) -> None:
     for name, kept in copy.items():
         if "string" in kept:
@@ -51,7 +56,8 @@ async def _put_back_stream(client: Any, name: str, kept: dict[str, Any]) -> None
     for group in kept["groups"]:
         await client.xgroup_create(name, group, id="0", mkstream=True)
     for entry, order in kept["stream"]:
-        await client.xadd(name, {"order": order}, id=entry)
+        several = isinstance(order, dict)
+        await client.xadd(name, {"orders": bytes.fromhex(order["orders"])} if several else {"order": order}, id=entry)
     await client.execute_command(
         "XSETID", name, kept["last"], "ENTRIESADDED", kept["added"], "MAXDELETEDID", kept["deleted"]
     )

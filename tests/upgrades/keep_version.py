@@ -1,8 +1,8 @@
 """Keeps what this version writes, for every later one to read: `make keep-version VERSION=0.3.0`, once for a release.
 
 A ledger as SQL, the gate's keys, the messages in RabbitMQ, what buyers and shop were told, and every name that they
-use, in tests/fixtures/versions. What is kept there is never made again: a version that can no longer read it
-breaks a promise.
+use, and the code of its roles, in tests/fixtures/versions. What is kept there is never made again: a version that can
+no longer read it, or work beside it, breaks a promise.
 """
 
 import asyncio
@@ -25,10 +25,11 @@ from tests.api.conftest import make_node, settings_of_a_node
 from tests.fixtures.rabbitmq import running_rabbitmq
 from tests.fixtures.valkey import running, valkey_program
 from tests.upgrades.gate_copy import copy_gate
+from tests.upgrades.kept_code import VERSIONS, keep_code
 from tests.upgrades.names import names
 from tests.upgrades.world import World
 
-VERSIONS = Path(__file__).parents[1] / "fixtures" / "versions"
+ROOT = Path(__file__).parents[2]
 STREAMS, BROKER = "streams", "broker"
 
 
@@ -99,6 +100,7 @@ def main(version: str) -> None:
                 with running_rabbitmq() as rabbit:
                     asyncio.run(keep(folder, replace(settings, broker_url=rabbit.url())))
     write(VERSIONS / version / "names.json", names())
+    keep_code(version, ROOT)
     sys.stdout.write(f"{VERSIONS / version}\n")
 
 

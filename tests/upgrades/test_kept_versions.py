@@ -30,7 +30,8 @@ from tests.api.test_broker import at_work
 from tests.fixtures.rabbitmq import RabbitServer
 from tests.patience import PATIENCE_S
 from tests.upgrades.gate_copy import put_back
-from tests.upgrades.keep_version import BROKER, STREAMS, VERSIONS
+from tests.upgrades.keep_version import BROKER, STREAMS
+from tests.upgrades.kept_code import VERSIONS
 from tests.upgrades.names import Names, names
 
 KEPT = sorted(path.name for path in VERSIONS.iterdir())

@@ -32,7 +32,7 @@ async def test_a_gate_is_stamped(gate: RedisGate, redis: Any) -> None:
 
 
 async def test_what_a_newer_version_has_written_is_refused(gate: RedisGate, redis: Any) -> None:
-    await redis.hset(keys.FORMAT, mapping={"needs": 2, "by": "7.3.0"})
+    await redis.hset(keys.FORMAT, mapping={"needs": 3, "by": "7.3.0"})
     for _ in range(2):  # the refused do not take it back
         with pytest.raises(StartError, match=r"what seckill 7\.3\.0 has written, .* install that one or a later one"):
             await gate.bind("a ledger")

@@ -1,4 +1,5 @@
-"""`embed.js` and the types of the API are built and kept in the repository: they are what their sources make."""
+"""`embed.js`, the bundle of the buyers' pages and the types of the API are built and kept in the repository: they are
+what their sources make."""
 
 import gzip
 import hashlib
@@ -20,23 +21,17 @@ from seckill.web.pages import EMBED_FACTS, Pages
 ROOT = Path(__file__).parents[2]
 EMBED = ROOT / "embed"
 SCRIPT = ROOT / "seckill" / "web" / "embed.js"
-STRINGS = "seckill/web/static/app/strings.js"
+BUILT = ("seckill/web/embed.js", "seckill/web/static/bundle/buyer.js", "seckill/web/static/bundle/buyer.css")
 SIZE_MAX = 30_000
 HOW = "run make embed"
-
-
-def read(path: str) -> str:
-    text = (ROOT / path).read_text(encoding="utf-8")
-    # As build.mjs does: the texts of the console are not in it.
-    return text.split("\n  // The console\n")[0].rstrip() + "\n};\n" if path == STRINGS else text
 
 
 def test_the_script_is_made_from_these_sources() -> None:
     """Without Node: each source, and the result, is as it was when the script was built."""
     built_from = json.loads((EMBED / "built-from.json").read_text())
-    assert {STRINGS, "embed/element.js", "embed/build.mjs", "seckill/web/embed.js"} <= set(built_from)
+    assert {"seckill/web/static/app/sale.js", "embed/element.js", "embed/build.mjs", *BUILT} <= set(built_from)
     for path, digest in built_from.items():
-        assert hashlib.sha256(read(path).encode()).hexdigest() == digest, f"{path} has changed: {HOW}"
+        assert hashlib.sha256((ROOT / path).read_bytes()).hexdigest() == digest, f"{path} has changed: {HOW}"
 
 
 def test_the_types_are_made_from_this_api() -> None:

@@ -13,7 +13,7 @@ from jwt.algorithms import ECAlgorithm, HMACAlgorithm, OKPAlgorithm, RSAAlgorith
 
 from seckill.errors import SettingsError
 from seckill.settings import Secret, Settings
-from seckill.web import key_set, token_keys
+from seckill.web import issuer_calls, key_set, token_keys
 from seckill.web.auth import AdminKey, Buyers, Unauthenticated
 from seckill.web.key_set import IssuerAway, KeySet
 from seckill.web.token_keys import KeysNotKnown, TokenKey, TokenKeys
@@ -185,7 +185,7 @@ async def test_what_the_issuer_publishes_is_fetched_and_chosen_from() -> None:
             (200, b"[]"),
             (200, b"{"),
             (200, b'{"keys": {}}'),
-            (200, b" " * (key_set.BYTES_MAX + 1)),
+            (200, b" " * (issuer_calls.BYTES_MAX + 1)),
             (200, b"[" * 60_000),
             (302, b""),
             (500, b""),

@@ -13,6 +13,7 @@ from django.utils import timezone
 from bookshop.flash import seckill, set_aside
 from bookshop.models import Book, FlashSale, Letter, Order
 from bookshop.templatetags.shop import money
+from bookshop.words import said, said_later
 from seckill.client import ClientError
 
 
@@ -24,15 +25,16 @@ class BookAdmin(admin.ModelAdmin):
 
 class FlashSaleForm(ModelForm):
     def clean(self) -> dict[str, Any]:
-        said: dict[str, Any] = super().clean()
-        if {"book", "units"} <= said.keys():
+        wish: dict[str, Any] = super().clean()
+        if {"book", "units"} <= wish.keys():
             # Until the sale is saved, in the same transaction, nobody else takes any.
-            book = Book.objects.select_for_update().get(pk=said["book"].pk)
-            if said["units"] > book.free:
-                raise ValidationError({"units": f"{book.free} are free."})
-            if 0 < len(self.instance.code_list) < said["units"]:
-                raise ValidationError({"codes": f"{len(self.instance.code_list)} codes for {said['units']} copies."})
-        return said
+            book = Book.objects.select_for_update().get(pk=wish["book"].pk)
+            units, codes = wish["units"], len(self.instance.code_list)
+            if units > book.free:
+                raise ValidationError({"units": said("{count} are free.", count=book.free)})
+            if 0 < codes < units:
+                raise ValidationError({"codes": said("{codes} codes for {units} copies.", codes=codes, units=units)})
+        return wish
 
 
 @admin.register(FlashSale)
@@ -78,11 +80,11 @@ class OrderAdmin(admin.ModelAdmin):
     def back(self, order: Order) -> str:
         return money(order.refunded_cents) if order.refunded_cents else ""
 
-    @admin.action(description="Refund; the book goes back on sale")
+    @admin.action(description=said_later("Refund; the book goes back on sale"))
     def refund_and_sell_again(self, request: HttpRequest, chosen: QuerySet) -> None:
         self._refund(request, chosen, return_unit=True)
 
-    @admin.action(description="Refund; the book does not come back")
+    @admin.action(description=said_later("Refund; the book does not come back"))
     def refund_and_keep(self, request: HttpRequest, chosen: QuerySet) -> None:
         self._refund(request, chosen, return_unit=False)
 

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST
 from bookshop.flash import seckill
 from bookshop.models import Letter, Note
 from bookshop.templatetags.shop import money
+from bookshop.words import in_both
 from seckill.client import WebhookNotGenuine, verify_webhook
 
 PATH = "webhooks/seckill"
@@ -40,7 +41,8 @@ def receive(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=401)
     if event.type in TEXTS:
         amount = money(event.data.get("amount_cents", 0))
-        text = TEXTS[event.type].format(order_id=event.data["order_id"], amount=amount)
+        # Nobody knows here which language the buyer reads.
+        text = in_both(TEXTS[event.type], order_id=event.data["order_id"], amount=amount)
         # The id is the same however often it is sent. A real shop sends its mail from this table.
         Letter.objects.get_or_create(pk=event.id, defaults={"order_id": event.data["order_id"], "text": text})
     return HttpResponse(status=204)

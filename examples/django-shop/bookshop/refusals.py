@@ -7,7 +7,7 @@ from django.shortcuts import render
 
 from seckill.client import ClientError, Refused
 
-# In the words of this shop; for all others, seckill's own sentence will do.
+# In the words of this shop, which `words.py` has in Chinese; for all others, seckill's own sentence will do.
 TEXTS = {
     "sold_out": "Sold out: you were quick, others were quicker. Units that are not paid for come back.",
     "limit_reached": "You have had yours: one for each of us.",

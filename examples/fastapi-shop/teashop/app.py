@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
 
 from seckill.client import AsyncClient, ClientError, Refused
-from teashop import feed, letters, money, pages, people, staff, tables
+from teashop import feed, letters, money, pages, people, staff, tables, words
 from teashop.shop import Settings, Shop
 from teashop.views import show
 
@@ -40,7 +40,7 @@ async def opening_hours(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=opening_hours, dependencies=[Depends(people.visitor)])
 # `lax`: a form on another site cannot press our buttons for whoever is signed in here.
 app.add_middleware(SessionMiddleware, secret_key=settings.session_secret, same_site="lax")
-for part in (pages, people, staff, money, letters):
+for part in (pages, people, staff, money, letters, words):
     app.include_router(part.router)
 app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
 

@@ -8,6 +8,7 @@ from seckill.client import WebhookNotGenuine, verify_webhook
 from teashop.shop import OurShop, Shop
 from teashop.tables import letters, note, noted
 from teashop.views import money
+from teashop.words import in_both
 
 PATH = "/webhooks/seckill"
 SECRET = "webhook-secret"  # noqa: S105 (the name of the note)
@@ -48,7 +49,8 @@ async def receive(request: Request, shop: OurShop) -> Response:
             return Response(status_code=401)
         if event.type in TEXTS:
             amount = money(event.data.get("amount_cents", 0))
-            text = TEXTS[event.type].format(order_id=event.data["order_id"], amount=amount)
+            # Nobody knows here which language the buyer reads.
+            text = in_both(TEXTS[event.type], order_id=event.data["order_id"], amount=amount)
             row = {"webhook_id": event.id, "order_id": event.data["order_id"], "text": text}
             # The id is the same however often it is sent. A real shop sends its mail from this table.
             await tx.execute(insert(letters).values(row).on_conflict_do_nothing())

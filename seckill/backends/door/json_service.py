@@ -1,5 +1,5 @@
-"""One address of somebody else's, asked by a POST, with a deadline, and with no more questions at once than there are
-threads: whoever comes above that hears at once that it is away. So a service that hangs costs us nothing."""
+"""Addresses of somebody else's, asked with a deadline, following no redirect, and with no more questions at once than
+there are threads: whoever comes above that hears at once that it is away. So a service that hangs costs us nothing."""
 
 import asyncio
 import urllib.error
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST becomes a GET, to wherever the answer says."""
+    """A redirected POST becomes a GET, and both go to wherever the answer says."""
 
     def redirect_request(self, *args: Any) -> None:
         return None
@@ -37,11 +37,21 @@ class JsonService:
         self._asking = 0
 
     async def ask(self, body: bytes, media_type: str, answer: msgspec.json.Decoder[T]) -> T:
-        """Raises ServiceAway."""
+        """By a POST. Raises ServiceAway."""
+        request = urllib.request.Request(self._url, body, {"Content-Type": media_type})  # noqa: S310 (checked)
+        return await self._send(request, answer)
+
+    async def read(self, url: str, answer: msgspec.json.Decoder[T]) -> T:
+        """By a GET, of one of several addresses. Raises ServiceAway."""
+        if not url.startswith(("http://", "https://")):
+            raise ServiceAway(f"{self._name} is no address of HTTP.")
+        return await self._send(urllib.request.Request(url), answer)  # noqa: S310 (checked)
+
+    async def _send(self, request: urllib.request.Request, answer: msgspec.json.Decoder[T]) -> T:
         if self._asking >= AT_ONCE_MAX:
             raise ServiceAway(f"{self._name} has too much to answer.")
         self._asking += 1
-        asked = asyncio.get_running_loop().run_in_executor(self._threads, self._post, body, media_type)
+        asked = asyncio.get_running_loop().run_in_executor(self._threads, self._open, request)
         asked.add_done_callback(self._answered)
         try:
             async with asyncio.timeout(self._within_s):
@@ -54,8 +64,7 @@ class JsonService:
         if not asked.cancelled():
             asked.exception()  # nobody may be there any more to look at it
 
-    def _post(self, body: bytes, media_type: str) -> bytes:
-        request = urllib.request.Request(self._url, body, {"Content-Type": media_type})  # noqa: S310 (checked)
+    def _open(self, request: urllib.request.Request) -> bytes:
         try:
             with _opener.open(request, timeout=self._within_s) as answer:
                 found: bytes = answer.read(ANSWER_BYTES_MAX)

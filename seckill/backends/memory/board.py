@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from seckill.backends.memory.store import MemoryStore
-from seckill.ports.board import LaneBacklog, NodeReport, Seen
+from seckill.ports.board import LaneBacklog, NodeReport, Seen, Turn
 
 
 class MemoryBoard:
@@ -28,8 +28,15 @@ class MemoryBoard:
             entries = self._store.lane(lane).entries
             # An entry's id begins with the time at which it was added.
             oldest = next((int(entry_id.split("-")[0]) for entry_id in entries), None)
-            found[lane] = LaneBacklog(len(entries), oldest)
+            found[lane] = LaneBacklog(self._store.backlog(lane), oldest)
         return found
+
+    async def turn_to_tell(self, about: str, message: str, teller: str, within_s: float) -> Turn:
+        """There is no other keeper."""
+        return Turn.GO
+
+    async def told(self, about: str, message: str, for_s: float) -> None:
+        pass
 
     async def close(self) -> None:
         """What the store holds belongs to others, too."""

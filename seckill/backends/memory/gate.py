@@ -16,7 +16,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus
 from seckill.errors import GateUnavailable, GateUnclear, StartError
-from seckill.ports.entry import write_entry
+from seckill.ports.entry import write_entry, write_together
 from seckill.ports.gate import (
     NO_ITEMS,
     Found,
@@ -67,7 +67,7 @@ class MemoryGate:
         contents = self._store.contents
         joined: list[Claim] = []  # that were admitted
         answers: list[Answer] = []
-        entries: list[bytes] = []
+        entries: list[Admission] = []
         for claim in claims:
             if state is not None:  # the rule is asked about one buyer at a time, so that it copies no other
                 mine = records.get(claim.user) or before.get(claim.user, Record())
@@ -103,7 +103,11 @@ class MemoryGate:
                 ),
             )
             self._count(ref.lane, today, state.counter, now_ms)
-            self._store.add_entries(ref.lane, entries)
+            traces = [claim.trace for claim in joined]
+            if self._store.together and len(entries) > 1 and not any(traces):
+                self._store.add_shared(ref.lane, write_together(entries), len(entries))
+            else:
+                self._store.add_entries(ref.lane, list(map(write_entry, entries)), traces)
         refused = [answer.outcome is Outcome.SOLD_OUT for answer in answers]
         sold_out = {claim.item for claim, is_refused in zip(claims, refused, strict=True) if is_refused}
         gone = frozenset(item for item in sold_out if state.items.get(item) == 0)
@@ -549,8 +553,8 @@ def _place(user: str, request_id: str, number: OrderNumber) -> tuple[str, str]:
     return user, request_id or f"{number.seconds}:{number.counter}"
 
 
-def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: int) -> bytes:
-    admission = Admission(
+def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: int) -> Admission:
+    return Admission(
         number=holding.number,
         round_id=ref.id,
         epoch=epoch,
@@ -563,7 +567,6 @@ def _entry(ref: RoundRef, epoch: int, claim: Claim, holding: Holding, now_ms: in
         item=claim.item,
         person=claim.person,
     )
-    return write_entry(admission)
 
 
 def _day(now_ms: int, days_ago: int = 0) -> str:

@@ -7,7 +7,7 @@ thread and no chance in it.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -70,11 +70,24 @@ class Lane:
     pending: dict[str, Pending] = field(default_factory=dict)  # and those that a consumer has
     consumers: dict[str, int] = field(default_factory=dict)  # name → when it was last heard of
     added: int = 0  # entries, ever
+    orders: dict[str, int] = field(default_factory=dict)  # how many an entry has, if several
+    traces: dict[str, str] = field(default_factory=dict)  # of entries that are traced
 
-    def add(self, entry_id: str, payload: bytes) -> None:
+    def add(self, entry_id: str, payload: bytes, *, orders: int = 1, trace: str = "") -> None:
         self.added += 1
         self.entries[entry_id] = payload
+        if trace:
+            self.traces[entry_id] = trace
         self.new.append(entry_id)
+        if orders > 1:
+            self.orders[entry_id] = orders
+
+    def settle(self, entry_id: str) -> tuple[bool, bool]:
+        """Whether somebody had it in hand, and whether it was there."""
+        held = self.pending.pop(entry_id, None) is not None
+        self.orders.pop(entry_id, None)
+        self.traces.pop(entry_id, None)
+        return held, self.entries.pop(entry_id, None) is not None
 
     def take_new(self, count: int) -> list[str]:
         taken: list[str] = []
@@ -135,8 +148,11 @@ async def _cross(travel: Travel, way: Way, cut: type[SeckillError]) -> None:
 
 
 class MemoryStore:
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    """`together`: orders that one call has admitted share an entry."""
+
+    def __init__(self, now_ms: Callable[[], int], *, together: bool = False) -> None:
         self.now_ms = now_ms
+        self.together = together
         self.contents = Contents()
         self.reports: dict[str, Seen] = {}  # what the roles of this process say of themselves
         self._added = 0
@@ -149,13 +165,26 @@ class MemoryStore:
         return self.contents.lanes.setdefault(lane, Lane())
 
     def backlog(self, lane: int) -> int:
-        return len(self.contents.lanes[lane].entries) if lane in self.contents.lanes else 0
+        queue = self.contents.lanes.get(lane, Lane())
+        return len(queue.entries) + sum(queue.orders.values()) - len(queue.orders)
 
-    def add_entries(self, lane: int, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            self._added += 1
-            # The store counts, not its contents: even after they were lost, no id is given a second time.
-            self.lane(lane).add(f"{self.now_ms()}-{self._added}", payload)
+    def add_entries(self, lane: int, payloads: Sequence[bytes], traces: Sequence[str] = ()) -> None:
+        """Of one order each."""
+        for payload, trace in zip(payloads, traces or [""] * len(payloads), strict=True):
+            self.lane(lane).add(self._next_id(), payload, trace=trace)
+        self._wake_readers()
+
+    def add_shared(self, lane: int, payload: bytes, orders: int) -> None:
+        """One of several orders."""
+        self.lane(lane).add(self._next_id(), payload, orders=orders)
+        self._wake_readers()
+
+    def _next_id(self) -> str:
+        # The store counts, not its contents: even after they were lost, no id is given a second time.
+        self._added += 1
+        return f"{self.now_ms()}-{self._added}"
+
+    def _wake_readers(self) -> None:
         for reader in self._readers:
             reader.set()
 

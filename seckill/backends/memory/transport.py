@@ -7,8 +7,8 @@ from typing import cast
 from seckill.backends.memory.store import MemoryStore, Pending, Travel, at_once, one_call
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
-from seckill.ports.entry import read_entry
-from seckill.ports.transport import Delivery, Queue, Settled
+from seckill.ports.entry import is_together, read_entry, read_together
+from seckill.ports.transport import Delivery, Queue, Settled, whole_entries
 
 STATES = "states"
 VERSIONS = "versions"
@@ -40,13 +40,14 @@ class MemoryTransport:
         for lane in self._lanes:
             queue = self._store.lane(lane)
             queue.consumers[self.consumer] = now_ms
-            taken += [self._deliver(lane, entry_id, now_ms) for entry_id in queue.take_new(count)]
+            for entry_id in queue.take_new(count):
+                taken += self._deliver(lane, entry_id, now_ms)
         return taken
 
-    def _deliver(self, lane: int, entry_id: str, now_ms: int) -> Delivery:
+    def _deliver(self, lane: int, entry_id: str, now_ms: int) -> list[Delivery]:
         queue = self._store.lane(lane)
         queue.pending[entry_id] = Pending(self.consumer, now_ms)
-        return read_entry(lane, entry_id, queue.entries[entry_id])
+        return _read(lane, entry_id, queue.entries[entry_id], queue.traces.get(entry_id, ""))
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
         async with self._reached():
@@ -56,16 +57,19 @@ class MemoryTransport:
                 queue = self._store.lane(lane)
                 queue.consumers[self.consumer] = now_ms
                 idle = [entry_id for entry_id, held in queue.pending.items() if now_ms - held.since_ms >= idle_s * 1000]
-                taken += [self._deliver(lane, entry_id, now_ms) for entry_id in idle[: count - len(taken)]]
+                for entry_id in idle:
+                    if len(taken) < count:
+                        taken += self._deliver(lane, entry_id, now_ms)
             return taken
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
         async with self._reached():
             acknowledged = deleted = 0
-            for delivery in deliveries:
-                queue = self._store.lane(delivery.lane)
-                acknowledged += queue.pending.pop(delivery.entry_id, None) is not None
-                deleted += queue.entries.pop(delivery.entry_id, None) is not None
+            for lane, entries in whole_entries(deliveries).items():
+                for entry_id, orders in entries.items():
+                    was_held, was_there = self._store.lane(lane).settle(entry_id)
+                    acknowledged += orders * was_held
+                    deleted += orders * was_there
             return Settled(acknowledged, deleted)
 
     async def backlog(self, lanes: Collection[int]) -> int:
@@ -80,7 +84,7 @@ class MemoryTransport:
         for lane in lanes:
             async with self._reached():
                 found = list(self._store.lane(lane).entries.items())
-            yield [read_entry(lane, entry_id, payload) for entry_id, payload in found]
+            yield [each for entry_id, payload in found for each in _read(lane, entry_id, payload)]
 
     async def retire_consumers(self, idle_s: float) -> int:
         async with self._reached():
@@ -115,3 +119,9 @@ class MemoryTransport:
 
     async def close(self) -> None:
         """What the store holds belongs to others, too."""
+
+
+def _read(lane: int, entry_id: str, payload: bytes, trace: str = "") -> list[Delivery]:
+    if is_together(payload):
+        return read_together(lane, entry_id, payload)
+    return [read_entry(lane, entry_id, payload, trace.encode())]

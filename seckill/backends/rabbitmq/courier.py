@@ -9,7 +9,7 @@ from aiormq.abc import AbstractChannel
 
 from seckill.backends.rabbitmq.connections import Link, translated
 from seckill.backends.rabbitmq.topology import Topology
-from seckill.backends.rabbitmq.transport import ENTRY, LANE
+from seckill.backends.rabbitmq.transport import ENTRY, LANE, TRACE
 from seckill.errors import TransportUnavailable
 from seckill.ports.transport import Delivery
 
@@ -40,11 +40,12 @@ class RabbitCourier:
         return [delivery for delivery, confirmed in zip(deliveries, answers, strict=True) if confirmed]
 
     async def _publish(self, channel: AbstractChannel, delivery: Delivery) -> bool:
+        traced = {TRACE: delivery.admission.trace} if delivery.admission and delivery.admission.trace else {}
         properties = spec.Basic.Properties(
             delivery_mode=PERSISTENT,
             content_type="application/json",
             message_id=f"{delivery.lane}:{delivery.entry_id}",
-            headers={LANE: delivery.lane, ENTRY: delivery.entry_id},
+            headers={LANE: delivery.lane, ENTRY: delivery.entry_id, **traced},
         )
         try:
             # Straight to the queue: without a binding in between, there is none to be lost.

@@ -32,6 +32,7 @@ ANNOUNCE_S_MAX = 1.0
 QUIET_S = 5.0
 
 LANE, ENTRY = "lane", "entry"
+TRACE = "traceparent"  # of an order that is traced, as W3C's Trace Context for AMQP has it
 _ENTRY_ID = re.compile(r"[0-9]+-[0-9]+")
 _SUCCESS = {"unpaid", "paid"}
 
@@ -52,7 +53,7 @@ def to_delivery(message: DeliveredMessage) -> Delivery:
     headers: Mapping[str, Any] = message.header.properties.headers or {}
     lane, entry_id = headers.get(LANE), headers.get(ENTRY)
     if isinstance(lane, int) and isinstance(entry_id, str) and _ENTRY_ID.fullmatch(entry_id):
-        return read_entry(lane, entry_id, message.body)
+        return read_entry(lane, entry_id, message.body, str(headers.get(TRACE, "")).encode())
     named = blake2b(message.body, digest_size=8).hexdigest()  # the same message has the same name when it comes again
     return Delivery(0, named, message.body, None, "the message does not say which entry of a stream it is")
 

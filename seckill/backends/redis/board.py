@@ -12,14 +12,17 @@ from redis import exceptions
 from seckill.backends.redis import keys
 from seckill.backends.redis.server_line import open_servers
 from seckill.backends.redis.servers import Server
+from seckill.backends.redis.streams import orders_waiting
 from seckill.errors import GateUnavailable
-from seckill.ports.board import LaneBacklog, NodeReport, Seen
+from seckill.ports.board import LaneBacklog, NodeReport, Seen, Turn
 
 ANSWER_WITHIN_S = 2.0
 # Long enough to see that a process is missed, short enough that the board stays small.
 STAYS_MS = 60_000
 
-_POST = (files("seckill.backends.redis") / "lua" / "post_report.lua").read_text()
+_POST, _TELL = (
+    (files("seckill.backends.redis") / "lua" / f"{name}.lua").read_text() for name in ("post_report", "tell_alarm")
+)
 
 
 class RedisBoard:
@@ -72,13 +75,40 @@ class RedisBoard:
         commands: list[tuple[str, Sequence[object]]] = []
         for key in map(keys.orders, wanted):
             commands += [(key, ("XLEN", key)), (key, ("XRANGE", key, "-", "+", "COUNT", 1))]
+        more = [(key, ("HGET", key, "more")) for key in map(keys.queue, wanted)]
         async with _bounded():
-            replies = await self._servers.read_all(commands)
+            replies = await self._servers.read_all([*commands, *more])
+        looks = replies[: len(commands)]
         found = {}
-        for lane, entries, first in zip(wanted, replies[::2], replies[1::2], strict=True):
+        for lane, entries, first, besides in zip(
+            wanted, looks[::2], looks[1::2], replies[len(commands) :], strict=True
+        ):
             # An entry's id begins with the time at which it was added.
-            found[lane] = LaneBacklog(entries, int(first[0][0].split(b"-")[0]) if first else None)
+            oldest_ms = int(first[0][0].split(b"-")[0]) if first else None
+            found[lane] = LaneBacklog(orders_waiting(entries, besides), oldest_ms)
         return found
+
+    async def turn_to_tell(self, about: str, message: str, teller: str, within_s: float) -> Turn:
+        told, telling = keys.ALARM_TOLD.format(about=about), keys.ALARM_TELLING.format(about=about)
+
+        async def ask(server: Server) -> bytes:
+            reply: bytes = await server.client.eval(_TELL, 2, told, telling, message, teller, int(within_s * 1000))
+            return reply
+
+        async with _bounded():
+            return Turn((await self._servers.follow(told, ask)).decode())
+
+    async def told(self, about: str, message: str, for_s: float) -> None:
+        told, telling = keys.ALARM_TOLD.format(about=about), keys.ALARM_TELLING.format(about=about)
+
+        async def note(server: Server) -> None:
+            async with server.client.pipeline(transaction=True) as pipeline:
+                pipeline.set(told, message, px=int(for_s * 1000))
+                pipeline.delete(telling)
+                await pipeline.execute()
+
+        async with _bounded():
+            await self._servers.follow(told, note)
 
     async def close(self) -> None:
         await self._servers.close()

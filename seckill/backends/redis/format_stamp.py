@@ -13,12 +13,14 @@ from seckill.backends.redis.scripts import Script
 from seckill.backends.redis.server_line import Line
 from seckill.errors import StartError
 
-# The newest that this version can read.
-FORMAT = 1
-# What a version must be able to read to work beside this one.
+# The newest that this version can read: 2 has entries of several orders.
+FORMAT = 2
+# What a version must be able to read to work beside this one. Where entries of several orders may be written, whoever
+# allows that has raised it: streams.py.
 NEEDS = 1
 
 _STAMP = Script("stamp")
+STAMP = _STAMP.source
 
 
 async def stamp(line: Line) -> Any:

@@ -72,10 +72,15 @@ EARLY_S = 0.05
 BUYERS_PORTION = 1000
 
 _item = attrgetter("item")
-_MORE = (attrgetter("metadata"), _item, attrgetter("early_ms"), attrgetter("person"))
+_MORE = (attrgetter("metadata"), _item, attrgetter("early_ms"), attrgetter("person"), attrgetter("trace"))
 _pack = msgspec.msgpack.Encoder().encode
 # What a lane has besides its rounds, and of which type it is. The counters of the days are numbers.
-_OF_LANE = ((keys.orders, "stream", "XLEN"), (keys.days, "hash", "HVALS"), (keys.home, "string", "GET"))
+_OF_LANE = (
+    (keys.orders, "stream", "XLEN"),
+    (keys.queue, "hash", "HVALS"),
+    (keys.days, "hash", "HVALS"),
+    (keys.home, "string", "GET"),
+)
 
 
 class RedisGate:
@@ -174,11 +179,12 @@ class RedisGate:
             _pack([claim.request_id for claim in claims]),
             self._epochs.get(ref.id, FIRST_EPOCH),
         )
-        items = any(map(_item, claims))
         # What no claim has is left out, unless something follows it.
         given = [any(map(each, claims)) for each in _MORE]
+        items = given[_MORE.index(_item)]
         args += tuple(_pack(list(map(each, claims))) for i, each in enumerate(_MORE) if any(given[i:]))
-        keys_ = (keys.round_(ref), keys.buyers(ref), keys.orders(ref.lane), keys.days(ref.lane), keys.past(ref))
+        of_lane = (keys.orders(ref.lane), keys.days(ref.lane))
+        keys_ = (keys.round_(ref), keys.buyers(ref), *of_lane, keys.past(ref), keys.queue(ref.lane))
         reply = await self._call(keys_[0], lambda line: self._admit_at(line, ref.lane, keys_, args), self._claims)
         seconds = reply[0] // 1000 - ORIGIN_S
         answers = [
@@ -418,7 +424,7 @@ class RedisGate:
         return view
 
     async def _look(self, ref: RoundRef) -> tuple[list[int], dict[str, str]]:
-        reply = await self._run(self._inspect, (*_keys(ref), keys.orders(ref.lane)), ())
+        reply = await self._run(self._inspect, (*_keys(ref), keys.orders(ref.lane), keys.queue(ref.lane)), ())
         return reply[:5], texts(reply[5::2], reply[6::2])
 
     async def damage(self, ref: RoundRef) -> Sequence[str]:

@@ -21,8 +21,12 @@
                                    is over, or several, separated by blanks. It is asked for by request ids only, so a
                                    buyer's record stays short however many of the orders in it have ended. (Of a round
                                    that an earlier version has opened, they stay in the record until the next one ends.)
-    seckill:{k}:orders     stream  one entry for each admission of the lane that is not settled yet; group `workers`,
-                                   or `relay` when RabbitMQ carries the orders
+    seckill:{k}:orders     stream  the lane's admissions that are not settled yet, in entries of one (field `order` and,
+                                   of a claim that is traced, `trace`) or of all that one call has admitted (field
+                                   `orders`); group `workers`, or `relay` when
+                                   RabbitMQ carries the orders
+    seckill:{k}:queue      hash    form (2: calls may write entries of several orders; otherwise they do not), more (how
+                                   many more orders than entries the stream has)
     seckill:{k}:days       hash    YYYYMMDD → orders admitted in the lane on that UTC day; the order number's counter
     seckill:{k}:home       string  the server that has the lane and the replication id that it has had since it is the
                                    primary, as soon as the keeper has compared it with the ledger (followed by
@@ -37,6 +41,8 @@
                                    after a minute
     seckill:{nodes}:seen   zset    every process by when it last said that it is there, in ms
     seckill:{nodes}:all    hash    process → its newest report, as JSON; both go a minute after the last
+    seckill:{alarms}:k:told      string  of the messages about trouble k, which was told last; it goes after minutes
+    seckill:{alarms}:k:telling   string  which process is telling one; it goes after seconds
     seckill:states         channel order states as they are committed, for everyone who waits
     seckill:versions       channel versions of rounds whose units came back, for nodes that refuse as sold out
 
@@ -58,6 +64,8 @@ FORMAT = "seckill:format"
 BACKUP = "seckill:backup"
 NODES_SEEN = "seckill:{nodes}:seen"
 NODES = "seckill:{nodes}:all"
+ALARM_TOLD = "seckill:{{alarms}}:{about}:told"
+ALARM_TELLING = "seckill:{{alarms}}:{about}:telling"
 WORKERS_GROUP = "workers"
 RELAY_GROUP = "relay"
 
@@ -106,6 +114,10 @@ def past_field(user: str, request_id: str, seconds: int, counter: int) -> str:
 
 def orders(lane: int) -> str:
     return f"seckill:{{{tag(lane)}}}:orders"
+
+
+def queue(lane: int) -> str:
+    return f"seckill:{{{tag(lane)}}}:queue"
 
 
 def days(lane: int) -> str:

@@ -6,18 +6,46 @@ streams alone at any moment.
 """
 
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.streams import StreamTransport
-from seckill.ports.transport import Delivery
+from seckill.ports.entry import standing_alone
+from seckill.ports.transport import Delivery, whole_entries
+
+_SPLIT = (files("seckill.backends.redis") / "lua" / "split_entry.lua").read_text()
 
 
 class StreamRelaySource(StreamTransport):
     def __init__(self, url: str, *, replica_acks: int = 0) -> None:
         super().__init__(url, keys.RELAY_GROUP, replica_acks=replica_acks)
+
+    async def _make_group(self, lane: int) -> None:
+        """A message has one order, and its entry goes when the ledger has it: so each has an entry of its own."""
+        await super()._make_group(lane)
+        await self._send(keys.queue(lane), "HDEL", keys.queue(lane), "form")
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        return await self._alone(await super().read(count, wait_s))
+
+    async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        return await self._alone(await super().take_over(idle_s, count))
+
+    async def _alone(self, deliveries: list[Delivery]) -> list[Delivery]:
+        """Those with an entry of their own. The others, from the time before there was a broker, get one each, and come
+        with these."""
+        shared = [delivery for delivery in deliveries if delivery.of > 1]
+        for lane, entries in whole_entries(shared).items():
+            for entry_id in entries:
+                together = [each for each in shared if (each.lane, each.entry_id) == (lane, entry_id)]
+                payloads = [standing_alone(each).payload for each in together]
+                await self._send(
+                    keys.orders(lane), "EVAL", _SPLIT, 2, keys.orders(lane), keys.queue(lane), entry_id, *payloads
+                )
+        return [delivery for delivery in deliveries if delivery.of == 1]
 
     async def confirmed(self, deliveries: Sequence[Delivery]) -> None:
         by_lane: dict[int, list[str]] = {}

@@ -13,15 +13,17 @@ import structlog
 from redis import exceptions
 from redis.asyncio import Redis
 
+from seckill import __version__
 from seckill.backends.redis import keys
+from seckill.backends.redis.format_stamp import STAMP
 from seckill.backends.redis.round_hash import is_wrong_type
 from seckill.backends.redis.server_line import open_servers
 from seckill.backends.redis.servers import LANES_MAX
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.board import own_name
-from seckill.ports.entry import read_entry
-from seckill.ports.transport import Delivery, Queue, Settled
+from seckill.ports.entry import TOGETHER, read_entry, read_together
+from seckill.ports.transport import Delivery, Queue, Settled, whole_entries
 
 log = structlog.get_logger()
 
@@ -33,20 +35,28 @@ GRACE_S = 5.0
 REPLICATED_WITHIN_S = 2.0
 # Lanes whose server failed are left alone for this long. Those on other servers are read meanwhile.
 REST_S = 0.5
-# A reading of all entries goes in portions, so that the server is not held up.
-ENTRIES_PORTION = 500
+# A reading of all entries goes in portions, so that the server is not held up. Each may have some hundred orders.
+ENTRIES_PORTION = 100
+# Without a reading for so long, the next is sized anew.
+STALL_S = 1.0
+# Where it cannot be asked how many orders entries have.
+ORDERS_EACH_UNKNOWN = 100
 _LUA = files("seckill.backends.redis") / "lua"
 _RETIRE = (_LUA / "retire_consumer.lua").read_text()
 _TAKE_STRANDED = (_LUA / "take_stranded.lua").read_text()
 _DISCARD = (_LUA / "discard_damage.lua").read_text()
+_SHARE_ENTRIES = (_LUA / "share_entries.lua").read_text()
+_SETTLE = (_LUA / "settle.lua").read_text()
 
 
-def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> Delivery:
-    """`fields`: names and values by turns, as the server sends them. A gate writes one."""
-    if fields and fields[0] == b"order":
-        return read_entry(lane, entry_id.decode(), fields[1])
+def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> list[Delivery]:
+    """`fields`: names and values by turns, as the server sends them. A gate writes one, or two if it is traced."""
+    if fields and fields[0] == b"orders":
+        return read_together(lane, entry_id.decode(), fields[1])
+    if fields and fields[0] == b"order" and len(fields) == 2:
+        return [read_entry(lane, entry_id.decode(), fields[1])]
     named = dict(zip(fields[::2], fields[1::2], strict=True)) if fields else {}
-    return read_entry(lane, entry_id.decode(), named.get(b"order", b""))
+    return [read_entry(lane, entry_id.decode(), named.get(b"order", b""), named.get(b"trace", b""))]
 
 
 def _flat(fields: Mapping[bytes, bytes] | None) -> list[bytes]:
@@ -55,12 +65,22 @@ def _flat(fields: Mapping[bytes, bytes] | None) -> list[bytes]:
 
 class StreamTransport:
     """`replica_acks`: how many replicas must have an entry before it is given out. Otherwise a worker could write an
-    order that the gate loses with its primary before its buyer is told: the buyer's repeat would be a second one."""
+    order that the gate loses with its primary before its buyer is told: the buyer's repeat would be a second one.
+    `entry_form`: asks which form of entries all who read them are known to understand; without it, orders that others
+    have put in one entry are read, and nobody is told that they may be."""
 
-    def __init__(self, url: str, group: str = keys.WORKERS_GROUP, *, replica_acks: int = 0) -> None:
+    def __init__(
+        self,
+        url: str,
+        group: str = keys.WORKERS_GROUP,
+        *,
+        replica_acks: int = 0,
+        entry_form: Callable[[], Awaitable[int]] | None = None,
+    ) -> None:
         self._servers = open_servers(url, connections_max=LANES_MAX)
         self._group = group
         self._replica_acks = replica_acks
+        self._entry_form = entry_form
         self._grace_s = GRACE_S + (REPLICATED_WITHIN_S if replica_acks else 0.0)
         # No other process ever has this name, so what is pending under it is either ours or a dead worker's.
         self.consumer = own_name()
@@ -69,6 +89,9 @@ class StreamTransport:
         # and what it brings is given out next time: a reading that is broken off loses what it was about to bring.
         self._readings: dict[tuple[int, ...], asyncio.Task[list[Delivery]]] = {}
         self._rests_until_s: dict[tuple[int, ...], float] = {}
+        # The server counts entries, and we count orders: so many of these were in each entry of the last reading.
+        self._orders_each = 1
+        self._read_s = time.monotonic()
 
     async def _on(self, key: str, call: Callable[[Redis], Awaitable[T]], within_s: float = GRACE_S) -> T:
         """One call to the server that has the key."""
@@ -83,6 +106,20 @@ class StreamTransport:
         for lane in lanes:
             await self._make_group(lane)
         self._lanes = list(lanes)
+        await self._measure()
+
+    async def _measure(self) -> None:
+        """What has piled up is not all read at once."""
+        for entries, more in await self._lengths(self._lanes):
+            self._orders_each = max(self._orders_each, orders_waiting(entries, more) // (entries or 1))
+
+    async def _after_stall(self) -> None:
+        """While nobody read, what the last reading says of the next may have become wrong."""
+        if self._lanes and time.monotonic() - self._read_s > STALL_S:
+            try:
+                await self._measure()
+            except TransportUnavailable:  # perhaps of one server only, and the others can be read
+                self._orders_each = max(self._orders_each, ORDERS_EACH_UNKNOWN)
 
     async def _make_group(self, lane: int) -> None:
         key = keys.orders(lane)
@@ -100,6 +137,10 @@ class StreamTransport:
                     raise
 
         await self._on(key, make)
+        if self._entry_form is not None and await self._entry_form() >= TOGETHER:
+            # In this order: no version that cannot read them may start once there are any.
+            await self._send(keys.FORMAT, "EVAL", STAMP, 1, keys.FORMAT, TOGETHER, __version__)
+            await self._send(keys.queue(lane), "EVAL", _SHARE_ENTRIES, 1, keys.queue(lane))
 
     async def _discard(self, client: Redis, key: str) -> None:
         """Something else stands there. What the stream had in it is found in the gate, by the keeper."""
@@ -107,6 +148,13 @@ class StreamTransport:
         log.error("something else stood in the place of a queue, and was taken away", key=key)
 
     async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        await self._after_stall()
+        try:
+            return await self._read_any(count, wait_s)
+        finally:
+            self._read_s = time.monotonic()
+
+    async def _read_any(self, count: int, wait_s: float) -> list[Delivery]:
         for lanes in self._read_together():
             if lanes not in self._readings and not self._rests(lanes):
                 self._readings[lanes] = asyncio.create_task(self._read(lanes, count, wait_s))
@@ -124,6 +172,7 @@ class StreamTransport:
                         self._rests_until_s.pop(lanes, None)
                     except TransportUnavailable as error:
                         failure = error
+                        self._orders_each = max(self._orders_each, ORDERS_EACH_UNKNOWN)  # it may have been too much
                         self._rest(lanes, error)
         if failure is not None and not found and (self._servers.together or self._all_rest()):
             raise failure
@@ -150,7 +199,8 @@ class StreamTransport:
         names = [keys.orders(lane) for lane in lanes]
         block_ms = max(1, int(wait_s * 1000))
         # As bytes, the library does not know the command, and does not take the reply apart and together again.
-        command = (b"XREADGROUP", "GROUP", self._group, self.consumer, "COUNT", count, "BLOCK", block_ms, "STREAMS")
+        group = ("GROUP", self._group, self.consumer)
+        command = (b"XREADGROUP", *group, "COUNT", self._entries_of(count), "BLOCK", block_ms, "STREAMS")
 
         async def read(client: Redis) -> Any:
             try:
@@ -185,9 +235,21 @@ class StreamTransport:
         lanes = {keys.orders(lane).encode(): lane for lane in read}
         # RESP3 answers a map, RESP2 a list of pairs.
         pairs = reply.items() if isinstance(reply, dict) else reply
-        return [parse(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
+        return self._parse_all(
+            [(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
+        )
+
+    def _parse_all(self, entries: Sequence[tuple[int, bytes, Any]]) -> list[Delivery]:
+        deliveries = [delivery for entry in entries for delivery in parse(*entry)]
+        if entries:
+            self._orders_each = max(1, len(deliveries) // len(entries))
+        return deliveries
+
+    def _entries_of(self, orders: int) -> int:
+        return -(-orders // self._orders_each)
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
+        await self._after_stall()
         taken: list[Delivery] = []
         for lane in self._lanes if self._servers.together else await self._lanes_with_abandoned(idle_s):
             if len(taken) < count:
@@ -221,16 +283,18 @@ class StreamTransport:
         return await self._on(keys.orders(lane), look)
 
     async def _take_over(self, lane: int, idle_s: float, count: int) -> list[Delivery]:
+        wanted = self._entries_of(count)
+
         async def claim(client: Redis) -> Any:
             try:
                 idle_ms = int(idle_s * 1000)
                 _, entries, _deleted = await client.execute_command(  # type: ignore[no-untyped-call]
-                    b"XAUTOCLAIM", keys.orders(lane), self._group, self.consumer, idle_ms, "0-0", "COUNT", count
+                    b"XAUTOCLAIM", keys.orders(lane), self._group, self.consumer, idle_ms, "0-0", "COUNT", wanted
                 )
-                if len(entries) < count:
-                    stranded = await self._stranded(client, lane, count - len(entries))
+                if len(entries) < wanted:
+                    stranded = await self._stranded(client, lane, wanted - len(entries))
                     if stranded:
-                        log.error("orders that no worker would have got are taken up", lane=lane, orders=len(stranded))
+                        log.error("orders that no worker would have got are taken up", lane=lane, entries=len(stranded))
                     entries += stranded
             except exceptions.ResponseError as error:
                 if not _group_is_gone(error):
@@ -242,7 +306,7 @@ class StreamTransport:
             return entries
 
         entries = await self._on(keys.orders(lane), claim, self._grace_s)
-        return [parse(lane, entry_id, fields) for entry_id, fields in entries]
+        return self._parse_all([(lane, entry_id, fields) for entry_id, fields in entries])
 
     async def _stranded(self, client: Redis, lane: int, count: int) -> list[Any]:
         """Takes entries that no consumer would ever get, up to `count`. With 0 it takes none, and shows the oldest."""
@@ -251,14 +315,11 @@ class StreamTransport:
         return found
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
-        by_lane: dict[int, list[str]] = {}
-        for delivery in deliveries:
-            by_lane.setdefault(delivery.lane, []).append(delivery.entry_id)
         acknowledged = deleted = 0
         failure: TransportUnavailable | None = None
-        for lane, ids in by_lane.items():
+        for lane, entries in whole_entries(deliveries).items():
             try:
-                counts = await self._settle(lane, ids)
+                counts = await self._settle(lane, entries)
             except TransportUnavailable as error:
                 if self._servers.together:
                     raise
@@ -270,19 +331,29 @@ class StreamTransport:
             raise failure
         return Settled(acknowledged, deleted)
 
-    async def _settle(self, lane: int, ids: Sequence[str]) -> list[int]:
-        async def settle(client: Redis) -> list[int]:
-            async with client.pipeline(transaction=True) as pipeline:
-                pipeline.xack(keys.orders(lane), self._group, *ids)
-                pipeline.xdel(keys.orders(lane), *ids)
-                return await pipeline.execute()
-
-        return await self._on(keys.orders(lane), settle)
+    async def _settle(self, lane: int, entries: Mapping[str, int]) -> list[int]:
+        parts = [part for entry in entries.items() for part in entry]
+        keys_ = (keys.orders(lane), keys.queue(lane))
+        # As its text, which costs little for a thousand orders: so a call is one, whoever loses the answer.
+        found: list[int] = await self._send(keys_[0], "EVAL", _SETTLE, len(keys_), *keys_, self._group, *parts)
+        return found
 
     async def backlog(self, lanes: Collection[int]) -> int:
+        return sum(orders_waiting(*each) for each in await self._lengths(lanes))
+
+    async def _lengths(self, lanes: Collection[int]) -> list[tuple[int, bytes | None]]:
+        commands = [
+            (key, command)
+            for lane in lanes
+            for key, command in (
+                (keys.orders(lane), ("XLEN", keys.orders(lane))),
+                (keys.queue(lane), ("HGET", keys.queue(lane), "more")),
+            )
+        ]
         with translated():
             async with asyncio.timeout(GRACE_S):
-                return sum(await self._servers.read_all([(key, ("XLEN", key)) for key in map(keys.orders, lanes)]))
+                replies = await self._servers.read_all(commands)
+        return list(zip(replies[::2], replies[1::2], strict=True))
 
     async def queues(self, lanes: Collection[int]) -> dict[int, Queue]:
         found = {}
@@ -301,7 +372,7 @@ class StreamTransport:
         for lane in lanes:
             key, after = keys.orders(lane), "-"
             while found := await self._send(key, "XRANGE", key, after, "+", "COUNT", ENTRIES_PORTION):
-                yield [parse(lane, entry_id, _flat(fields)) for entry_id, fields in found]
+                yield [each for entry_id, fields in found for each in parse(lane, entry_id, _flat(fields))]
                 after = f"({found[-1][0].decode()}"
 
     async def retire_consumers(self, idle_s: float) -> int:
@@ -352,6 +423,11 @@ class StreamTransport:
             reading.cancel()
         await asyncio.gather(*self._readings.values(), return_exceptions=True)
         await self._servers.close()
+
+
+def orders_waiting(entries: int, more: bytes | None) -> int:
+    """How many orders there are in a stream with so many entries. Of one that is empty, the count says nothing."""
+    return entries + int(more) if entries and more and more.isdigit() else entries
 
 
 @contextmanager

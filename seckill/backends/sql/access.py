@@ -5,7 +5,7 @@ import asyncio
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.access_tables import ACCESS, buyer_standings, operator_keys
@@ -15,9 +15,11 @@ from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import meta
 from seckill.backends.sql.uncancelled_calls import to_the_end
-from seckill.domain.operator import OperatorKey, Role
+from seckill.domain.operator import SIGNED_IN, OperatorKey, Role
 from seckill.ports.access import EVERYBODY, AccessChanges, BuyerStanding
-from seckill.ports.record import acting
+from seckill.ports.record import Facts, acting
+
+SESSIONS_KEPT_MS = 24 * 3600 * 1000  # after their end; longer than anybody takes to sign in
 
 _keys, _buyers = operator_keys.c, buyer_standings.c
 _VERSION = select(meta.c.value).where(meta.c.name == ACCESS)
@@ -51,6 +53,21 @@ class SqlAccess:
             await connection.execute(insert(operator_keys).values(asdict(made)))
             facts = {"name": made.name, "role": made.role, "expires_ms": made.expires_ms}
             await note(connection, self._database, "key.created", made.id, after=facts)
+            return made
+
+    @to_the_end
+    async def add_session(self, key: OperatorKey, lifetime_s: float, facts: Facts) -> OperatorKey | None:
+        async with writing(self._database) as connection:
+            await _next_version(connection)  # under whose lock nobody else adds one
+            now_ms = await now_of(connection, self._database)
+            over = _keys.expires_ms < now_ms - SESSIONS_KEPT_MS
+            await connection.execute(delete(operator_keys).where(_keys.created_by == SIGNED_IN, over))
+            if (await connection.execute(select(_keys.id).where(_keys.id == key.id))).first() is not None:
+                return None
+            made = replace(key, created_ms=now_ms, expires_ms=now_ms + int(lifetime_s * 1000))
+            await connection.execute(insert(operator_keys).values(asdict(made)))
+            told = {"role": made.role, "expires_ms": made.expires_ms, **facts}
+            await note(connection, self._database, "session.begun", made.id, after=told)
             return made
 
     @to_the_end

@@ -6,7 +6,8 @@ from seckill.backends.sql.tables import Key, LongText, metadata
 
 ACCESS = "access"  # a row of `meta`: the version of the two tables below, as of their last change
 
-# Keys of operators. None is ever deleted: what its owner has done is on the record.
+# Keys of operators. None is ever deleted: what its owner has done is on the record. Sessions of those who have signed
+# in are among them, and go a day after their end.
 operator_keys = Table(
     "operator_keys",
     metadata,

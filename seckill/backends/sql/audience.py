@@ -3,7 +3,8 @@
 import asyncio
 from array import array
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import and_, delete, func, insert, select
@@ -93,6 +94,25 @@ async def _version(connection: AsyncConnection, sale_id: int) -> int | None:
     """None: there is no such sale."""
     found = await connection.scalars(select(sales.c.list_version).where(sales.c.id == sale_id))
     return found.one_or_none()
+
+
+async def not_listed(connection: AsyncConnection, sale_id: int, digests: Collection[int]) -> set[int]:
+    """Those of these digests that are not on the list. Reads the rows in which they would be."""
+    firsts = select(_parts.first).where(_parts.sale_id == sale_id).order_by(_parts.first)
+    while True:
+        version = await _version(connection, sale_id)
+        places = list(await connection.scalars(firsts))
+        wanted = sorted({places[place - 1] for digest in digests if (place := bisect_right(places, digest))})
+        missing = set(digests)
+        for start in range(0, len(wanted), PARTS_AT_ONCE):
+            these = _parts.first.in_(wanted[start : start + PARTS_AT_ONCE])
+            for part in await connection.scalars(select(_parts.digests).where(_parts.sale_id == sale_id, these)):
+                found: Digests = array(DIGEST_TYPE)
+                found.frombytes(a2b_base64(part))
+                missing.difference_update(found)
+        # A list that was replaced meanwhile may be half of one and half of the other.
+        if version == await _version(connection, sale_id):
+            return missing
 
 
 async def listed(connection: AsyncConnection, digest: int) -> list[int]:

@@ -92,7 +92,8 @@ class SqlBuyerData:
             events = await _erase_events(connection, user, pseudonym, {row.round_id for row in found})
             person = case((orders.c.person.is_not(None), pseudonym))
             await _change_each(connection, orders, found, user_id=pseudonym, metadata=None, person=person)
-            await _change_each(connection, line_entries, entries, user_id=pseudonym, metadata=None)
+            forgotten = {"metadata": None, "groups_told": None, "person": None}
+            await _change_each(connection, line_entries, entries, user_id=pseudonym, **forgotten)
             await _erase_letters(connection, letters, pseudonym)
             await note(connection, self._database, "buyer.erased", pseudonym)
             return Erasure(

@@ -15,6 +15,14 @@ AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 
 
+# Number, round, user, quantity, slot, request id, epoch and time of an order; in a batch with items, the item as well.
+OrderRow: TypeAlias = tuple[int, int, str, int, int, str, int, int] | tuple[int, int, str, int, int, str, int, int, int]
+
+
+def item_of(row: OrderRow) -> int:
+    return row[8] if len(row) > 8 else NO_ITEM
+
+
 class ErrorMeaning(StrEnum):
     """What an error of the driver means to us."""
 
@@ -51,7 +59,10 @@ class NewOrders(NamedTuple):
 
 
 class OrdersStatement(Protocol):
-    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]: ...
+    async def run(
+        self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
+    ) -> Sequence[NewOrders]:
+        """`parameters` bring these rows."""
 
 
 class NewOrderEntries(Protocol):

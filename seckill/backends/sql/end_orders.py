@@ -299,6 +299,7 @@ def to_order(row: AnyRow) -> Order:
         metadata=row.metadata or "",
         item=row.item_id or NO_ITEM,
         person=row.person or "",
+        trace=row.trace or "",
     )
 
 
@@ -400,6 +401,7 @@ def _tallied(counted: Table, dead: ScalarSelect[int]) -> list[ColumnElement[Any]
         func.count(orders.c.id).label("orders"),
         func.count(case((has_lapsed(), 1))).label("lapsed"),
         func.coalesce(func.sum(case((is_paid, kept_cents))), 0).label("taken_cents"),
+        func.count(orders.c.paid_ms).label("paid_orders"),
     ]
 
 
@@ -430,4 +432,5 @@ def to_tally(row: AnyRow) -> Tally:
         orders=row.orders,
         lapsed=row.lapsed,
         taken_cents=int(row.taken_cents),
+        paid_orders=row.paid_orders,
     )

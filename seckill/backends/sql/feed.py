@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType, as_of, of_change
 from seckill.domain.line import LineEntry
 from seckill.domain.order import Order, OrderState
-from seckill.ports.feed import CursorGone, EventFilter, FeedEvent, FeedPage
+from seckill.ports.feed import CursorGone, EventFilter, FeedEvent, FeedPage, SaleEvent
 
 # Entries that are lined up in one transaction, during which no other process lines up any.
 LINED_UP_MAX = 500
@@ -83,6 +83,28 @@ class SqlFeed:
         if after is not None and not oldest <= after <= newest:
             return CursorGone(oldest, newest)
         return page
+
+    @to_the_end
+    async def of_sale(
+        self, sale_id: int, types: Set[EventType], since_ms: int, until_ms: int, count: int
+    ) -> list[SaleEvent]:
+        these = (
+            feed.c.sale_id == sale_id,
+            feed.c.type.in_(sorted(types)),
+            feed.c.at_ms.between(since_ms, until_ms - 1),
+        )
+        wanted = select(feed.c.type, feed.c.at_ms, feed.c.round_id, feed.c.facts).where(*these)
+        async with reading(self._database) as connection:
+            found = await connection.execute(wanted.order_by(feed.c.id.desc()).limit(count))
+            return [
+                SaleEvent(
+                    type=EventType(row.type),
+                    at_ms=row.at_ms,
+                    round_id=row.round_id,
+                    facts={} if row.facts is None else msgspec.json.decode(row.facts),
+                )
+                for row in found
+            ]
 
     @to_the_end
     async def prune(self, kept_ms: int, count: int) -> int:
@@ -189,7 +211,8 @@ def _of_gift(entry: AnyRow, place: int, order: Order) -> FeedEvent:
 
 
 def _of_line(row: AnyRow, place: int, entry: LineEntry) -> FeedEvent:
-    """What was true of the entry then. Rows of earlier versions do not say, and tell what is true now."""
+    """What was true of the entry then. Rows of earlier versions do not say, and tell what is true now. Metadata may be
+    long, and stands with the entry alone: what was told before its buyer joined again is told without."""
     type_ = EventType(row.type)
     quantity, reason = entry.quantity, entry.reason
     if row.facts is not None:
@@ -201,6 +224,8 @@ def _of_line(row: AnyRow, place: int, entry: LineEntry) -> FeedEvent:
         facts["order_number"] = None if entry.order_number is None else int(entry.order_number)
     elif type_ is not EventType.ENTRY_JOINED:
         facts["reason"] = reason
+    if entry.metadata and row.at_ms >= entry.joined_ms:
+        facts["metadata"] = msgspec.json.decode(entry.metadata)
     return FeedEvent(
         cursor=row.first_cursor + place,
         id=_id(row, place),

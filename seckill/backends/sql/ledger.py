@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
 from seckill.backends.sql.access import SqlAccess
+from seckill.backends.sql.alarm_book import SqlAlarmBook
 from seckill.backends.sql.audience import SqlAudience
 from seckill.backends.sql.buyer_data import SqlBuyerData
 from seckill.backends.sql.checkouts import SqlCheckouts
@@ -21,6 +22,7 @@ from seckill.backends.sql.end_orders import Endings, to_order
 from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.feed import SqlFeed
 from seckill.backends.sql.feed_entries import FeedEntries
+from seckill.backends.sql.figures import SqlFigures
 from seckill.backends.sql.lines import SqlLines
 from seckill.backends.sql.operator_record import SqlRecordBook
 from seckill.backends.sql.order_actions import SqlOrderActions
@@ -31,6 +33,7 @@ from seckill.backends.sql.retention import SqlRetention
 from seckill.backends.sql.round_story import read_story
 from seckill.backends.sql.tables import (
     CATALOGUE,
+    ENTRY_FORM,
     ID_KEY,
     MOVED,
     MOVING,
@@ -41,6 +44,7 @@ from seckill.backends.sql.tables import (
     payments,
     rounds,
 )
+from seckill.backends.sql.takings import SqlTakings
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.backends.sql.vouchers import SqlVouchers
@@ -53,6 +57,7 @@ from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
 from seckill.errors import LedgerRefused, StartError
+from seckill.ports.entry import VERSION
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
 from seckill.ports.story import RoundStory
@@ -85,6 +90,9 @@ class SqlLedger:
         self.audience = SqlAudience(database, self.tasks)
         self.buyer_data = SqlBuyerData(database, self.tasks)
         self.retention = SqlRetention(database, self.tasks)
+        self.figures = SqlFigures(database, self.tasks)
+        self.alarm_book = SqlAlarmBook(database, self.tasks)
+        self.takings = SqlTakings(database, self.tasks)
         self.lines = SqlLines(database, self._entries, self.tasks)
         self.vouchers = SqlVouchers(database, self._entries, self.tasks)
         self.pictures = SqlPictures(database, self.tasks)
@@ -481,6 +489,18 @@ class SqlLedger:
         if MOVING in found:
             raise StartError("This ledger is not complete: run the `seckill move` again that was interrupted.")
         return found.get(ID_KEY)
+
+    @to_the_end
+    async def entry_form(self) -> int:
+        async with self._reading() as connection:
+            form = await connection.scalar(select(meta.c.value).where(meta.c.name == ENTRY_FORM))
+        return VERSION if form is None else int(form)
+
+    @to_the_end
+    async def set_entry_form(self, form: int) -> None:
+        async with self._writing() as connection:
+            await connection.execute(delete(meta).where(meta.c.name == ENTRY_FORM))
+            await connection.execute(insert(meta).values(name=ENTRY_FORM, value=str(form)))
 
     @to_the_end
     async def ping(self) -> None:

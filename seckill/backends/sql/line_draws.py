@@ -63,10 +63,39 @@ async def unplaced(connection: AsyncConnection, round_id: int, after: int, count
     return list(await connection.scalars(wanted.order_by(_e.place, _e.id).limit(count)))
 
 
-async def note_list(connection: AsyncConnection, round_id: int, list_hash: str) -> None:
+async def note_list(connection: AsyncConnection, use: LineWriters, round_id: int, list_hash: str) -> None:
     """What was published stays."""
-    unknown = lines.c.list_hash.is_(None)
-    await connection.execute(update(lines).where(lines.c.round_id == round_id, unknown).values(list_hash=list_hash))
+    row = await lock_line(connection, round_id)
+    if row is not None and row.listed_ms is None:  # an earlier version did not note when it was
+        listed_ms = await now_of(connection, use.database)
+        await change_row(connection, round_id, list_hash=row.list_hash or list_hash, listed_ms=listed_ms)
+
+
+async def note_beacon(connection: AsyncConnection, round_id: int, number: int, value: str) -> None:
+    line = await _waiting_for_beacon(connection, round_id)
+    if line is not None and line.beacon_from is not None and number == line.beacon_from.number_after(_listed_ms(line)):
+        await change_row(connection, round_id, beacon=value, beacon_round=number)
+
+
+async def miss_beacon(connection: AsyncConnection, use: LineWriters, round_id: int) -> bool:
+    line = await _waiting_for_beacon(connection, round_id)
+    now_ms = await now_of(connection, use.database)
+    if line is None or line.beacon_from is None or now_ms < line.beacon_from.given_up_ms(_listed_ms(line)):
+        return False
+    await change_row(connection, round_id, beacon_missed_ms=now_ms)
+    return True
+
+
+async def _waiting_for_beacon(connection: AsyncConnection, round_id: int) -> RoundLine | None:
+    """Locked. None: it has its beacon, or does without."""
+    row = await lock_line(connection, round_id)
+    line = None if row is None else to_line(row)
+    return line if line is not None and line.listed_ms is not None and line.waits_for_beacon else None
+
+
+def _listed_ms(line: RoundLine) -> int:
+    assert line.listed_ms is not None
+    return line.listed_ms
 
 
 async def mark_drawn(connection: AsyncConnection, use: LineWriters, round_id: int) -> None:
@@ -75,4 +104,6 @@ async def mark_drawn(connection: AsyncConnection, use: LineWriters, round_id: in
         return
     await change_row(connection, round_id, drawn_ms=await now_of(connection, use.database))
     facts = {"entries": row.entries, "list_hash": row.list_hash, "seed": row.seed, "beacon": row.beacon}
+    if row.beacon_from is not None:
+        facts |= {"beacon_round": row.beacon_round, "beacon_missed": row.beacon_missed_ms is not None}
     await use.entries.other(connection, EventType.LINE_DRAWN, row.sale_id, round_id, facts)

@@ -10,7 +10,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.feed_entries import FeedEntries
-from seckill.backends.sql.line_rows import change_row, close_if_due, entries_of, items_of, lock_line, to_entry, to_line
+from seckill.backends.sql.line_rows import (
+    change_row,
+    close_if_due,
+    entries_of,
+    groups_column,
+    items_of,
+    lock_line,
+    to_entry,
+    to_line,
+)
 from seckill.backends.sql.line_tables import STATE_OF, STATES, line_entries, lines
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import rounds
@@ -74,6 +83,8 @@ async def _write(
                 "place": last if placed else None,
                 "joined_ms": now_ms,
                 "metadata": joining.metadata or None,
+                "groups_told": groups_column(joining.groups),
+                "person": joining.person or None,
             }
         )
     if new:

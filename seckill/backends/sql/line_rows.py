@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from sqlalchemy import insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -11,12 +12,16 @@ from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_tables import STATE_OF, line_entries, lines
-from seckill.backends.sql.tables import round_items, rounds
+from seckill.backends.sql.tables import LongText, round_items, rounds
+from seckill.domain.beacon import BeaconSource
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import SEED_BYTES, LineEntry, LineOrder, LineRules, RoundLine
 from seckill.domain.order_number import OrderNumber
 from seckill.failpoints import reached
+
+_source = msgspec.json.Decoder(BeaconSource)
+_groups = msgspec.json.Decoder(tuple[str, ...])
 
 
 async def insert_line(connection: AsyncConnection, sale_id: int, ordinal: int, rules: LineRules) -> None:
@@ -28,6 +33,9 @@ async def insert_line(connection: AsyncConnection, sale_id: int, ordinal: int, r
         literal(secrets.token_hex(SEED_BYTES) if rules.draws else None).label("seed"),
         literal(int(rules.beacon)).label("wants_beacon"),
         literal(rules.serve_per_s).label("serve_per_s"),
+        literal(None if rules.beacon_from is None else msgspec.json.encode(rules.beacon_from).decode(), LongText).label(
+            "beacon_from"
+        ),
     ).where(rounds.c.sale_id == sale_id, rounds.c.ordinal == ordinal)
     columns = ["round_id", *list(facts.selected_columns.keys())[1:]]
     await connection.execute(insert(lines).from_select(columns, facts))
@@ -41,6 +49,10 @@ def to_line(row: AnyRow) -> RoundLine:
         seed=row.seed,
         wants_beacon=bool(row.wants_beacon),
         beacon=row.beacon,
+        beacon_from=None if row.beacon_from is None else _source.decode(row.beacon_from),
+        beacon_round=row.beacon_round,
+        beacon_missed_ms=row.beacon_missed_ms,
+        listed_ms=row.listed_ms,
         closed_ms=row.closed_ms,
         entries=row.entries,
         list_hash=row.list_hash,
@@ -67,7 +79,13 @@ def to_entry(row: AnyRow) -> LineEntry:
         order_number=None if row.order_id is None else OrderNumber.from_int(row.order_id),
         reason=row.reason,
         metadata=row.metadata or "",
+        groups=None if row.groups_told is None else _groups.decode(row.groups_told),
+        person=row.person or "",
     )
+
+
+def groups_column(groups: tuple[str, ...]) -> str:
+    return msgspec.json.encode(groups).decode()
 
 
 async def lock_line(connection: AsyncConnection, round_id: int) -> AnyRow | None:

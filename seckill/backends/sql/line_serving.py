@@ -4,15 +4,16 @@ The gate is asked only for entries that are called, which cannot leave: nobody w
 is served only if its order has a row: whatever a gate may lose, nobody is told of an order that is not there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, not_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.access_tables import buyer_standings
 from seckill.backends.sql.database import AnyRow
 from seckill.backends.sql.dead_letters import now_of
+from seckill.backends.sql.end_orders import BURIED
+from seckill.backends.sql.line_guests import turned_away
 from seckill.backends.sql.line_joining import LineWriters
 from seckill.backends.sql.line_rows import change_row, entries_of, items_of, lock_line, to_entry, to_line
 from seckill.backends.sql.line_tables import STATES, line_entries, lines
@@ -20,13 +21,16 @@ from seckill.backends.sql.sales import to_rounds
 from seckill.backends.sql.tables import orders, rounds
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
-from seckill.domain.line import EntryState, LineEntry
-from seckill.domain.order import OrderState
-from seckill.domain.outcome import Outcome
+from seckill.domain.line import OF_LINE, EntryState, LineEntry
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round
 from seckill.ports.line import WaitingLine
 
 _e = line_entries.c
+# In one transaction: an operator may have replaced the list of a long line.
+PASSED_OVER_MAX = 2_000
+# How often the next ones are looked for in one transaction. The next one goes on behind them.
+LOOKS_MAX = 50
 _WAITING, _CALLED = STATES[EntryState.WAITING], STATES[EntryState.CALLED]
 
 _SERVED = (
@@ -75,35 +79,31 @@ async def call_next(
     await change_row(connection, round_id, lease=token, lease_ms=now_ms + int(1000 * lease_s))
     items = await items_of(connection, round_id)
     called = [to_entry(each) for each in await connection.execute(entries_of(round_id).where(_is_called(items)))]
+    away = await turned_away(connection, row.sale_id, called)
+    called = [replace(entry, reason=away.get(entry.id)) for entry in called]
     line = to_line(row)
     if line.decided and not line.paused:
-        blocked: list[int] = []
+        passed: list[int] = []
         for item in items:
             left = units.get(item, 0) - sum(entry.quantity for entry in called if entry.item == item)
             next_ones = await _next(connection, round_id, item, left, count - len(called))
-            while out := await _blocked(connection, next_ones):
-                await _end(connection, out, Outcome.BLOCKED.value, now_ms)
-                blocked += out
-                next_ones = await _next(connection, round_id, item, left, count - len(called))
+            looks = 0
+            while away := await turned_away(connection, row.sale_id, next_ones):
+                looks += 1
+                await _end_all(connection, away, now_ms)
+                passed += away
+                room = 0 if len(passed) >= PASSED_OVER_MAX or looks >= LOOKS_MAX else count - len(called)
+                next_ones = await _next(connection, round_id, item, left, room)
             if next_ones:
                 ids = [entry.id for entry in next_ones]
                 await connection.execute(
                     update(line_entries).where(_e.id.in_(ids)).values(state=_CALLED, changed_ms=now_ms)
                 )
                 called += [replace(entry, state=EntryState.CALLED, changed_ms=now_ms) for entry in next_ones]
-        if blocked:
-            await change_row(connection, round_id, waiting=row.waiting - len(blocked))
-            await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, blocked)
+        if passed:
+            await change_row(connection, round_id, waiting=row.waiting - len(passed))
+            await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, passed)
     return sorted(called, key=lambda entry: entry.place or 0)
-
-
-async def _blocked(connection: AsyncConnection, entries: Sequence[LineEntry]) -> list[int]:
-    """Those whose buyer was blocked since: one who joined by a process that had not heard of it is still here."""
-    standing = buyer_standings.c
-    users = [entry.user for entry in entries]
-    wanted = select(standing.user_id).where(standing.user_id.in_(users), standing.blocked_ms.is_not(None))
-    found = set(await connection.scalars(wanted)) if users else set()
-    return [entry.id for entry in entries if entry.user in found]
 
 
 def _is_called(items: Sequence[int]) -> ColumnElement[bool]:
@@ -120,7 +120,7 @@ async def _next(connection: AsyncConnection, round_id: int, item: int, left: int
             entries_of(round_id)
             .where(_e.item_id == item, _e.state == _WAITING, _e.place > after, _e.quantity <= left)
             .order_by(_e.place)
-            .limit(count - len(chosen))
+            .limit(min(count - len(chosen), left))
         )
         rows = (await connection.execute(wanted)).all()
         for row in rows:
@@ -153,8 +153,7 @@ async def settle_called(
         served = [{"entry": entry, "number": number, "at_ms": now_ms} for entry, number in written.items()]
         await connection.execute(_SERVED, served)
     over = {entry.id: refused[entry.id] for entry in called if entry.id in refused and entry.id not in written}
-    for reason in sorted(set(over.values())):
-        await _end(connection, [entry for entry, why in over.items() if why == reason], reason, now_ms)
+    await _end_all(connection, over, now_ms)
     if written or over:
         rest = row.waiting - len(written) - len(over)
         await change_row(connection, round_id, waiting=rest, served=row.served + len(written))
@@ -164,16 +163,21 @@ async def settle_called(
 
 
 async def _written(connection: AsyncConnection, round_id: int, called: Sequence[LineEntry]) -> dict[int, int]:
-    """Entry → the order that it was admitted with, by the request id. After a gate has forgotten an order there may be
-    two: the one that it forgot, which has failed, and the one that it gave then. That one counts."""
-    by_request = {entry.request_id: entry for entry in called}
-    wanted = select(orders.c.id, orders.c.request_id).where(
+    """Entry → its order. What the gate has admitted and no worker could write is none: it failed, and another follows,
+    which may not be here yet. A buyer has one entry in a round."""
+    of_user = {entry.user: entry.id for entry in called}
+    wanted = select(orders.c.id, orders.c.user_id).where(
         orders.c.round_id == round_id,
-        orders.c.user_id.in_([entry.user for entry in called]),
-        orders.c.request_id.in_(list(by_request)),
+        orders.c.user_id.in_(list(of_user)),
+        orders.c.request_id.like(f"{OF_LINE}%"),
+        not_(BURIED),
     )
-    wanted = wanted.order_by(case((orders.c.state == OrderState.FAILED, 0), else_=1))  # the last one stays
-    return {by_request[row.request_id].id: row.id for row in await connection.execute(wanted)}
+    return {of_user[row.user_id]: row.id for row in await connection.execute(wanted)}
+
+
+async def buried(connection: AsyncConnection, numbers: Collection[OrderNumber]) -> set[OrderNumber]:
+    wanted = select(orders.c.id).where(orders.c.id.in_([int(number) for number in numbers]), BURIED)
+    return {OrderNumber.from_int(number) for number in await connection.scalars(wanted)}
 
 
 async def pass_over(connection: AsyncConnection, use: LineWriters, round_id: int, reason: str, count: int) -> int:
@@ -186,9 +190,17 @@ async def pass_over(connection: AsyncConnection, use: LineWriters, round_id: int
         ids += await connection.scalars(last.order_by(_e.place.desc()).limit(count - len(ids)))
     if ids:
         await _end(connection, ids, reason, await now_of(connection, use.database))
+        if row.seed is not None and row.closed_ms is None:  # as who leaves: not in the list when that is closed
+            await connection.execute(update(line_entries).where(_e.id.in_(ids)).values(place=-_e.id))
         await change_row(connection, round_id, waiting=row.waiting - len(ids))
         await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, ids)
     return len(ids)
+
+
+async def _end_all(connection: AsyncConnection, over: Mapping[int, str], now_ms: int) -> None:
+    """By entry and reason."""
+    for reason in sorted(set(over.values())):
+        await _end(connection, [entry for entry, why in over.items() if why == reason], reason, now_ms)
 
 
 async def _end(connection: AsyncConnection, ids: Sequence[int], reason: str, now_ms: int) -> None:

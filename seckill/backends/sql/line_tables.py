@@ -42,6 +42,10 @@ lines = Table(
     # The keeper that serves it now has this token, and no other may note anything before the time is over.
     Column("lease", String(64)),
     Column("lease_ms", BigInteger),
+    Column("listed_ms", BigInteger),  # when the hash of the list was published
+    Column("beacon_from", LongText),  # JSON; NULL: an operator gives it, or there is none
+    Column("beacon_round", BigInteger),  # which of that source's values it is
+    Column("beacon_missed_ms", BigInteger),  # when it was given up, and the draw was made by the seed alone
     CheckConstraint("waiting >= 0", name="waiting"),
     # The queries of every second read only these, so that the past may be long.
     *partial_index("ix_round_lines_waiting", "round_id", where="waiting > 0", instead=("waiting", "round_id")),
@@ -79,6 +83,8 @@ line_entries = Table(
     Column("order_id", Key),
     Column("reason", String(255)),
     Column("metadata", LongText),  # JSON; NULL: it has none
+    Column("groups_told", LongText),  # JSON, as the token said when its buyer joined; NULL: not known
+    Column("person", String(128)),  # whom the limit counts by; NULL: by the buyer alone
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id"),
     # Who comes next; and who is waiting, and who is not any more, in front of a place.

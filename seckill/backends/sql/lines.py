@@ -1,7 +1,7 @@
 """The lines in the ledger, each method one transaction."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import and_, case, func, select, update
@@ -21,6 +21,7 @@ from seckill.backends.sql.tables import orders, rounds
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType
 from seckill.domain.line import EntryState, LineEntry, RoundLine
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Sale
 from seckill.errors import NotPossible
 from seckill.ports.line import Decided, Joining, NoEntry, Standing, WaitingLine
@@ -180,7 +181,17 @@ class SqlLines:
     @to_the_end
     async def note_list(self, round_id: int, list_hash: str) -> None:
         async with writing(self._database) as connection:
-            await line_draws.note_list(connection, round_id, list_hash)
+            await line_draws.note_list(connection, self._use, round_id, list_hash)
+
+    @to_the_end
+    async def note_beacon(self, round_id: int, number: int, value: str) -> None:
+        async with writing(self._database) as connection:
+            await line_draws.note_beacon(connection, round_id, number, value)
+
+    @to_the_end
+    async def miss_beacon(self, round_id: int) -> bool:
+        async with writing(self._database) as connection:
+            return await line_draws.miss_beacon(connection, self._use, round_id)
 
     @to_the_end
     async def give_places(self, places: Sequence[tuple[int, int]]) -> None:
@@ -212,6 +223,11 @@ class SqlLines:
             return await line_serving.settle_called(connection, self._use, round_id, token, called, refused)
 
     @to_the_end
+    async def buried(self, numbers: Collection[OrderNumber]) -> set[OrderNumber]:
+        async with reading(self._database) as connection:
+            return await line_serving.buried(connection, numbers)
+
+    @to_the_end
     async def pass_over(self, round_id: int, reason: str, count: int) -> int:
         async with writing(self._database) as connection:
             return await line_serving.pass_over(connection, self._use, round_id, reason, count)
@@ -227,6 +243,10 @@ def _shown_as(wanted: Any, state: EntryState | None) -> Any:
 def _check_beacon(line: RoundLine) -> None:
     if not line.wants_beacon:
         raise NotPossible("This draw was announced without a beacon, so it cannot have one now.")
+    if line.beacon_from is not None:
+        raise NotPossible(
+            "The beacon of this draw comes from the source that was announced with it, and nobody chooses."
+        )
     if line.closed_ms is None or line.list_hash is None:
         raise NotPossible("The list is not closed yet: a beacon must be a value that nobody knew before.")
     if line.beacon is not None:

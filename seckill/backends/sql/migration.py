@@ -2,37 +2,64 @@
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, insert
 
 from seckill.backends.sql.errors import READ_WITHIN_S, edge
 from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
+from seckill.backends.sql.tables import ENTRY_FORM, meta
 from seckill.errors import StartError
+from seckill.ports.entry import TOGETHER
 
 # Generous: a migration may have to wait for another process that is migrating, or rewrite a large table.
 MIGRATE_WITHIN_S = 600.0
 
 
 async def migrate(url: str) -> None:
-    """Harmless to repeat. When several processes try at once, one does it and the others wait."""
+    """Harmless to repeat. When several processes try at once, one does it and the others wait.
+
+    A database that is in use is brought forward step by step, each in a transaction of its own: one for all would hold
+    the locks of the first step while it waits for those of the last, which somebody has who waits for the first.
+    """
     database = open_database(url)
     try:
         async with edge(database, READ_WITHIN_S), database.writers.connect():
             pass  # a server that accepts a connection and says nothing does not get as long as a migration
-        async with edge(database, MIGRATE_WITHIN_S), database.writers.begin() as connection:
-            await database.lock_for_migration(connection)
-            await connection.run_sync(_upgrade)
+        async with edge(database, MIGRATE_WITHIN_S):
+            is_done = False
+            while not is_done:
+                async with database.writers.begin() as connection:
+                    await database.lock_for_migration(connection)
+                    is_done = await connection.run_sync(_upgrade)
     finally:
         await database.close()
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection) -> bool:
+    """All that a new database needs, or the next step of one that is in use. Whether that was the last."""
     if schema(connection) is Schema.AHEAD:
         raise StartError("The database was set up by a newer version of seckill: install that version or a later one.")
+    is_new = not connection.dialect.has_table(connection, "alembic_version")
     config = migrations()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    steps = _steps(connection, config)
+    if steps:
+        command.upgrade(config, steps[-1] if is_new else steps[0])
+    if len(steps) > 1 and not is_new:
+        return False
     stamp(connection)
+    if is_new:  # no version has ever worked on it that could not read them
+        connection.execute(insert(meta).values(name=ENTRY_FORM, value=str(TOGETHER)))
+    return True
+
+
+def _steps(connection: Connection, config: Config) -> list[str]:
+    """The revisions that it has not had yet, the next one first."""
+    now = MigrationContext.configure(connection).get_current_revision()
+    scripts = ScriptDirectory.from_config(config)
+    return [script.revision for script in scripts.iterate_revisions("head", now or "base")][::-1]
 
 
 def migrations() -> Config:

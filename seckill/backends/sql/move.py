@@ -15,10 +15,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import ColumnElement, Integer, Table, and_, delete, func, insert, literal, select, text, tuple_
+from sqlalchemy import ColumnElement, Integer, Table, and_, delete, func, insert, inspect, literal, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql import access_tables, line_tables
+from seckill.backends.sql import access_tables, figure_tables, line_tables
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.tables import ID_KEY, MOVED, MOVING, audience_parts, meta, metadata, pictures
@@ -54,7 +54,7 @@ class _Contents:
 
 def tables() -> list[Table]:
     """In the order in which they refer to each other."""
-    for each in (line_tables.line_entries, access_tables.operator_keys):
+    for each in (line_tables.line_entries, access_tables.operator_keys, figure_tables.figures):
         assert each.metadata is metadata  # or some would be missing
     return list(metadata.sorted_tables)
 
@@ -87,17 +87,35 @@ async def move(
     return {name: contents.rows for name, contents in copied.items()}
 
 
-async def _begin(held: AsyncConnection, target: Database) -> None:
-    mark = await _mark(held)
+async def require_room(source: Database, target: Database) -> None:
+    """To be called before anything is changed in the target, whatever schema it has. Raises StartError if it is not
+    empty."""
+    async with reading(source) as connection:
+        mark = await _mark(connection)
+    await _marked(target, mark)
+
+
+async def _marked(target: Database, mark: str) -> bool:
+    """True: it has a part of this ledger, from a move that was interrupted. False: it is empty. Raises StartError."""
     async with reading(target) as connection:
-        marked = await connection.scalar(select(meta.c.value).where(meta.c.name == MOVING))
+        there = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
+        marked = None
+        if meta.name in there:
+            marked = await connection.scalar(select(meta.c.value).where(meta.c.name == MOVING))
         for table in tables():
+            if table is meta or table.name not in there:
+                continue
             found = (await connection.execute(select(literal(1)).select_from(table).limit(1))).first()
-            if table is not meta and marked is None and found is not None:
+            if marked is None and found is not None:
                 raise StartError(f"The target has rows in {table.name}: name an empty database.")
     if marked not in (None, mark):
         raise StartError("The target has a part of another ledger, whose move was interrupted: name an empty database.")
-    if marked is None:
+    return marked is not None
+
+
+async def _begin(held: AsyncConnection, target: Database) -> None:
+    mark = await _mark(held)
+    if not await _marked(target, mark):
         async with writing(target) as connection:
             await connection.execute(insert(meta).values(name=MOVING, value=mark))
     for table in reversed(tables()):

@@ -207,7 +207,13 @@ class MysqlDatabase:
     def insert_orders(
         self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
     ) -> InsertOrders:
-        return InsertOrders(self, source, events_of, entries)
+        listed = (
+            text("SELECT value FROM JSON_TABLE(:listed, '$[*]' COLUMNS (value BIGINT PATH '$' ERROR ON ERROR)) AS n")
+            .bindparams(bindparam("listed", type_=JsonList))
+            .columns(value=BigInteger)
+            .subquery("listed")
+        )
+        return InsertOrders(self, source, events_of, entries, listed)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

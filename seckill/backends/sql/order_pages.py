@@ -25,8 +25,12 @@ class OrderPages:
     """The statements, made once."""
 
     def __init__(self, database: Database) -> None:
-        self._of_round: dict[OrderState, AnySelect] = {state: _select_of_round(database, [state]) for state in _WRITTEN}
-        self._of_round_in_any_state = _select_of_round(database, _WRITTEN)
+        # By state, None for any, and by whether one item is wanted.
+        self._of_round: dict[tuple[OrderState | None, bool], AnySelect] = {
+            (state, of_item): _select_of_round(database, _WRITTEN if state is None else [state], of_item=of_item)
+            for state in (None, *_WRITTEN)
+            for of_item in (False, True)
+        }
         self._by_number = select(orders).where(database.among(orders.c.id, "numbers"))
 
     async def read(
@@ -38,8 +42,8 @@ class OrderPages:
             return [to_order(row) for row in found]
         numbers: list[int] = []
         for round_id, below in await self._rounds(connection, wanted, after):
-            statement = self._of_round[wanted.state] if wanted.state else self._of_round_in_any_state
-            room = {"round_id": round_id, "count": count - len(numbers)}
+            statement = self._of_round[wanted.state, wanted.item is not None]
+            room = {"round_id": round_id, "count": count - len(numbers), "item": wanted.item}
             numbers += list(await connection.scalars(statement, room | _bounds(wanted, below)))
             if len(numbers) == count:
                 break
@@ -68,8 +72,9 @@ class OrderPages:
         return [(round_id, int(after) if round_id == last else _BEYOND) for round_id in following]
 
 
-def _select_of_round(database: Database, states: Sequence[OrderState]) -> AnySelect:
-    """The newest of each state by the index that every order has anyway, and of those the newest."""
+def _select_of_round(database: Database, states: Sequence[OrderState], *, of_item: bool) -> AnySelect:
+    """The newest of each state by the index that every order has anyway, and of those the newest. Items have no index:
+    it would cost every order something, and of a round with 50 items a page looks at 50 pages."""
     count = bindparam("count", type_=Integer)
     least, below = bindparam("least", type_=BigInteger), bindparam("below", type_=BigInteger)
     o = orders.c
@@ -79,6 +84,8 @@ def _select_of_round(database: Database, states: Sequence[OrderState]) -> AnySel
         o.created_ms >= bindparam("since_ms", type_=BigInteger),
         o.created_ms < bindparam("until_ms", type_=BigInteger),
     )
+    if of_item:
+        of_round = of_round.where(o.item_id == bindparam("item", type_=BigInteger))
     for state in states:
         found = database.from_the_end(of_round, ORDERS_BY_STATE, state, least, below)
         by_state.append(found.limit(count).subquery())
@@ -109,6 +116,7 @@ def _select_anywhere(wanted: OrderFilter, after: OrderNumber | None, count: int)
         (o.user_id, wanted.user),
         (o.sale_id, wanted.sale_id),
         (o.round_id, wanted.round_id),
+        (o.item_id, wanted.item),
         (o.state, wanted.state),
     ):
         if value is not None:

@@ -35,7 +35,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewOrderEntries, NewOrders
+from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewOrderEntries, NewOrders, OrderRow
 from seckill.backends.sql.statements import Returning, first_line, update_returning
 from seckill.backends.sql.tables import orders
 from seckill.domain.item import NO_ITEM
@@ -117,7 +117,9 @@ class _InsertOrders:
         counted = select(*group, func.count(), func.sum(new.c.quantity), *told).group_by(*group, *item)
         self._statement = counted.add_cte(events.cte("events"), entries.cte("entries"))
 
-    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
+    async def run(
+        self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
+    ) -> Sequence[NewOrders]:
         return [NewOrders(*row) for row in await connection.execute(self._statement, parameters)]
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import AnyRow, AnySelect, Database, NewOrders, Rows
+from seckill.backends.sql.database import AnyRow, AnySelect, Database, NewOrders, OrderRow, Rows, item_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.tables import items, order_events, orders, round_items, rounds, sales
 from seckill.backends.sql.voucher_gifts import VoucherGifts
@@ -40,10 +40,7 @@ from seckill.ports.ledger import Recorded
 
 _CAUSE = "recorded"
 
-# In the order of the columns of `batch`: the number, the content that a repeat must have as well, and the time. In a
-# batch with items the item follows, which is content too.
-_Row: TypeAlias = tuple[int, int, str, int, int, str, int, int] | tuple[int, int, str, int, int, str, int, int, int]
-
+# As `OrderRow`: the number, the content that a repeat must have as well, and the time. An item is content, too.
 _COLUMNS: Mapping[str, TypeEngine[Any]] = {
     "id": BigInteger(),
     "round_id": BigInteger(),
@@ -92,10 +89,10 @@ class Recording:
     async def run(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:
         if any(map(_item, admissions)):
             rows = _distinct(admissions, with_items=True)
-            new = await self._insert_with_items.run(connection, self._batch_with_items.bind(rows))
+            new = await self._insert_with_items.run(connection, self._batch_with_items.bind(rows), rows)
         else:
             rows = _distinct(admissions, with_items=False)
-            new = await self._insert_orders.run(connection, self._batch.bind(rows))
+            new = await self._insert_orders.run(connection, self._batch.bind(rows), rows)
         written = sum(group.orders for group in new)
         if written == len(rows):
             states = _states(rows, {(group.round_id, group.item): group.state for group in new})
@@ -109,13 +106,13 @@ class Recording:
         reached("ledger.record.inside")
         return Recorded(new=written, repeated=len(admissions) - written, states=states)
 
-    async def _compare(self, connection: AsyncConnection, rows: Sequence[_Row]) -> States:
+    async def _compare(self, connection: AsyncConnection, rows: Sequence[OrderRow]) -> States:
         """The states of orders of which some were there already, provided that they are the same orders."""
         found = await connection.execute(self._select_orders, {"numbers": [number for number, *_ in rows]})
         present: Mapping[int, AnyRow] = {row.id: row for row in found}
         states: dict[str, list[int]] = {}
         for each in rows:
-            number, *same, epoch, item = *each[:7], _item_of(each)
+            number, *same, epoch, item = *each[:7], item_of(each)
             row = present.get(number)
             if row is None:  # neither there nor inserted: nothing to join it with
                 of_item = f" or item, {item}" if item else ""
@@ -157,26 +154,32 @@ _NOTE_PERSON = (
 )
 
 
+_NOTE_TRACE = (
+    update(orders)
+    .where(orders.c.id == bindparam("number", type_=BigInteger), orders.c.trace.is_(None))
+    .values(trace=bindparam("traced_under"))
+)
+
+
 async def note_more(connection: AsyncConnection, admissions: Sequence[Admission]) -> None:
-    """Metadata and persons, in statements of their own, so that orders without any cost what they did."""
+    """Metadata, persons and traces, in statements of their own, so that orders without any cost what they did."""
     noted = [{"number": int(each.number), "said": each.metadata} for each in admissions if each.metadata]
     if noted:
         await connection.execute(_NOTE_METADATA, noted)
     persons = [{"number": int(each.number), "bought_as": each.person} for each in admissions if each.person]
     if persons:
         await connection.execute(_NOTE_PERSON, persons)
+    traces = [{"number": int(each.number), "traced_under": each.trace} for each in admissions if each.trace]
+    if traces:
+        await connection.execute(_NOTE_TRACE, traces)
 
 
 _item = attrgetter("item")
 
 
-def _item_of(row: _Row) -> int:
-    return row[8] if len(row) > 8 else NO_ITEM
-
-
-def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[_Row]:
+def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[OrderRow]:
     """In the order of the numbers, so that no two batches wait for each other over those that both have."""
-    rows: list[_Row] = sorted(
+    rows: list[OrderRow] = sorted(
         [
             (
                 int(each.number),
@@ -197,7 +200,7 @@ def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[_Row
     if "\0" in "".join([row[2] + row[5] for row in rows]):  # PostgreSQL refuses it, SQLite drops what follows it
         number = next(row[0] for row in rows if "\0" in row[2] + row[5])
         raise LedgerRefused(f"Order {number} has a NUL character in its text.")
-    distinct: dict[int, _Row] = {row[0]: row for row in rows}
+    distinct: dict[int, OrderRow] = {row[0]: row for row in rows}
     if len(distinct) == len(rows):
         return rows
     if len({(int(each.number), each.item) for each in admissions}) > len(distinct):
@@ -208,10 +211,10 @@ def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[_Row
     return list(distinct.values())
 
 
-def _states(rows: Sequence[_Row], of_round: Mapping[tuple[int, int], str]) -> States:
+def _states(rows: Sequence[OrderRow], of_round: Mapping[tuple[int, int], str]) -> States:
     states: dict[str, list[int]] = {state: [] for state in of_round.values()}
     for row in rows:
-        states[of_round[row[1], _item_of(row)]].append(row[0])
+        states[of_round[row[1], item_of(row)]].append(row[0])
     return states
 
 

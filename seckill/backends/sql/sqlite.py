@@ -106,7 +106,8 @@ class SqliteDatabase:
     def insert_orders(
         self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
     ) -> InsertOrders:
-        return InsertOrders(self, source, events_of, entries)
+        listed = func.json_each(bindparam("listed", type_=JsonList)).table_valued("value")
+        return InsertOrders(self, source, events_of, entries, listed)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

@@ -4,11 +4,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Executable, FromClause, Insert, Table, Text, TypeDecorator, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    FromClause,
+    Insert,
+    Table,
+    Text,
+    TypeDecorator,
+    bindparam,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.database import WRITTEN, AnyRow, AnySelect, Database, NewOrderEntries, NewOrders
+from seckill.backends.sql.database import (
+    WRITTEN,
+    AnyRow,
+    AnySelect,
+    Database,
+    NewOrderEntries,
+    NewOrders,
+    OrderRow,
+    item_of,
+)
 from seckill.backends.sql.tables import orders
 from seckill.domain.item import NO_ITEM
 
@@ -31,7 +52,8 @@ def update_returning(
 
 
 class InsertOrders:
-    """Implements `seckill.backends.sql.database.OrdersStatement` where one statement inserts into one table."""
+    """Implements `seckill.backends.sql.database.OrdersStatement` where one statement inserts into one table. `listed`
+    has the integers that the parameter of the same name brings in its column `value`."""
 
     def __init__(
         self,
@@ -39,30 +61,65 @@ class InsertOrders:
         source: AnySelect,
         events_of: Callable[[FromClause], Insert],
         entries: NewOrderEntries,
+        listed: FromClause,
     ) -> None:
         self._entries = entries
-        self._written = database.rows("written", {name: orders.c[name].type for name in WRITTEN})
         # By item, if there are any: what a batch without them needs is not asked for.
         item = ("item_id",) if "item_id" in source.selected_columns else ()
-        counted = ("round_id", "epoch", "quantity", *item)
-        self._insert = database.insert_missing(orders, ["id"], source, returning=(*WRITTEN, *counted))
-        self._insert_events = events_of(self._written.table)
+        self._insert = insert(orders).from_select(source.selected_columns.keys(), source)
+        self._insert_missing = database.insert_missing(orders, ["id"], source, returning=("id",))
+        self._read = select(*[orders.c[name] for name in ("round_id", "epoch", *WRITTEN[1:], *item)]).where(
+            database.among(orders.c.id, "listed")
+        )
+        alike = select(
+            listed.c.value.label("id"), *[bindparam(n, type_=orders.c[n].type).label(n) for n in WRITTEN[1:]]
+        )
+        self._insert_events = events_of(alike.subquery("written"))
 
-    async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[NewOrders]:
-        new = await self._insert.run(connection, parameters)
-        if not new:
+    async def run(
+        self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
+    ) -> Sequence[NewOrders]:
+        alike: dict[tuple[int, int, int], list[OrderRow]] = {}
+        for row in await self._new(connection, parameters, rows):
+            alike.setdefault((row[1], row[6], item_of(row)), []).append(row)
+        if not alike:
             return []
-        await connection.execute(self._insert_events, self._written.bind([row[: len(WRITTEN)] for row in new]))
-        units: dict[tuple[int, int, str, int], list[int]] = {}
+        # Of one round, epoch and item, all have the same state, and all were written at the same time.
+        found = await connection.execute(self._read, {"listed": [group[0][0] for group in alike.values()]})
+        states: dict[tuple[int, int, int], str] = {}
+        for round_id, epoch, state, at_ms, *of_item in found:
+            states[round_id, epoch, of_item[0] or NO_ITEM if of_item else NO_ITEM] = state
+            recorded_ms = at_ms
+        counted: list[NewOrders] = []
         numbers: dict[str, list[int]] = {}
-        for number, state, _, round_id, epoch, quantity, *item in new:
-            units.setdefault((round_id, epoch, state, item[0] or NO_ITEM if item else NO_ITEM), []).append(quantity)
-            numbers.setdefault(state, []).append(number)
+        for (round_id, epoch, item), group in alike.items():
+            state = states[round_id, epoch, item]
+            numbers.setdefault(state, []).extend([row[0] for row in group])
+            counted.append(NewOrders(round_id, epoch, state, len(group), sum([row[3] for row in group]), item))
+        for state, of_state in numbers.items():
+            happened = {"listed": of_state, "state": state, "recorded_ms": recorded_ms}
+            await connection.execute(self._insert_events, happened)
         await self._entries.of_new(connection, numbers)
-        return [
-            NewOrders(round_id, epoch, state, len(each), sum(each), of_item)
-            for (round_id, epoch, state, of_item), each in units.items()
-        ]
+        return counted
+
+    async def _new(
+        self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
+    ) -> Sequence[OrderRow]:
+        """Those that were not there before, and are now. Mostly all of them, and then there is nothing to read."""
+        try:
+            inserted = await connection.execute(self._insert, parameters)
+        except IntegrityError:  # the database has undone this statement: some are there already, or it is told why not
+            written = {row.id for row in await self._insert_missing.run(connection, parameters)}
+            return [row for row in rows if row[0] in written]
+        if inserted.rowcount == len(rows):
+            return rows
+        # Some have nothing to join with.
+        present = set(await connection.scalars(_ids(self._read), {"listed": [row[0] for row in rows]}))
+        return [row for row in rows if row[0] in present]
+
+
+def _ids(read: AnySelect) -> AnySelect:
+    return read.with_only_columns(orders.c.id)
 
 
 def first_line(error: Exception) -> str:

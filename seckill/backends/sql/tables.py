@@ -50,6 +50,7 @@ CATALOGUE = "catalogue"
 FEED = "feed"  # the last cursor that was given out
 NEEDS_REVISION = "needs_revision"  # which migration a version must know to work on this database
 MIGRATED_BY = "migrated_by"  # the version that brought it to its shape
+ENTRY_FORM = "entry_form"  # which form of queue entries all processes are known to read; none: the first
 MOVING = "moving"  # not all of it is here yet, see move.py
 MOVED = "moved"  # all of it is in another database
 PRUNING = "pruning"  # the round whose entries of a line are being forgotten
@@ -249,6 +250,7 @@ orders = Table(
     Column("closed_by", String(16)),  # `operator`; NULL: the buyer, the clock, the engine, or it is not over
     Column("item_id", Key),  # NULL: its sale has none
     Column("person", String(128)),  # whom the limit counts by, if not only by user
+    Column("trace", String(55)),  # a `traceparent`; NULL: it is not traced
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
     # Not in MySQL: there every change of an order would lock its round, and a transaction that then counts in the round
@@ -290,6 +292,9 @@ feed = Table(
     Column("round_id", Key),
     Column("facts", LongText),  # JSON
     *partial_index("ix_feed_waiting", "id", where="first_cursor IS NULL", instead=("first_cursor", "id")),
+    *partial_index(
+        "ix_feed_of_sale", "sale_id", "type", "id", where="sale_id IS NOT NULL", instead=("sale_id", "type", "id")
+    ),
     # Later entries have greater ids, also when all earlier ones have been pruned.
     sqlite_autoincrement=True,
 )

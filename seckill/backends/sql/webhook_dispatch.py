@@ -72,6 +72,13 @@ class SqlDispatch:
             return [to_delivery(row) for row in found]
 
     @to_the_end
+    async def webhook(self, webhook_id: int) -> Webhook | None:
+        async with reading(self._database) as connection:
+            found = await connection.execute(select(webhooks).where(webhooks.c.id == webhook_id))
+            row = found.one_or_none()
+            return None if row is None else to_webhook(row, await now_of(connection, self._database))
+
+    @to_the_end
     async def held_subjects(self, webhook_id: int, subjects: Collection[str]) -> Set[str]:
         wanted = (
             select(webhook_deliveries.c.subject)

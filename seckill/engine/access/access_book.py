@@ -5,14 +5,17 @@ A process that cannot read the ledger any more could not hear of a key that is r
 named key until it can again, while buyers who are blocked stay blocked, as far as it knows of them.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
-from seckill.domain.operator import Operator, OperatorKey, is_key, key_id_in
+from seckill.domain.operator import PREFIX, SESSION_PREFIX, Operator, OperatorKey, is_key, key_id_in
 from seckill.ports.access import EVERYBODY, AccessReader, BuyerStanding
 
 LOOK_EVERY_S = 1.0
+# For a session that it does not know: no sooner than this, for anybody can make up one.
+LOOK_AGAIN_S = 0.05
 # How long it takes at most until every process acts on what was decided.
 EFFECTIVE_WITHIN_S = 5.0
 
@@ -82,6 +85,7 @@ class AccessBook:
         self._now_ms = now_ms
         self._version = -1
         self._read_at: float | None = None
+        self._looking = asyncio.Lock()
         self._keys: dict[str, OperatorKey] = {}
         self.barred = BarredBuyers()
 
@@ -97,7 +101,21 @@ class AccessBook:
 
     def operator(self, candidate: str) -> Operator | NoOperator:
         """Whose key it is. Compares in constant time."""
-        key_id = key_id_in(candidate)
+        return self._opened(candidate, PREFIX)
+
+    async def session(self, candidate: str) -> Operator | NoOperator:
+        """The same for somebody who has signed in, perhaps a moment ago and at another node."""
+        found = self._opened(candidate, SESSION_PREFIX)
+        if found is NoOperator.WRONG and key_id_in(candidate, SESSION_PREFIX) not in (None, *self._keys):
+            asked_s = self._monotonic()
+            async with self._looking:  # one question for all who wait: anybody can make up a session
+                if self._read_at is None or self._read_at < asked_s - LOOK_AGAIN_S:
+                    await self.refresh()
+            found = self._opened(candidate, SESSION_PREFIX)
+        return found
+
+    def _opened(self, candidate: str, prefix: str) -> Operator | NoOperator:
+        key_id = key_id_in(candidate, prefix)
         if key_id is None:
             return NoOperator.WRONG
         if self._read_at is None or self._monotonic() - self._read_at > EFFECTIVE_WITHIN_S:

@@ -3,11 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seckill.domain.operator import OperatorKey, Role, digest_of, new_key
+from seckill.domain.operator import (
+    SESSION_PREFIX,
+    SIGNED_IN,
+    Operator,
+    OperatorKey,
+    Role,
+    digest_of,
+    key_id_in,
+    new_key,
+    new_session,
+)
 from seckill.domain.outcome import Outcome
 from seckill.engine.access.access_book import AccessBook
 from seckill.ports.access import BuyerStanding, KeyLedger, StandingLedger
 from seckill.ports.line import BlockedLines
+from seckill.ports.record import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +36,22 @@ class AccessDesk:
 
     async def create_key(self, name: str, role: Role, lifetime_s: float | None, by: str) -> MadeKey:
         key_id, key = new_key()
-        draft = OperatorKey(id=key_id, name=name, role=role, digest=digest_of(key), created_ms=0, created_by=by)
-        made = await self._keys.add_key(draft, lifetime_s)
+        made = await self._keys.add_key(_draft(key_id, key, Operator(name=name, role=role), by), lifetime_s)
         await self._book.refresh()
         return MadeKey(made, key)
+
+    async def begin_session(self, begun_by: str, operator: Operator, lifetime_s: float, facts: Facts) -> MadeKey | None:
+        """For somebody who has signed in. None: what they have begun it with has begun one before."""
+        key_id, key = new_session(begun_by)
+        made = await self._keys.add_session(_draft(key_id, key, operator, SIGNED_IN), lifetime_s, facts)
+        await self._book.refresh()
+        return None if made is None else MadeKey(made, key)
+
+    async def end_session(self, candidate: str) -> None:
+        """If it is one, whatever its state."""
+        key_id = key_id_in(candidate, SESSION_PREFIX)
+        if key_id is not None and isinstance(await self._book.session(candidate), Operator):
+            await self.revoke_key(key_id)
 
     async def keys(self) -> Sequence[OperatorKey]:
         return await self._keys.keys()
@@ -62,3 +85,9 @@ class AccessDesk:
     async def _done(self, standing: BuyerStanding) -> BuyerStanding:
         await self._book.refresh()
         return standing
+
+
+def _draft(key_id: str, key: str, operator: Operator, by: str) -> OperatorKey:
+    """The ledger's clock says when it was made."""
+    role = operator.role
+    return OperatorKey(id=key_id, name=operator.name, role=role, digest=digest_of(key), created_ms=0, created_by=by)

@@ -4,13 +4,12 @@ Kept in memory and in a fixed space, so that counting costs a claim nothing that
 """
 
 import time
-from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from seckill.domain.outcome import Outcome
-from seckill.telemetry import ANSWER_SECONDS, Durations
+from seckill.telemetry import ANSWER_SECONDS, Durations, spread
 
 WINDOW_S = 10
 # Rounds that are remembered; the one that was asked for longest ago goes first.
@@ -30,20 +29,25 @@ class ClaimFigures:
         self._accepted = Durations(ANSWER_SECONDS.labels("accepted"))
         self._refusals_took = Durations(ANSWER_SECONDS.labels("refused"))
 
-    def note(self, round_id: int, outcome: Outcome, took_s: float) -> None:
-        self.claims += 1
+    def note(self, round_id: int, outcome: Outcome, took_s: Sequence[float]) -> None:
+        """How long claims took that ended alike, in ascending order."""
+        self.claims += len(took_s)
         if outcome in _ACCEPTED:
             self._accepted.add(took_s)
         else:
             self._refusals_took.add(took_s)
-            self._refusals(round_id)[outcome] += 1
+            self._refusals(round_id)[outcome] += len(took_s)
         second = int(self._monotonic())
         slot = self._slots.get(second)
         if slot is None:
             slot = self._slots[second] = [0] * (len(BOUNDS_S) + 1)
             while len(self._slots) > WINDOW_S:
                 self._slots.popitem(last=False)
-        slot[bisect_left(BOUNDS_S, took_s)] += 1
+        spread(took_s, BOUNDS_S, slot)
+
+    def exemplify(self, outcome: Outcome, took_s: float, trace_id: str) -> None:
+        """Of a claim that is traced: where in the metrics its trace can be found."""
+        (self._accepted if outcome in _ACCEPTED else self._refusals_took).exemplify(took_s, trace_id)
 
     def tell(self) -> None:
         """To the metrics, what was noted since the last time."""

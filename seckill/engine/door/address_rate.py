@@ -35,18 +35,18 @@ class AddressRate:
         particular, and may always."""
         if not (self._each_s and address):
             return 0
-        busy_s = self._busy_s(address, now)
-        late_s = busy_s + self._each_s - self._at_once_s
-        allowed = late_s <= _ROUNDING_S
-        # Also when it is refused: whoever presses on is not forgotten.
-        self._keep(address, now + (busy_s + self._each_s if allowed else busy_s), now)
-        return 0 if allowed else math.ceil(late_s)
-
-    def _keep(self, address: str, until: float, now: float) -> None:
+        # For each claim, so what is one line is not called.
+        until = self._newer.get(address) or self._older.get(address, now)
+        if until < now:
+            until = now
+        late_s = until + self._each_s - now - self._at_once_s
         if now >= self._renew_at or len(self._newer) >= self._addresses_max // 2:
             self._older, self._newer = self._newer, {}
             self._renew_at = now + self._at_once_s
-        self._newer[address] = until
+        # Also when it is refused: whoever presses on is not forgotten.
+        allowed = late_s <= _ROUNDING_S
+        self._newer[address] = until + self._each_s if allowed else until
+        return 0 if allowed else math.ceil(late_s)
 
     def level(self, address: str, now: float) -> float:
         """How many requests of this address are counted now."""

@@ -19,9 +19,8 @@ class Invitations:
     def early_ms(self, sale: Sale, user: str, groups: Collection[str]) -> int | NotInvited:
         """How long before others this buyer may buy."""
         audience = sale.door.audience
-        early_ms = audience.early_ms(groups)
-        if early_ms or audience.everybody or audience.names(groups):
-            return early_ms
+        if audience.admits(groups):
+            return audience.early_ms(groups)
         listed = self._lists.has(sale.id, sale.list_version, user) if audience.listed else False
         if listed is None:
             return NotInvited.NOT_KNOWN

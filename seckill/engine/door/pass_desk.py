@@ -139,6 +139,11 @@ class PassDesk:
         ends_s = self._now_ms() // 1000 + ANSWER_WITHIN_S
         return CheckChallenge(self._tickets.seal(sale.round.id, applicant.buyer, ends_s))
 
+    @property
+    def judges(self) -> bool:
+        """Whether there is a risk hook to ask."""
+        return self._risk is not None
+
     async def judge(self, applicant: Applicant) -> RiskDecision:
         """What the risk hook says; without one, whatever the sale demands."""
         if self._risk is None:

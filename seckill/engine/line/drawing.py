@@ -14,6 +14,7 @@ import structlog
 
 from seckill.domain.line import Ranking, list_hash
 from seckill.domain.public_id import PublicIds
+from seckill.engine.line.beacons import Beacons
 from seckill.errors import LedgerError
 from seckill.ports.line import DrawLedger
 
@@ -29,14 +30,17 @@ _BEFORE_ALL = ""
 
 
 class Drawing:
-    def __init__(self, ledger: DrawLedger, entry_ids: PublicIds) -> None:
+    def __init__(self, ledger: DrawLedger, entry_ids: PublicIds, beacons: Beacons) -> None:
         self._ledger = ledger
+        self._beacons = beacons
         self._entry_ids = entry_ids
 
     async def step(self) -> int:
         """Makes what is due. Returns how many draws were made."""
         made = 0
-        for due in await self._ledger.draws_due():
+        dues = await self._ledger.draws_due()
+        await self._beacons.forget_others({due.round_id for due in dues if due.waits_for_beacon})
+        for due in dues:
             try:
                 made += await self._draw(due.round_id)
             except LedgerError as error:  # it may concern one round; the others go on
@@ -48,10 +52,12 @@ class Drawing:
         if line is None or line.seed is None or line.drawn_ms is not None:
             return False
         hash_of_list = line.list_hash
-        if hash_of_list is None:
-            hash_of_list = await self._hash(round_id)
+        if hash_of_list is None or line.listed_ms is None:
+            hash_of_list = hash_of_list or await self._hash(round_id)
             await self._ledger.note_list(round_id, hash_of_list)
-        if line.wants_beacon and line.beacon is None:
+        if line.waits_for_beacon:
+            # What was noted, by whichever process, is read at the next step.
+            await self._beacons.fetch(line)
             return False
         ranking = Ranking(line.seed, line.beacon, hash_of_list)
         places = enumerate(await self._ranked(round_id, ranking), start=1)

@@ -51,6 +51,11 @@ class LineFigures:
             asking.add_done_callback(lambda _: self._asking.pop(round_.id, None))
         return await asyncio.shield(asking)
 
+    def fresh(self, round_id: int) -> LineProgress | None:
+        """The same, if it is known. None: `of` has to ask."""
+        asked_s, known = self._known.get(round_id, (0.0, None))
+        return known if asked_s and self._monotonic() - asked_s < FRESH_S else None
+
     async def _ask(self, round_: Round) -> LineProgress | None:
         began_s = self._monotonic()
         progress = await self.now(round_)
@@ -78,7 +83,7 @@ class LineFigures:
     async def _so_far(self, round_: Round, left: int | None, unpaid: int) -> RoundSoFar | None:
         """Where each wants one unit of the same kind: then people ahead are units ahead."""
         sale = self._sale_cache.sale_of_round(round_.id)
-        if sale is None or left is None or round_.items or round_.limit_per_buyer > 1:
+        if sale is None or left is None or round_.items or round_.limit_per_buyer > 1 or sale.limit_by is not None:
             return None
         decided = await self._lines.decided(round_.id)
         passes = passes_left(round_.ends_ms - self._sale_cache.now_ms(), sale.pay_within_s)

@@ -51,6 +51,9 @@ class _JoinBatches(Batches[Joining, Joined]):
         try:
             joined = await self._ledger.join(self._round_id, [joining for joining, _ in batch])
             answers = [joined] * len(batch) if isinstance(joined, NoEntry) else joined
+            new = sum(1 for answer in answers if isinstance(answer, Standing) and answer.new)
+            LINE_ENTRIES.labels("joined").inc(new)
+            LINE_ENTRIES.labels("known").inc(len(answers) - new)
         except LedgerError as error:
             answers = [error] * len(batch)
             self._answer_all(error)  # those who still wait have waited as long
@@ -77,12 +80,15 @@ class LineDesk:
         if not sale.round.lined:
             await self._open(sale)
         waiting: asyncio.Future[Joined] = asyncio.get_running_loop().create_future()
-        self._of_round(sale.round.id).submit(joining, waiting)
+        self.submit(sale, joining, waiting)
         joined = await waiting
         if isinstance(joined, LedgerError):
             raise joined
-        LINE_ENTRIES.labels("joined" if isinstance(joined, Standing) and joined.new else "known").inc()
         return joined
+
+    def submit(self, sale: Sale, joining: Joining, waiting: Waiter[Joined]) -> None:
+        """The same without a task, for a line that is open."""
+        self._of_round(sale.round.id).submit(joining, waiting)
 
     async def _open(self, sale: Sale) -> None:
         """The first who waits for what comes back. From then on, and for good, units of the round belong to its line:

@@ -7,7 +7,8 @@ crash: the gate knows an entry by its request id, and gives it one order however
 A line is served by one keeper at a time, which has a lease on it. Should two serve it after all, because one of them
 was stopped for longer than its lease, nobody gets two orders, and only those who were called get one.
 
-Who is left over when no unit can come back any more is told so.
+Who is left over when no unit can come back any more is told so, and so is who may not buy any more when it is their
+turn.
 """
 
 import asyncio
@@ -21,11 +22,12 @@ import structlog
 
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.item import NO_ITEM
-from seckill.domain.line import LineEntry
+from seckill.domain.line import OF_LINE, LineEntry
+from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundStatus
 from seckill.engine.rounds.units import take_custody
-from seckill.errors import GateError, SeckillError
+from seckill.errors import GateError, GateUnavailable, SeckillError
 from seckill.ports.gate import AdmittingGate, CustodyGate, GateStatus, GateView
 from seckill.ports.ledger import CustodyLedger
 from seckill.ports.line import ServingLedger, WaitingLine
@@ -45,8 +47,14 @@ PASSED_OVER_AT_ONCE = 1_000
 # Why people are passed over: the round is over, or all its units are paid for.
 ENDED = Outcome.ENDED.value
 SOLD_OUT = Outcome.SOLD_OUT.value
+# Or their orders could not be written, time after time.
+FAILED = OrderState.FAILED.value
+ATTEMPTS_MAX = 5
 # What the gate says for good.
 _FOR_GOOD = {Outcome.LIMIT_REACHED, Outcome.ENDED, Outcome.INVALID}
+# That there is an order, and that there was one before. Who has joined again may have asked for more units then.
+_KNOWN = {Outcome.ADMITTED, Outcome.REPEATED}
+_BEFORE = {Outcome.REPEATED, Outcome.KEY_REUSED}
 
 
 class ServingGate(AdmittingGate, CustodyGate, Protocol):
@@ -120,6 +128,7 @@ class Serving:
                 return False
             if not room or self._in_vain.get(round_.id) == now:
                 return False
+        began_s = self._monotonic()
         called = await self._lines.call_next(
             round_.id, self._token, LEASE_S, units, min(BATCH_MAX, waiting.called + room)
         )
@@ -131,7 +140,7 @@ class Serving:
             self._in_vain[round_.id] = now
             return False
         self._in_vain.pop(round_.id, None)
-        await self._ask_gate(round_, called)
+        await self._ask_gate(round_, called, began_s)
         return True
 
     def _room(self, waiting: WaitingLine) -> int:
@@ -143,23 +152,72 @@ class Serving:
         now_s = self._monotonic()
         return self._paces.setdefault(waiting.round.id, _Pace(now_s)).grow(per_s, now_s)
 
-    async def _ask_gate(self, round_: Round, called: Sequence[LineEntry]) -> None:
-        """Whatever gets no clear answer stays called, and is asked for again."""
+    async def _ask_gate(self, round_: Round, called: Sequence[LineEntry], began_s: float) -> None:
+        """Whatever gets no clear answer stays called, and is asked for again. `began_s`: when they were called."""
+        refused = await self._turned_away(round_, [entry for entry in called if entry.reason is not None])
+        admitted: set[int] = set()
+        asked = [entry for entry in called if entry.id not in refused]
+        trouble: GateError | None = None
+        for attempt in range(ATTEMPTS_MAX):
+            answers, trouble = await self._ask(round_, asked, attempt, began_s)
+            refused |= {id_: answer.outcome.value for id_, answer in answers.items() if answer.outcome in _FOR_GOOD}
+            sold_out = [id_ for id_, answer in answers.items() if answer.outcome is Outcome.SOLD_OUT]
+            if sold_out and await self._is_hopeless(round_):  # the unit that they were called for is somebody else's
+                refused |= dict.fromkeys(sold_out, SOLD_OUT)
+            failed = await self._failed(answers)
+            admitted |= {id_ for id_, answer in answers.items() if answer.outcome in _KNOWN} - failed
+            asked = [entry for entry in asked if entry.id in failed and not answers[entry.id].holdings[0].live]
+            if not asked or trouble is not None:
+                break
+        else:
+            refused |= {entry.id: FAILED for entry in asked}
+        await self._settle(round_, called, refused, admitted)
+        if trouble is not None:
+            raise trouble
+
+    async def _ask(
+        self, round_: Round, asked: Sequence[LineEntry], attempt: int, began_s: float
+    ) -> tuple[dict[int, Answer], GateError | None]:
         answers: dict[int, Answer] = {}
         trouble: GateError | None = None
-        for entries in _by_lane(round_, called):
-            claims = [Claim(e.user, e.quantity, e.request_id, e.metadata, e.item) for e in entries]
+        for entries in _by_lane(round_, asked):
+            claims = [
+                Claim(e.user, e.quantity, e.request_id(attempt), e.metadata, e.item, person=e.person) for e in entries
+            ]
+            if self._monotonic() - began_s > LEASE_S / 2:
+                # This process was held up, and another may have passed over by now whom it would give a unit.
+                trouble = GateUnavailable("The lease on this line may be over.")
+                break
             try:
                 reply = await self._gate.admit(round_.ref, claims)
             except GateError as error:
                 trouble = error
                 continue
             answers |= {entry.id: answer for entry, answer in zip(entries, reply.answers, strict=True)}
-        refused = {id_: answer.outcome.value for id_, answer in answers.items() if answer.outcome in _FOR_GOOD}
-        admitted = {id_ for id_, answer in answers.items() if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED)}
-        await self._settle(round_, called, refused, admitted)
-        if trouble is not None:
-            raise trouble
+        return answers, trouble
+
+    async def _failed(self, answers: Mapping[int, Answer]) -> set[int]:
+        """Those whose order was admitted before, and could not be written: a gate may have forgotten it in between, or
+        the ledger has refused it. While the gate still holds units for it, they are about to come back."""
+        numbers = {id_: answer.holdings[0].number for id_, answer in answers.items() if answer.outcome in _BEFORE}
+        buried = await self._lines.buried(set(numbers.values())) if numbers else set()
+        return {id_ for id_, number in numbers.items() if number in buried}
+
+    async def _turned_away(self, round_: Round, entries: Sequence[LineEntry]) -> dict[int, str]:
+        """Those who may not buy any more, and for whom the gate has admitted nothing. What it has admitted holds a
+        unit, so that counts. It was looked at before, and is again: what was under way to it has arrived by then, and
+        what it has forgotten is no proof."""
+        if not entries:
+            return {}
+        holdings = await self._gate.remembered(round_.ref, {entry.user: () for entry in entries})
+        view = await self._gate.inspect(round_.ref)
+        if view is None or not view.whole or view.epoch != round_.epoch:
+            return {}
+        return {
+            entry.id: entry.reason or ""
+            for entry in entries
+            if not any(held.request_id.startswith(OF_LINE) for held in holdings[entry.user].values())
+        }
 
     async def _settle(
         self, round_: Round, called: Sequence[LineEntry], refused: Mapping[int, str], admitted: set[int]
@@ -174,20 +232,24 @@ class Serving:
             await asyncio.sleep(pause_s)
 
     async def _give_up_hope(self, round_: Round) -> None:
-        """If all units are paid for, none comes back."""
+        if await self._is_hopeless(round_):
+            await self._pass_over(round_, SOLD_OUT)
+
+    async def _is_hopeless(self, round_: Round) -> bool:
+        """If all units are paid for, none comes back. It is looked at once in a while, and False in between."""
         now_s = self._monotonic()
         if now_s - self._looked_s.get(round_.id, -HOPELESS_EVERY_S) < HOPELESS_EVERY_S:
-            return
+            return False
         self._looked_s[round_.id] = now_s
         custody = await take_custody(round_, self._gate, self._ledger)
-        if custody is not None and not (custody.available or custody.queued or custody.unpaid or custody.returning):
-            await self._pass_over(round_, SOLD_OUT)
+        return custody is not None and not (custody.available or custody.queued or custody.unpaid or custody.returning)
 
     async def _dissolve(self, round_: Round) -> None:
         """The round is over. Who was called may have an order already: the gate knows."""
+        began_s = self._monotonic()
         called = await self._lines.call_next(round_.id, self._token, LEASE_S, {}, 0)
         if called:
-            await self._ask_gate(round_, called)
+            await self._ask_gate(round_, called, began_s)
         if called is not None:
             await self._pass_over(round_, ENDED)
 

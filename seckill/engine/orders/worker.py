@@ -13,6 +13,7 @@ from seckill.engine.orders.expiry_hints import ExpiryReminders
 from seckill.errors import EpochOver, LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
 from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, gets_on, repeat
 from seckill.ports.broker import Delays
+from seckill.ports.entry import standing_alone
 from seckill.ports.ledger import Recorded, WorkerLedger
 from seckill.ports.transport import Delivery, WorkerTransport
 from seckill.telemetry import (
@@ -80,7 +81,7 @@ class Worker:
             await self.prepare()
 
     async def read_and_record(self, wait_s: float = READ_WAIT_S) -> int:
-        """One reading. Returns how many entries it found."""
+        """One reading. Returns how many orders it found."""
         deliveries = await self._transport.read(BATCH_MAX, wait_s)
         await self._record_all(deliveries)
         return len(deliveries)
@@ -89,14 +90,17 @@ class Worker:
         """What another worker took and did not finish in time, or what we could not finish ourselves."""
         deliveries = await self._transport.take_over(self._claim_idle_s, BATCH_MAX)
         if deliveries:
-            log.info("taken over", entries=len(deliveries))
+            log.info("taken over", orders=len(deliveries))
             TAKEN_OVER.inc(len(deliveries))
         await self._record_all(deliveries)
         return len(deliveries)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> None:
-        for start in range(0, len(deliveries), BATCH_MAX):
-            await self.record(deliveries[start : start + BATCH_MAX])
+        start = 0
+        while start < len(deliveries):
+            end = _end_of_entry(deliveries, start + BATCH_MAX)
+            await self.record(deliveries[start:end])
+            start = end
 
     async def record(self, deliveries: Sequence[Delivery]) -> RecordResult:
         """Ledger first, then the stream, then waiting buyers. Dying between any two repeats the rest, nothing more."""
@@ -113,7 +117,7 @@ class Worker:
             missed = len(result.done) - min(settled.acknowledged, settled.deleted)
             if missed:  # a worker that was given up for dead has finished them as well: same rows, no harm
                 SETTLE_MISMATCHES.inc(missed)
-                log.info("settled by somebody else before", entries=missed)
+                log.info("settled by somebody else before", orders=missed)
             await self._tell(result)
             if self._reminders is not None:
                 await self._reminders.after_commit(d.admission for d in result.done if d.admission is not None)
@@ -162,9 +166,10 @@ class Worker:
         ORDERS_RECORDED.labels("repeated").inc(recorded.repeated)
 
     async def _set_aside(self, result: RecordResult, delivery: Delivery, reason: str, delay_s: float) -> None:
-        await self._when_possible(lambda: self._ledger.set_aside(delivery, reason, delay_s))
+        alone = standing_alone(delivery)
+        await self._when_possible(lambda: self._ledger.set_aside(alone, reason, delay_s))
         if self._delays is not None and delay_s > 0:
-            text = delivery.payload.decode(errors="replace")
+            text = alone.payload.decode(errors="replace")
             await self._delays.remind_of_retry(delay_s, text, reason)
         result.refused += 1
         result.done.append(delivery)
@@ -172,7 +177,7 @@ class Worker:
         log.error(
             "an entry cannot be written; it is set aside and tried again",
             lane=delivery.lane,
-            entry=delivery.entry_id,
+            entry=alone.entry_id,
             reason=reason,
         )
 
@@ -181,6 +186,16 @@ class Worker:
             await self._transport.publish_states(result.states)
         except TransportUnavailable as error:  # a buyer who waits finds it in the ledger
             log.warning("states not announced", orders=len(result.done), reason=str(error))
+
+
+def _end_of_entry(deliveries: Sequence[Delivery], end: int) -> int:
+    """There, or where the entry ends that goes on there: orders of one entry are settled together."""
+    while end < len(deliveries):
+        before, after = deliveries[end - 1], deliveries[end]
+        if (before.lane, before.entry_id) != (after.lane, after.entry_id):
+            break
+        end += 1
+    return min(end, len(deliveries))
 
 
 async def run_worker(worker: Worker, stop: Stop) -> None:
@@ -192,7 +207,7 @@ async def run_worker(worker: Worker, stop: Stop) -> None:
         nonlocal next_round_s
         if time.monotonic() >= next_round_s:
             await worker.add_lanes()
-            while await worker.take_over() == BATCH_MAX and not stop.is_set():
+            while await worker.take_over() >= BATCH_MAX and not stop.is_set():
                 gets_on()
             next_round_s = time.monotonic() + TAKE_OVER_EVERY_S
         if 0 < await worker.read_and_record() < BATCH_MAX:

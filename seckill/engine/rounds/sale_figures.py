@@ -1,21 +1,32 @@
 """How every sale that is on stands, for the metrics and for the alarm about orders that lapse: units, orders, money,
 and who waits in line."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from seckill.engine.orders.lapse_share import Lapses, lapsed_share
 from seckill.engine.sale_cache import SaleCache
-from seckill.ports.ledger import TallyLedger
+from seckill.ports.ledger import Tally, TallyLedger
 from seckill.ports.line import LineFiguresLedger
 from seckill.telemetry import SALES, SALES_SHOWN_MAX, SaleReading, SalesReading
 
 
 class SaleFigures:
-    def __init__(self, ledger: TallyLedger, lines: LineFiguresLedger, sale_cache: SaleCache, lapses: Lapses) -> None:
+    def __init__(
+        self,
+        ledger: TallyLedger,
+        lines: LineFiguresLedger,
+        sale_cache: SaleCache,
+        lapses: Lapses,
+        tallied: Callable[[int, Tally, int], None] = lambda round_id, tally, waiting: None,
+    ) -> None:
+        """`tallied`: hears of every count."""
         self._ledger = ledger
         self._lines = lines
         self._sale_cache = sale_cache
         self._lapses = lapses
+        self._tallied = tallied
 
     async def look(self) -> int:
         """Returns how many alarms there were. Of more sales than can be shown, those with the most units are."""
@@ -36,6 +47,7 @@ class SaleFigures:
                 continue
             pulse = self._sale_cache.pulse(round_.id)
             line = await self._lines.line(round_.id)
+            self._tallied(round_.id, tally, 0 if line is None else line.waiting)
             shown[sale_id] = SaleReading(
                 sale=sale_id,
                 currency=sale.currency,

@@ -34,6 +34,9 @@ Clock = Callable[[], float]
 class WebhookMessage:
     id: str
     body: bytes
+    type: str = ""
+    at_ms: int = 0  # when it happened
+    trace: str = ""  # what the order that it is about is traced under
 
     def headers(self, webhook: Webhook, now_s: int) -> Sequence[tuple[str, str]]:
         return (

@@ -12,7 +12,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -28,12 +28,14 @@ from seckill.domain.webhook import (
 )
 from seckill.domain.webhook_target import BadTarget, read_target
 from seckill.engine.event_feed import EventFeed
+from seckill.engine.traces.traced_delivery import send_traced
 from seckill.engine.webhooks.message import Clock, Describe, WebhookMessage, message_of, message_of_test, subject_of
 from seckill.errors import LedgerUnavailable
 from seckill.failpoints import reached
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
+from seckill.ports.tracer import Tracer
 from seckill.ports.webhook import (
     DispatchLedger,
     Lease,
@@ -52,7 +54,8 @@ log = structlog.get_logger()
 
 # How long another keeper leaves an endpoint to the one that has taken it.
 LEASE_S = 30.0
-# How often the lease is renewed at least, and how long what an operator changes may take to be heard of.
+# How often the lease is renewed at least, and how long what is on its way already may not know what an operator has
+# changed.
 RENEW_EVERY_S = 1.0
 # Deliveries to one endpoint at a time, and how many of them may be repetitions: those may be slow for a reason.
 AT_ONCE = 16
@@ -122,6 +125,7 @@ class SittingParts:
     private: bool
     lease_s: float = LEASE_S
     clock: Clock = time.time
+    tracer: Tracer | None = None
 
 
 class Sitting:
@@ -190,7 +194,7 @@ class Sitting:
             await self._take_due()
         if self._webhook.enabled and len(self._window) <= WINDOW - PAGE and now_s > self._read_s + TURN_S:
             await self._read_on()
-        for job in self._next_jobs():
+        for job in () if self._over else self._next_jobs():
             self._start(job)
         if self._sending or self._window:
             self._busy_s = time.monotonic()
@@ -205,6 +209,8 @@ class Sitting:
             return
         due = await self._parts.ledger.due_deliveries(self._webhook.id, room + len(on_their_way))
         found = [each for each in due if each.event_id not in on_their_way][: max(0, min(room, self._room))]
+        if found and not await self._is_as_it_was():
+            return
         for delivery in found:
             self._start(_repeated(delivery))
         if len(found) == room:
@@ -219,6 +225,8 @@ class Sitting:
         if isinstance(page, CursorGone):
             await self._skip(page)
             return
+        if page.events and not await self._is_as_it_was():
+            return
         self._read_to = page.next
         if len(page.events) == PAGE:
             self._read_s = -math.inf  # there may be more already
@@ -228,6 +236,13 @@ class Sitting:
             self._window.extend(jobs)
         elif not self._window:
             self._cursor = self._read_to
+
+    async def _is_as_it_was(self) -> bool:
+        """Asked after what is to be sent was read, so that nothing is sent to an address, or signed with secrets alone,
+        that an operator had replaced before it happened. If not, the next sitting knows how to send it."""
+        now = await self._parts.ledger.webhook(self._webhook.id)
+        self._over |= now is None or not now.sends_like(self._webhook)
+        return not self._over
 
     async def _skip(self, gone: CursorGone) -> None:
         """The feed does not have what comes next. That cannot be mended, so it is told, and the rest is sent."""
@@ -268,7 +283,11 @@ class Sitting:
         if message is None:
             return Sent(status=None, trouble=DeliveryTrouble.EVENT_GONE)
         headers = message.headers(self._webhook, int(self._parts.clock()))
-        sent = await self._parts.sender.send(target, headers, message.body)
+        tracer, sender = self._parts.tracer, self._parts.sender
+        if tracer is None or not message.trace:
+            sent = await sender.send(target, headers, message.body)
+        else:
+            sent = await send_traced(tracer, sender, target, headers, message)
         reached("webhooks.send.after")
         return sent
 
@@ -276,7 +295,11 @@ class Sitting:
         if job.cursor is None:
             return message_of_test(job.event_id, self._webhook, self._parts.clock())
         event = job.event or await self._read_again(job.cursor)
-        return None if event is None else message_of(job.event_id, await self._parts.describe(event))
+        if event is None:
+            return None
+        message = message_of(job.event_id, await self._parts.describe(event))
+        trace = "" if event.order is None else event.order.trace
+        return replace(message, type=event.type, at_ms=event.at_ms, trace=trace)
 
     async def _read_again(self, cursor: int) -> FeedEvent | None:
         page = await self._parts.feed.read(cursor - 1, EventFilter(), 1)

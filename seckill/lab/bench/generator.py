@@ -1,21 +1,29 @@
-"""A load generator where there is no wrk: `python -m seckill.lab.bench.generator ADDRESS SECONDS`, claims in $LINES.
+"""Our own load generator: `python -m seckill.lab.bench.generator ADDRESS SECONDS`, claims in $LINES.
 
-Requests are made ahead, and of an answer little more than its length is read. Whatever a client did beyond that would
-take CPU time from the server that is measured.
+Without $PER_S each connection presses again as soon as it is answered, as wrk does, whose place this takes where there
+is none. With it, so many people come a second whatever the server does: each takes the next free connection, and who
+finds none waits for one. Requests are made ahead, and of an answer little more than its length is read: whatever a
+client did beyond that would take CPU time from the server that is measured.
 """
 
 import asyncio
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import msgspec
 import uvloop
 
 from seckill.lab.bench.load import CONNECTIONS, Load
+
+TICK_S = 0.005
+# Who was answered nothing by then is not waited for.
+LAST_ANSWERS_S = 30.0
 
 
 def requests(lines: Path, *, cycle: bool) -> Iterator[bytes]:
@@ -32,40 +40,162 @@ def requests(lines: Path, *, cycle: bool) -> Iterator[bytes]:
             return
 
 
-async def press(host: str, port: int, until_s: float, pending: Iterator[bytes], seen: list[tuple[float, bool]]) -> None:
-    reader, writer = await asyncio.open_connection(host, port)
-    for request in pending:
-        began_s = time.perf_counter()
-        if began_s > until_s:
-            break
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
-        seen.append((time.perf_counter() - began_s, head[9:10] == b"2"))
-    writer.close()
-    await writer.wait_closed()
+class Pressers:
+    """Who presses, and what was seen."""
+
+    def __init__(self, pending: Iterator[bytes], *, until_s: float, paced: bool) -> None:
+        self._pending = pending
+        self._until_s = until_s
+        self._paced = paced
+        self._without_connection = 0
+        self._free: deque[PressersConnection] = deque()
+        self._unanswered = 0
+        self._over = False
+        self.waits_s: list[float] = []
+        self.refusals = 0
+        self.all_answered = asyncio.Event()
+
+    def connected(self, connection: "PressersConnection") -> None:
+        if self._paced:
+            self._free.append(connection)
+        else:
+            self._press(connection)
+
+    def come(self, people: int) -> None:
+        self._without_connection += people
+        while self._without_connection and self._free:
+            self._without_connection -= 1
+            self._press(self._free.popleft())
+
+    def give_up(self) -> None:
+        """Whoever still has no connection."""
+        self._without_connection = 0
+        self._end()
+
+    def answered(self, connection: "PressersConnection", *, good: bool) -> None:
+        self.waits_s.append(time.perf_counter() - connection.pressed_s)
+        self.refusals += not good
+        self._unanswered -= 1
+        if not self._paced:
+            self._press(connection)
+        elif self._without_connection:
+            self._without_connection -= 1
+            self._press(connection)
+        else:
+            self._free.append(connection)
+        if self._over:
+            self._end()
+
+    def lost(self) -> None:
+        self._unanswered -= 1
+        if self._over:
+            self._end()
+
+    def _press(self, connection: "PressersConnection") -> None:
+        now_s = time.perf_counter()
+        request = next(self._pending, None) if now_s < self._until_s else None
+        if request is None:
+            self._end()
+            return
+        self._unanswered += 1
+        connection.send(request, now_s)
+
+    def _end(self) -> None:
+        self._over = True
+        if not self._unanswered:
+            self.all_answered.set()
+
+
+class PressersConnection(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._crowd: Pressers | None = None
+        self._transport: asyncio.Transport | None = None
+        self._read = b""
+        self._pressed = False
+        self.pressed_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
+
+    def join(self, pressers: Pressers) -> None:
+        self._crowd = pressers
+        pressers.connected(self)
+
+    def send(self, request: bytes, now_s: float) -> None:
+        assert self._transport is not None
+        self.pressed_s = now_s
+        self._pressed = True
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._read + data if self._read else data
+        end = answer.find(b"\r\n\r\n")
+        if end < 0 or len(answer) < end + 4 + _length(answer, end):
+            self._read = answer
+            return
+        self._read = b""
+        self._pressed = False
+        assert self._crowd is not None
+        self._crowd.answered(self, good=answer[9:10] == b"2")
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if self._pressed and self._crowd is not None:
+            self._crowd.lost()
+
+    def close(self) -> None:
+        self._pressed = False
+        assert self._transport is not None
+        self._transport.close()
+
+
+def _length(answer: bytes, end: int) -> int:
+    head = answer[:end].lower()
+    begin = head.find(b"content-length:") + 15
+    stop = head.find(b"\r\n", begin)
+    return int(head[begin : stop if stop > 0 else end])
 
 
 async def main(address: str, seconds: float) -> None:
     target = urlsplit(address)
     assert target.hostname is not None
     assert target.port is not None
+    per_s = float(os.environ["PER_S"]) if "PER_S" in os.environ else None
     pending = requests(Path(os.environ["LINES"]), cycle="CYCLE" in os.environ)
-    seen: list[tuple[float, bool]] = []
+    loop = asyncio.get_running_loop()
+    connections = [
+        (await loop.create_connection(PressersConnection, target.hostname, target.port))[1]
+        for _ in range(int(os.environ.get("CONNECTIONS", CONNECTIONS)))
+    ]
     began_s = time.perf_counter()
-    people = (press(target.hostname, target.port, began_s + seconds, pending, seen) for _ in range(CONNECTIONS))
-    await asyncio.gather(*people)
+    pressers = Pressers(pending, until_s=began_s + seconds, paced=per_s is not None)
+    for connection in connections:
+        connection.join(pressers)
+    if per_s is not None:
+        await _come(pressers, began_s, seconds, per_s)
+    async with asyncio.timeout(seconds + LAST_ANSWERS_S):
+        await pressers.all_answered.wait()
     took_s = time.perf_counter() - began_s
-    waits_ms = sorted(wait_s * 1000 for wait_s, _ in seen)
+    for connection in connections:
+        connection.close()
+    waits_ms = sorted(wait_s * 1000 for wait_s in pressers.waits_s)
     result = Load(
-        answers=len(seen),
-        refusals=sum(not good for _, good in seen),
+        answers=len(waits_ms),
+        refusals=pressers.refusals,
         took_s=took_s,
         p50_ms=round(waits_ms[len(waits_ms) // 2], 2),
         p99_ms=round(waits_ms[len(waits_ms) * 99 // 100], 2),
     )
     sys.stdout.buffer.write(msgspec.json.encode(result))
+
+
+async def _come(pressers: Pressers, began_s: float, seconds: float, per_s: float) -> None:
+    came = 0
+    while (since_s := time.perf_counter() - began_s) < seconds:
+        people = int(since_s * per_s) - came
+        came += people
+        pressers.come(people)
+        await asyncio.sleep(TICK_S)
+    pressers.give_up()
 
 
 if __name__ == "__main__":

@@ -39,17 +39,31 @@ class Load:
         return (self.answers - self.refusals) / self.took_s
 
 
+def has_wrk() -> bool:
+    return shutil.which("wrk") is not None
+
+
 def generator() -> str:
-    return "wrk" if shutil.which("wrk") else "our own generator (wrk was not found)"
+    return "wrk" if has_wrk() else "our own generator (wrk was not found)"
 
 
 async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False) -> Load:
-    """Sends the claims of the file `lines` over many connections for this many seconds."""
+    """Sends the claims of the file `lines` over many connections for this many seconds, as fast as it is answered."""
     environ = {**os.environ, "LINES": str(lines)} | ({"CYCLE": "1"} if cycle else {})
-    if shutil.which("wrk"):
+    if has_wrk():
         script = str(files("seckill.lab.bench") / "load.lua")
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:.0f}s", "--timeout", "30s", "--latency", "-s", script]
         return _of_wrk(await _output([*command, address], environ))
+    return await _ours(address, seconds, environ)
+
+
+async def crowd(address: str, lines: Path, *, seconds: float, per_s: float, connections: int) -> Load:
+    """So many people a second, whatever the server does; who finds all `connections` taken waits for one."""
+    environ = {**os.environ, "LINES": str(lines), "PER_S": f"{per_s:.1f}", "CONNECTIONS": str(connections)}
+    return await _ours(address, seconds, environ)
+
+
+async def _ours(address: str, seconds: float, environ: Mapping[str, str]) -> Load:
     command = [sys.executable, "-m", "seckill.lab.bench.generator", address, str(seconds)]
     return msgspec.json.decode(await _output(command, environ), type=Load)
 

@@ -18,9 +18,11 @@ from seckill.domain.admission import Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Confirm, Sale
 from seckill.engine.rounds.rebuild import PORTION
-from seckill.lab.bench.load import Load, load
-from seckill.lab.bench.place import BenchPlace, Running, engine_on, place, service
-from seckill.lab.bench.tokens import Tokens
+from seckill.lab.bench import claim_lines
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
+from seckill.lab.bench.cpu_time import by_part_s, ledger_server_pid, per_claim_us
+from seckill.lab.bench.load import Load, crowd, load
+from seckill.lab.bench.place import Running, engine_on, place, service
 from seckill.lab.compare.child import ChildOrders
 from seckill.lab.compare.moments import Moments
 from seckill.lab.compare.processes import ComparedProcess
@@ -32,9 +34,10 @@ from seckill.telemetry import MADE_EVERY_S
 UNITS = 100_000_000
 GATE_BATCH = 100
 GATE_CALLS_AT_ONCE = 4
-# More claims than any of our processes answers in a second, so that no generator runs out of buyers.
-CLAIMS_PER_S_MAX = 20_000
 MILLION = 1_000_000
+# Of what the engine accepts when it is pressed as fast as it answers.
+OFFERED = 0.5, 1, 2, 4
+OFFERED_CONNECTIONS = 2000
 DRAIN_S_MAX = 300.0
 FILL_WITHIN_S = 60.0
 POLL_S = 0.02
@@ -50,8 +53,20 @@ class Accepted:
     p50_ms: float
     p99_ms: float
     mean_batch: float
+    cpu_us: Mapping[str, float]  # by part, for each that was accepted, until it was written
     api_bytes_before: int  # memory of the API process
     api_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What became of so many people a second. All rates are per second; `backlog` is what was unwritten at the end."""
+
+    offered: float
+    accepted: float
+    persisted: float
+    backlog: int
+    p99_ms: float
 
 
 async def http_ceiling(seconds: float) -> float:
@@ -99,9 +114,9 @@ async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
             await strategy.prepare(UNITS)
             await consumer.start()
             async with service("plain", servers, here.settings.jwt_secret) as address:
-                tokens = make_tokens(here, seconds + 1)
-                early = write_lines(here.folder / "early", "/orders", tokens[:CLAIMS_PER_S_MAX])
-                lines = write_lines(here.folder / "lines", "/orders", tokens[CLAIMS_PER_S_MAX:])
+                tokens = make_tokens(here.settings, seconds + 1)
+                early = write_lines(here.folder / "early", "/orders", tokens[: claim_lines.CLAIMS_PER_S_MAX])
+                lines = write_lines(here.folder / "lines", "/orders", tokens[claim_lines.CLAIMS_PER_S_MAX :])
                 await load(address, early, seconds=1)  # connects to everything
                 before = await _plain_counts(strategy)
                 seen = await load(address, lines, seconds=seconds)
@@ -116,22 +131,41 @@ async def _plain_counts(strategy: AsyncStream) -> tuple[int, int]:
     return int(await strategy.redis.get(COUNTER) or 0), await strategy.written()
 
 
-async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, float]:
+async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, Load]:
     async with place(ledger_url) as here, engine_on(here) as running:
         await _warm_up(running)
-        tokens = make_tokens(here, seconds)
+        tokens = make_tokens(here.settings, seconds)
         accepted = await _accept(running, await running.new_sale(UNITS), tokens, seconds)
         few = await running.new_sale(1)
-        lines = write_lines(here.folder / "refuse", running.path(few), tokens[: CLAIMS_PER_S_MAX * 2])
+        lines = write_lines(here.folder / "refuse", running.path(few), tokens[: claim_lines.CLAIMS_PER_S_MAX * 2])
         await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
-        seen = await load(running.address, lines, seconds=seconds, cycle=True)
-        return accepted, seen.refusals / seen.took_s
+        return accepted, await load(running.address, lines, seconds=seconds, cycle=True)
 
 
-async def sustained(seconds: float, ledger_url: str) -> Accepted:
+async def sustained(seconds: float, ledger_url: str, overload_s: float) -> tuple[Accepted, list[Offered]]:
+    """A long load as fast as it is answered; and then less and more than that, for `overload_s` each."""
     async with place(ledger_url) as here, engine_on(here) as running:
         sale = await running.new_sale(UNITS)
-        return await _accept(running, sale, make_tokens(here, seconds), seconds)
+        long = await _accept(running, sale, make_tokens(here.settings, seconds), seconds)
+        tokens = make_tokens(here.settings, overload_s)
+        return long, [await _offer(running, times * long.accept, tokens, overload_s) for times in OFFERED]
+
+
+async def _offer(running: Running, per_s: float, tokens: Sequence[str], seconds: float) -> Offered:
+    sale = await running.new_sale(UNITS)
+    lines = write_lines(running.place.folder / "offer", running.path(sale), tokens)
+    seen = await crowd(running.address, lines, seconds=seconds, per_s=per_s, connections=OFFERED_CONNECTIONS)
+    backlog = await running.engine.transport.backlog([sale.round.lane])
+    written = await running.engine.ledger.tally(sale.round.id)
+    assert written is not None
+    await _until_drained(running, sale)
+    return Offered(
+        offered=per_s,
+        accepted=seen.accepted_per_s,
+        persisted=(written.unpaid + written.paid) / seen.took_s,
+        backlog=backlog,
+        p99_ms=seen.p99_ms,
+    )
 
 
 async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[list[tuple[float, float]], float]:
@@ -145,7 +179,7 @@ async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[li
         await _fill(running, large)
         per_buyer = (await _memory(running) - began) / MILLION
         found = []
-        tokens = make_tokens(here, rounds * seconds)
+        tokens = make_tokens(here.settings, rounds * seconds)
         portion = len(tokens) // rounds
         for number in range(rounds):
             buyers = tokens[number * portion :][:portion]
@@ -161,7 +195,7 @@ async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm,
     async with place(ledger_url) as here, engine_on(here) as running:
         await _warm_up(running)
         found: dict[Confirm, list[Load]] = {each: [] for each in Confirm}
-        lines = make_tokens(here, seconds)
+        lines = make_tokens(here.settings, seconds)
         for number in range(rounds):
             for each in list(Confirm)[:: 1 if number % 2 == 0 else -1]:  # neither is always the first
                 sale = await running.new_sale(UNITS, each)
@@ -173,13 +207,15 @@ async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm,
 
 async def _warm_up(running: Running) -> None:
     """A second of claims connects everything to everything, as with the plain service before it is measured."""
-    await _accept(running, await running.new_sale(UNITS), make_tokens(running.place, 1), 1)
+    await _accept(running, await running.new_sale(UNITS), make_tokens(running.place.settings, 1), 1)
 
 
 async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:
     gate, ledger = running.engine.gate, running.engine.ledger
     lines = write_lines(running.place.folder / "accept", running.path(sale), tokens)
     before = await _figures(running)
+    ledger_pid = await ledger_server_pid(running.place.settings.database_url)
+    spent_s = by_part_s(running.pids, ledger_pid)
     api_bytes = _resident(running.pids["api"])
     already = await gate.inspect(sale.round.ref)
     seen: Load = await load(running.address, lines, seconds=seconds)
@@ -189,15 +225,18 @@ async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: 
     assert already is not None
     assert written is not None
     drained_s = await _until_drained(running, sale)
+    accepted = view.admitted - already.admitted
+    cpu_us = per_claim_us(spent_s, by_part_s(running.pids, ledger_pid), max(accepted, 1))
     after = await _figures(running)
     calls, claims = (after[name] - before[name] for name in _BATCH)
     return Accepted(
-        accept=(view.admitted - already.admitted) / seen.took_s,
+        accept=accepted / seen.took_s,
         persist=(written.unpaid + written.paid) / seen.took_s,
         drain_s=round(drained_s, 2),
         p50_ms=seen.p50_ms,
         p99_ms=seen.p99_ms,
         mean_batch=round(claims / calls, 1) if calls else 0.0,
+        cpu_us=cpu_us,
         api_bytes_before=api_bytes,
         api_bytes=_resident(running.pids["api"]),
     )
@@ -218,17 +257,6 @@ async def _figures(running: Running) -> Mapping[str, float]:
     await asyncio.sleep(MADE_EVERY_S)  # or it may be the text that was made before the load
     lines = (await running.metrics()).splitlines()
     return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
-
-
-def make_tokens(here: BenchPlace, seconds: float) -> list[str]:
-    assert here.settings.jwt_secret is not None
-    tokens = Tokens(here.settings.jwt_secret)
-    return [tokens.of(f"buyer-{number}") for number in range(int(seconds * CLAIMS_PER_S_MAX))]
-
-
-def write_lines(file: Path, path: str, tokens: Sequence[str]) -> Path:
-    file.write_text("".join(f"{path} {token}\n" for token in tokens))
-    return file
 
 
 class _Million(SqlLedger):

@@ -20,11 +20,12 @@ from seckill.client import NoAnswer
 from seckill.client.connections import HttpTransport, Message, Reply
 from seckill.domain.sale import Confirm, Sale, SaleDraft
 from seckill.errors import StartError
+from seckill.lab.bench import processes
+from seckill.lab.bench.child import child
 from seckill.lab.bench.services import SECRET, SERVERS
 from seckill.lab.compare.scratch_database import scratch_database
 from seckill.lab.compare.strategy import CompareServers
 from seckill.local.supervisor import Process
-from seckill.local.tether import tethered
 from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Role, Secret, Settings
 from seckill.web.listening_socket import bind
@@ -74,9 +75,7 @@ class Running:
 
     def cpu_s(self) -> dict[str, float]:
         """User and system time of each process so far."""
-        ticks = {name: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1] for name, pid in self.pids.items()}
-        tick_s = 1 / os.sysconf("SC_CLK_TCK")
-        return {name: sum(map(int, text.split()[11:13])) * tick_s for name, text in ticks.items()}
+        return {name: processes.cpu_s([pid]) for name, pid in self.pids.items()}
 
     async def new_sale(self, units: int, confirm: Confirm = Confirm.GATE) -> Sale:
         now_ms = int(time.time() * 1000)
@@ -136,15 +135,11 @@ async def service(what: str, servers: CompareServers | None = None, secret: Secr
         environ[SECRET] = secret.reveal()
     with closing(bind("127.0.0.1", 0)) as listener:
         fd = listener.fileno()
-        command = tethered([sys.executable, "-m", "seckill.lab.bench.services", what, str(fd)])
-        process = await asyncio.create_subprocess_exec(*command, env=environ, pass_fds=[fd], start_new_session=True)
+        command = [sys.executable, "-m", "seckill.lab.bench.services", what, str(fd)]
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        try:
+        async with child(command, environ=environ, pass_fds=[fd]):
             await until_answering(address)
             yield address
-        finally:
-            process.terminate()
-            await process.wait()
 
 
 async def until_answering(address: str, path: str = "/") -> None:

@@ -9,15 +9,17 @@ from seckill.lab.reports.page import Tone, cell, page, table
 
 RATES = {
     "http_ceiling": ("the HTTP server alone", "available"),
+    "native_http": ("a compiled HTTP server alone", "available"),
     "gate_ceiling": ("the script alone", "available"),
     "refuse": ("refused (sold out)", "returning"),
     "accept": ("accepted", "queued"),
     "accept_at_1m": ("accepted, 1 M buyers before", "queued"),
     "persist": ("persisted", "unpaid"),
+    "gateway": ("nginx with a script, accepted", "paid"),
     "plain_port": ("plain service, accepted", "paid"),
     "plain_persist": ("plain service, persisted", "paid"),
 }
-LOOKS = {"available": "limits", "returning": "refused", "queued": "accepted", "unpaid": "persisted", "paid": "plain"}
+LOOKS = {"available": "limits", "returning": "refused", "queued": "accepted", "unpaid": "persisted", "paid": "others"}
 
 
 def verdict(found: Mapping[str, Any]) -> str:
@@ -46,7 +48,7 @@ def report(found: Mapping[str, Any]) -> str:
     run = found["run"]
     names = list(run["rounds"][0])
     rounds = [
-        [cell(number), *(cell(f"{round_[name]:,.1f}") for name in names)]
+        [cell(number), *(cell("–" if round_[name] is None else f"{round_[name]:,.1f}") for name in names)]
         for number, round_ in enumerate(run["rounds"], 1)
     ]
     return page(
@@ -58,6 +60,17 @@ def report(found: Mapping[str, Any]) -> str:
             chart("A second", rates),
             "<h2>Goals</h2>",
             table(["goal", "measured", "asked for", ""], compared),
+            "<h2>CPU time of an accepted claim until it is written, in µs</h2>",
+            table([*found["cpu_us"]], [[cell(f"{value:g}") for value in found["cpu_us"].values()]]),
+            "<h2>Less and more than it can take</h2>",
+            table(
+                ["offered a second", "accepted", "persisted", "unwritten at the end", "99 % within"],
+                [
+                    [cell(f"{each[name]:,.0f}") for name in ("offered", "accepted", "persisted", "backlog")]
+                    + [cell(f"{each['p99_ms']:g} ms")]
+                    for each in found["overload"]
+                ],
+            ),
             "<h2>Confirmed by the gate, and by the ledger</h2>",
             table(
                 ["confirm", "accepted a second", "half within", "99 % within"],
@@ -89,6 +102,14 @@ def method(run: Mapping[str, Any]) -> list[str]:
         f"The tutorials' last step: {run['plain_framework']}, tokens decoded with PyJWT, one script call a request, "
         "XADD in it, a consumer that "
         "takes one entry a time and writes one transaction an order. The same Valkey and database.",
+        "native_http is granian, one process, its own interface; gateway is nginx with Lua, one script call a request, "
+        "the same Valkey; it checks no signature and writes to no database.",
+        "cpu_us: of all processes during the sustained load and until all of it is written, over what was accepted. A "
+        "ledger that is a file is written by the worker.",
+        f"overload: so many people a second for {run['overload_s']:g} s each, whatever the engine does; who finds all "
+        "connections taken waits for one, and the time is taken from when it is sent.",
+        "start_s, memory_mb: seckill up on an empty folder, from the command to the first accepted claim, and the "
+        "memory of all its processes then, Valkey included; what they share counts once.",
         f"persist and drain_s: from a load of {run['sustained']['seconds']} s (accepted meanwhile: "
         f"{run['sustained']['accept']:,.0f} a second). persist: written when the load ended, over its duration.",
         "confirm: the same load, in turns, on a sale that says yes when the gate has the order and on one that says it "

@@ -1,70 +1,109 @@
 """Rounds of all measurements, one after the other, so that a noisy moment hits no figure alone; then medians."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seckill.lab.bench import measures
+from seckill.lab.bench.gateway import gateway
 from seckill.lab.bench.load import Load
 from seckill.lab.bench.measures import Accepted
+from seckill.lab.bench.native_http import native_http
+from seckill.lab.bench.startup import startup
 
 Say = Callable[[str], None]
 
 # What the engine is to reach: ratio → the least that is good enough.
 GOALS: Mapping[str, float] = {
-    "accept_to_plain_port": 8,
-    "persist_to_plain_persist": 15,
+    "accept_to_plain_port": 15,
+    "persist_to_plain_persist": 60,
     "accept_to_http_ceiling": 0.4,
-    "accept_to_gate_ceiling": 0.35,
+    "accept_to_native_http": 0.6,
+    "accept_to_gate_ceiling": 0.7,
+    "accept_to_gateway": 1.5,
     "refuse_to_http_ceiling": 0.8,
+    "refuse_to_native_http": 0.8,
     "persist_to_accept": 1.0,
-    "accept_at_1m_to_accept": 0.9,
+    "accept_at_1m_to_accept": 0.95,
 }
 # And the most.
-LIMITS: Mapping[str, float] = {"drain_s": 2, "memory_per_buyer_bytes": 150}
+LIMITS: Mapping[str, float] = {
+    "drain_s": 2,
+    "backlog_s": 2,
+    "refuse_p99_to_p50": 3,
+    "memory_per_buyer_bytes": 70,
+    "start_s": 1.5,
+    "memory_mb": 200,
+}
+CPU_US_MAX = {"sqlite": 45.0}
+CPU_US_MAX_WITH_A_SERVER = 60.0
 
 
-async def run(
-    ledger_url: str, *, rounds: int, seconds: float, sustained_s: float, say: Say, million: bool = True
-) -> dict[str, Any]:
-    """The document: the medians and the ratios, and under `run` how they came about. Without the `million` buyers,
-    which take half a minute to make, what is measured with them is None."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchPlan:
+    """How often and for how long. Without the `million` buyers, which take half a minute to make, what is measured with
+    them is None."""
+
+    rounds: int
+    seconds: float
+    sustained_s: float
+    overload_s: float
+    million: bool
+
+
+async def run(ledger_url: str, plan: BenchPlan, say: Say) -> dict[str, Any]:
+    """The document: the medians and the ratios, and under `run` how they came about. What is compared with something
+    that is not installed is None."""
+    rounds, seconds = plan.rounds, plan.seconds
     found = [await _round(ledger_url, seconds, _numbered(say, number)) for number in range(1, rounds + 1)]
-    say("sustained load")
-    long = await measures.sustained(sustained_s, ledger_url)
+    say("sustained load, and more than that")
+    long, overload = await measures.sustained(plan.sustained_s, ledger_url, plan.overload_s)
     say("confirmed by the gate and by the ledger")
     confirmed = await measures.confirm(seconds, rounds, ledger_url)
+    say("from the command to the first claim")
+    started = await startup()
     in_turns: list[tuple[float, float]] = []
     memory_per_buyer: float | None = None
-    if million:
+    if plan.million:
         say("a million buyers")
         in_turns, memory_per_buyer = await measures.accept_at_1m(seconds, rounds, ledger_url)
-    medians = {key: statistics.median(round_[key] for round_ in found) for key in found[0]}
     figures: dict[str, float | None] = {
-        **medians,
+        **{key: _median(round_[key] for round_ in found) for key in found[0]},
         "persist": long.persist,
         "drain_s": long.drain_s,
-        "accept_at_1m": statistics.median(at_1m for _, at_1m in in_turns) if in_turns else None,
+        "accept_at_1m": _median(at_1m for _, at_1m in in_turns),
+        "start_s": started.start_s,
+        "memory_mb": started.memory_mb,
     }
     compared: dict[str, float | None] = {
         **ratios(found, long),
-        "accept_at_1m_to_accept": statistics.median(at_1m / accept for accept, at_1m in in_turns) if in_turns else None,
+        "accept_at_1m_to_accept": _median(at_1m / accept for accept, at_1m in in_turns),
         "memory_per_buyer_bytes": memory_per_buyer,
+        "backlog_s": max(each.backlog / max(each.persisted, 1.0) for each in overload),
     }
     return {
         **_rounded(figures),
+        "cpu_us": {part: round(value, 1) for part, value in long.cpu_us.items()},
+        "overload": [_rounded(asdict(each)) for each in overload],
         "confirm": {str(where): _medians(loads) for where, loads in confirmed.items()},
         "ratios": _rounded(compared),
         "run": {
             "sustained": {
-                "seconds": sustained_s,
+                "seconds": plan.sustained_s,
                 "accept": round(long.accept, 2),
                 "api_memory_bytes": [long.api_bytes_before, long.api_bytes],
             },
+            "overload_s": plan.overload_s,
             "accept_and_at_1m": [[round(figure, 2) for figure in pair] for pair in in_turns],
-            "rounds": [{key: round(value, 2) for key, value in round_.items()} for round_ in found],
+            "rounds": [_rounded(round_) for round_ in found],
         },
     }
+
+
+def _median(figures: Iterable[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return statistics.median(known) if known else None
 
 
 def _rounded(figures: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -83,52 +122,68 @@ def _numbered(say: Say, number: int) -> Say:
     return lambda what: say(f"round {number}: {what}")
 
 
-async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float]:
+async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float | None]:
     say("the HTTP server alone")
     http_ceiling = await measures.http_ceiling(seconds)
+    say("a compiled HTTP server alone")
+    native = await native_http(seconds)
     say("the admission script alone")
     gate_ceiling = await measures.gate_ceiling(seconds, ledger_url)
     say("the tutorials' last step")
     plain_port, plain_persist = await measures.plain(seconds, ledger_url)
+    say("nginx with a script")
+    scripted = await gateway(seconds)
     say("the engine")
-    accepted, refuse = await measures.accept_and_refuse(seconds, ledger_url)
+    accepted, refused = await measures.accept_and_refuse(seconds, ledger_url)
     return {
         "http_ceiling": http_ceiling,
+        "native_http": native,
         "gate_ceiling": gate_ceiling,
         "plain_port": plain_port,
         "plain_persist": plain_persist,
+        "gateway": scripted,
         "accept": accepted.accept,
-        "refuse": refuse,
+        "refuse": refused.refusals / refused.took_s,
         "p50_ms": accepted.p50_ms,
         "p99_ms": accepted.p99_ms,
+        "refuse_p50_ms": refused.p50_ms,
+        "refuse_p99_ms": refused.p99_ms,
         "mean_batch": accepted.mean_batch,
     }
 
 
-def ratios(rounds: Sequence[Mapping[str, float]], long: Accepted) -> dict[str, float]:
+def ratios(rounds: Sequence[Mapping[str, float | None]], long: Accepted) -> dict[str, float | None]:
     """Of figures that were measured one after the other: first each round's own, then the medians of these."""
 
-    def median(of: str, to: str) -> float:
-        return statistics.median(round_[of] / round_[to] for round_ in rounds)
+    def median(of: str, to: str) -> float | None:
+        pairs = [(round_[of], round_[to]) for round_ in rounds]
+        return _median(ours / theirs for ours, theirs in pairs if ours is not None and theirs)
 
+    plain_persist = _median(round_["plain_persist"] for round_ in rounds)
     return {
         "accept_to_plain_port": median("accept", "plain_port"),
-        "persist_to_plain_persist": long.persist / statistics.median(round_["plain_persist"] for round_ in rounds),
+        "persist_to_plain_persist": long.persist / plain_persist if plain_persist else None,
         "accept_to_http_ceiling": median("accept", "http_ceiling"),
+        "accept_to_native_http": median("accept", "native_http"),
         "accept_to_gate_ceiling": median("accept", "gate_ceiling"),
+        "accept_to_gateway": median("accept", "gateway"),
         "refuse_to_http_ceiling": median("refuse", "http_ceiling"),
+        "refuse_to_native_http": median("refuse", "native_http"),
+        "refuse_p99_to_p50": median("refuse_p99_ms", "refuse_p50_ms"),
         "persist_to_accept": long.persist / long.accept,
     }
 
 
 def judged(found: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
     """Each goal that was measured by name, with the figure, what was asked for, and whether that was reached."""
-    every = {**found["ratios"], "drain_s": found["drain_s"]}
+    every = {**found["ratios"], **{name: found[name] for name in ("drain_s", "start_s", "memory_mb")}}
+    every["cpu_us"] = found["cpu_us"]["all"]
     values = {name: value for name, value in every.items() if value is not None}
+    limits = {**LIMITS, "cpu_us": CPU_US_MAX.get(found["run"]["ledger"], CPU_US_MAX_WITH_A_SERVER)}
     least = [(name, values[name], f"{goal:g}", values[name] >= goal) for name, goal in GOALS.items() if name in values]
     most = [
         (name, values[name], f"at most {goal:g}", values[name] <= goal)
-        for name, goal in LIMITS.items()
+        for name, goal in limits.items()
         if name in values
     ]
     return least + most

@@ -1,7 +1,9 @@
-"""What a rate needs, by what a press costs each part. Pure, and the same for rehearsals and for docs/capacity.md."""
+"""What a rate needs, by what a press costs each part. Pure, and the same for rehearsals, for docs/capacity.md and for
+the calculator there: `model` is all that its page knows."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from seckill.lab.rehearsal.parts import Costs
 
@@ -10,6 +12,26 @@ PLANNED = 0.7
 # Connections that one API process takes, unless it is set otherwise.
 CONNECTIONS_EACH = 50_000
 MBIT = 1e6 / 8
+# What docs/capacity.md says that a claim costs, with SQLite in the worker.
+MEASURED = Costs(api_us=60, gate_us=21, worker_us=28, gate_bytes=153, held_s=1.08, bytes_in=1657)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCosts:
+    """µs of a processor's time for an order."""
+
+    worker_us: float
+    database_us: float  # in a server of its own
+
+
+# docs/speed.md for PostgreSQL, docs/backends.md for MariaDB: a batch of 500 took 15 and 20 ms.
+LEDGERS = {
+    "sqlite": LedgerCosts(MEASURED.worker_us or 0, 0),
+    "postgresql": LedgerCosts(12, 33),
+    "mariadb": LedgerCosts(30, 40),
+}
+# MB that a process has when it has worked for a while: docs/speed.md.
+API_MB, WORKER_MB, KEEPER_MB = 108, 80, 93
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +74,49 @@ def needs(rate: float, costs: Costs) -> Needs:
         network_mbit=round(rate * (costs.bytes_in + costs.bytes_out) / MBIT, 1),
         gate_mb_per_million=None if costs.gate_bytes is None else round(max(0.0, costs.gate_bytes), 1),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdNeeds:
+    """For a crowd that presses within some seconds, while the units last."""
+
+    needs: Needs
+    refused_per_s: float
+    database_cores: float
+    gate_mb: float  # when all is sold
+    memory_mb: float  # of the processes and the gate, without the database
+
+
+def needs_of_crowd(buyers: int, seconds: float, units: int, ledger: str) -> CrowdNeeds:
+    """`ledger`: one of `LEDGERS`. Everybody presses once, evenly; a unit each."""
+    cost, orders = LEDGERS[ledger], min(units, buyers)
+    costs = replace(MEASURED, worker_us=cost.worker_us, orders=orders / buyers)
+    found = needs(buyers / seconds, costs)
+    gate_mb = orders * (costs.gate_bytes or 0) / 1e6
+    return CrowdNeeds(
+        needs=found,
+        refused_per_s=round(found.rate - found.orders_per_s, 1),
+        database_cores=round(orders / seconds * cost.database_us / 1e6, 2),
+        gate_mb=round(gate_mb, 1),
+        memory_mb=round((found.api or 0) * API_MB + (found.workers or 0) * WORKER_MB + KEEPER_MB + gate_mb, 1),
+    )
+
+
+def model() -> dict[str, Any]:
+    """Every constant of it."""
+    return {
+        "planned": PLANNED,
+        "connectionsEach": CONNECTIONS_EACH,
+        "apiUs": MEASURED.api_us,
+        "gateUs": MEASURED.gate_us,
+        "gateBytes": MEASURED.gate_bytes,
+        "heldS": MEASURED.held_s,
+        "pressBytes": MEASURED.bytes_in + MEASURED.bytes_out,
+        "ledgers": {
+            name: {"workerUs": each.worker_us, "databaseUs": each.database_us} for name, each in LEDGERS.items()
+        },
+        "memoryMb": {"api": API_MB, "worker": WORKER_MB, "keeper": KEEPER_MB},
+    }
 
 
 def _processes(cores: float) -> int:

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// e2fb5eb6919b25d16f9a8ddc831ea460ae3580d331cebf02becb81d86b2ca395
+// 32eb0980459058986cc6e346b9143816378dc8e7e8603f5cc5c38e16bd4a875b
 
 export interface paths {
     "/healthz": {
@@ -65,6 +65,26 @@ export interface paths {
         };
         /** Ready to sell */
         get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/alarms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Alarms that were raised, newest first
+         * @description Needs the role `viewer`.
+         */
+        get: operations["list_alarms"];
         put?: never;
         post?: never;
         delete?: never;
@@ -537,6 +557,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How all sales stand that are on or to come, and the last 100 that are over; and the alarms that last
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/record": {
         parameters: {
             query?: never;
@@ -637,6 +677,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/sales/{sale_id}/duplicate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a draft of a sale: its goods, rules and items, and not its orders, codes or list of buyers
+         * @description Needs the role `operator`.
+         */
+        post: operations["duplicate_sale"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/sales/{sale_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How a sale stood, step by step: what its charts are drawn from
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/sales/{sale_id}/history.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The same for a spreadsheet
+         * @description Needs the role `viewer`.
+         */
+        get: operations["export_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/sales/{sale_id}/line": {
         parameters: {
             query?: never;
@@ -659,6 +759,46 @@ export interface paths {
          * @description Needs the role `operator`.
          */
         patch: operations["change_line"];
+        trace?: never;
+    };
+    "/v1/admin/sales/{sale_id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What came of a round: money, conversion, sell-through
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_summary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/sales/{sale_id}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happened to a sale, newest first: starts, sell-outs, returns, changes and by whom, alarms
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/admin/sales/{sale_id}/vouchers": {
@@ -924,6 +1064,23 @@ export interface paths {
         };
         /** The entry now and at each change, as server-sent events */
         get: operations["entry_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/line-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The keys that receipts of entries are signed with, as a JSON Web Key Set */
+        get: operations["show_keys"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1333,6 +1490,22 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** AlarmView */
+        AlarmView: {
+            facts: Record<string, never>;
+            id: string;
+            on: boolean;
+            raised_at: string;
+            resolved_at: string | null;
+            sale_id: string | null;
+            times: number;
+            told_at: string;
+            what: string;
+        };
+        /** Alarms */
+        Alarms: {
+            alarms: components["schemas"]["AlarmView"][];
+        };
         /**
          * Answers
          * @description How long claims took to be answered lately, over all API processes.
@@ -1375,6 +1548,7 @@ export interface components {
          * @description One thing that is wrong.
          */
         AuditFinding: {
+            buyer: string | null;
             kind: string;
             order_id: string | null;
             order_number: string | null;
@@ -1410,6 +1584,17 @@ export interface components {
             total: number;
         };
         /**
+         * BeaconOrigin
+         * @description Announced before anybody can join. The draw takes the first value that is published more than 15 seconds after
+         *         `listed_at`: value n is published at `genesis_s` + (n - 1) · `period_s`, in Unix time.
+         */
+        BeaconOrigin: {
+            genesis_s: number;
+            period_s: number;
+            url: string;
+            within_s: number;
+        };
+        /**
          * BuyerFile
          * @description Everything that is held about a buyer. Times are RFC 3339, amounts in minor units.
          */
@@ -1443,6 +1628,22 @@ export interface components {
             buyer: string;
             /** @description In a line; it stays on the record. */
             reason: string;
+        };
+        /**
+         * Conversion
+         * @description What the engine knows of the way from looking to paying. Pages are cached and seen without it, so nobody counts
+         *         who looked.
+         */
+        Conversion: {
+            orders: number;
+            orders_per_press: number | null;
+            paid_orders: number;
+            paid_per_order: number | null;
+            presses: number;
+            refused: {
+                [key: string]: number;
+            };
+            viewers: number | null;
         };
         /** Custody */
         Custody: {
@@ -1485,11 +1686,20 @@ export interface components {
         Draw: {
             algorithm: string;
             beacon: string | null;
+            /** @default null */
+            beacon_missed_at: string | null;
+            /** @default null */
+            beacon_round: number | null;
+            /** @default null */
+            beacon_source: components["schemas"]["BeaconOrigin"] | null;
             closed_at: string | null;
             commitment: string;
             drawn_at: string | null;
             entries: number | null;
             list_hash: string | null;
+            /** @default null */
+            listed_at: string | null;
+            receipt_key: string;
             round: string;
             sale_id: string;
             seed: string | null;
@@ -1517,6 +1727,7 @@ export interface components {
             entry_id: string;
             item_id?: string;
             joined_at: string;
+            metadata?: Record<string, never>;
             of: number;
             /** @default null */
             order_id: string | null;
@@ -1558,7 +1769,10 @@ export interface components {
             events: components["schemas"]["Event"][];
             next: number;
         };
-        /** ExportedOrder */
+        /**
+         * ExportedOrder
+         * @description An order of any buyer, as operators read it.
+         */
         ExportedOrder: {
             buyer: string;
             /** @default null */
@@ -1598,6 +1812,7 @@ export interface components {
         /** FoundOrder */
         FoundOrder: {
             actions: components["schemas"]["OrderAction"][];
+            buyer: string | null;
             events: components["schemas"]["OrderEvent"][];
             letters: components["schemas"]["DeadLetter"][];
             order: components["schemas"]["Order"] | null;
@@ -1634,6 +1849,36 @@ export interface components {
             refund: components["schemas"]["Refund"] | null;
             refunds: components["schemas"]["Refund"][];
             waits: boolean;
+        };
+        /** History */
+        History: {
+            currency: string;
+            from: string;
+            points: components["schemas"]["HistoryPoint"][];
+            sale_id: string;
+            step_s: number;
+            to: string;
+        };
+        /**
+         * HistoryPoint
+         * @description How a round stood at the end of a step. Units and money are of all that there ever were by then.
+         */
+        HistoryPoint: {
+            accepted_units: number | null;
+            at: string;
+            available: number | null;
+            backlog: number;
+            lag_ms: number;
+            paid_units: number | null;
+            persisted_units: number;
+            refused: {
+                [key: string]: number;
+            };
+            round: string;
+            system_p99_ms: number | null;
+            taken_cents: number | null;
+            unpaid_units: number | null;
+            waiting: number | null;
         };
         /** Item */
         Item: {
@@ -1680,12 +1925,40 @@ export interface components {
             /** @default null */
             title: string | null;
         };
+        /** ItemSummary */
+        ItemSummary: {
+            item_id: string;
+            lapsed: number;
+            net_cents: number;
+            orders: number;
+            paid_units: number;
+            sell_through: number;
+            sold_units: number;
+            title: string;
+            units: number;
+        };
+        /**
+         * LineKey
+         * @description A JSON Web Key (RFC 8037).
+         */
+        LineKey: {
+            crv: string;
+            kid: string;
+            kty: string;
+            use: string;
+            x: string;
+        };
+        /** LineKeys */
+        LineKeys: {
+            keys: components["schemas"]["LineKey"][];
+        };
         /** LineOfOperator */
         LineOfOperator: {
             beacon: string | null;
             closed_at: string | null;
             drawn_at: string | null;
             entries: components["schemas"]["Entry"][];
+            fetches_beacon: boolean;
             line: components["schemas"]["LineShown"];
             next: number | null;
             serve_per_s: number | null;
@@ -1761,6 +2034,17 @@ export interface components {
             after: number;
             at: string;
             until: number;
+        };
+        /**
+         * Money
+         * @description In minor units of the currency.
+         */
+        Money: {
+            currency: string;
+            net_cents: number;
+            refunded_cents: number;
+            refunding_cents: number;
+            taken_cents: number;
         };
         /** NewBuyerTokenEnd */
         NewBuyerTokenEnd: {
@@ -2108,6 +2392,12 @@ export interface components {
             next: string | null;
             orders: components["schemas"]["Order"][];
         };
+        /** Overview */
+        Overview: {
+            alarms: components["schemas"]["AlarmView"][];
+            sales: components["schemas"]["SaleStanding"][];
+            server_time: string;
+        };
         /** Pass */
         Pass: {
             expires_at: string;
@@ -2259,6 +2549,7 @@ export interface components {
             images: string[];
             items?: components["schemas"]["Item"][];
             lanes: number;
+            left_percent: number | null;
             limit_by?: string;
             limit_group?: string | null;
             limit_per_buyer: number;
@@ -2295,6 +2586,42 @@ export interface components {
             vouchers: boolean;
             waiting_list: boolean;
             waits_for_codes?: boolean;
+        };
+        /** SaleCopy */
+        SaleCopy: {
+            audience?: components["schemas"]["Audience"] | null;
+            beacon?: boolean | null;
+            begins_at?: string | null;
+            confirm?: ("gate" | "ledger") | null;
+            cool_down_s?: number | null;
+            currency?: string | null;
+            delivery?: string | null;
+            description?: string | null;
+            ends_at?: string | null;
+            external_id?: string | null;
+            images?: string[] | null;
+            items?: components["schemas"]["NewItem"][] | null;
+            lanes?: number | null;
+            limit_by?: string | null;
+            limit_group?: string | null;
+            limit_per_buyer?: number | null;
+            list_price_cents?: number | null;
+            metadata?: Record<string, never> | null;
+            order?: ("press" | "arrival" | "draw") | null;
+            pass?: ("none" | "work" | "check") | null;
+            pass_work?: number | null;
+            pay_within_s?: number | null;
+            price_cents?: number | null;
+            published?: boolean | null;
+            repeat?: string | null;
+            return_url?: string | null;
+            serve_per_s?: number | null;
+            terms_url?: string | null;
+            timezone?: string | null;
+            title?: string | null;
+            units?: number | null;
+            vouchers?: boolean | null;
+            waiting_list?: boolean | null;
         };
         /** SalePatch */
         SalePatch: {
@@ -2345,6 +2672,18 @@ export interface components {
         SaleRounds: {
             rounds: components["schemas"]["SaleRound"][];
         };
+        /** SaleStanding */
+        SaleStanding: {
+            alarms: number;
+            available: number | null;
+            currency: string;
+            net_cents: number | null;
+            paid_units: number | null;
+            round: string;
+            sale_id: string;
+            sold_units: number;
+            units: number;
+        };
         /** Sales */
         Sales: {
             /** @default null */
@@ -2378,6 +2717,42 @@ export interface components {
             seconds_to_sell_out: number | null;
             units: number;
             units_given: number;
+        };
+        /** Summary */
+        Summary: {
+            begins_at: string;
+            conversion: components["schemas"]["Conversion"];
+            first_order_at: string | null;
+            items?: components["schemas"]["ItemSummary"][];
+            lapse_rate: number;
+            lapsed: number;
+            money: components["schemas"]["Money"][];
+            money_of_all_rounds: components["schemas"]["Money"][];
+            paid_units: number;
+            returned_units: number;
+            round: string;
+            sale_id: string;
+            seconds_to_sell_out: number | null;
+            sell_through: number;
+            sold_out_at: string | null;
+            sold_units: number;
+            units: number;
+        };
+        /** Timeline */
+        Timeline: {
+            entries: components["schemas"]["TimelineEntry"][];
+            sale_id: string;
+        };
+        /** TimelineEntry */
+        TimelineEntry: {
+            after: Record<string, never> | null;
+            at: string;
+            before: Record<string, never> | null;
+            facts: Record<string, never>;
+            kind: string;
+            round: string | null;
+            who: string | null;
+            why: string | null;
         };
         /** TokensEnded */
         TokensEnded: {
@@ -2605,6 +2980,73 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_alarms: {
+        parameters: {
+            query?: {
+                /** @description `true`: only those that last now */
+                on?: string;
+                /** @description Only about this sale */
+                sale_id?: string;
+                /** @description Only from this time on */
+                since?: string;
+                /** @description Only before this time */
+                until?: string;
+                /** @description How many, 1 to 500, 20 if left out */
+                limit?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Alarms that were raised, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alarms"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description Refused */
             503: {
@@ -3859,6 +4301,8 @@ export interface operations {
                 sale_id?: string;
                 /** @description Only of this round */
                 round?: string;
+                /** @description Only of this item */
+                item_id?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
                 /** @description Only of this buyer */
@@ -3938,6 +4382,8 @@ export interface operations {
                 sale_id?: string;
                 /** @description Only of this round */
                 round?: string;
+                /** @description Only of this item */
+                item_id?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
                 /** @description Only of this buyer */
@@ -4013,6 +4459,8 @@ export interface operations {
                 sale_id?: string;
                 /** @description Only of this round */
                 round?: string;
+                /** @description Only of this item */
+                item_id?: string;
                 /** @description Only those that are in this state now */
                 state?: string;
                 /** @description Only of this buyer */
@@ -4105,7 +4553,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Order"];
+                    "application/json": components["schemas"]["ExportedOrder"];
                 };
             };
             /** @description Refused */
@@ -4206,7 +4654,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Order"];
+                    "application/json": components["schemas"]["ExportedOrder"];
                 };
             };
             /** @description Refused */
@@ -4256,6 +4704,65 @@ export interface operations {
             };
             /** @description Refused */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_overview: {
+        parameters: {
+            query?: {
+                /** @description `older` of the list of sales: 100 that were over earlier */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How all sales stand that are on or to come, and the last 100 that are over; and the alarms that last */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4635,6 +5142,266 @@ export interface operations {
             };
         };
     };
+    duplicate_sale: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeat with the same key and body to get the same sale, never a second one */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SaleCopy"];
+            };
+        };
+        responses: {
+            /** @description It was made before with the same key and body: the sale as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sale"];
+                };
+            };
+            /** @description Make a draft of a sale: its goods, rules and items, and not its orders, codes or list of buyers */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sale"];
+                };
+            };
+            /** @description Refused */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_history: {
+        parameters: {
+            query?: {
+                /** @description Only from this time on; the start of the sale if left out */
+                from?: string;
+                /** @description Only before this time; now, or when the sale was over, if left out */
+                to?: string;
+                /** @description Seconds from one point to the next, 1 to 86400; as many as give a chart if left out */
+                step?: string;
+                /** @description Only of this round */
+                round?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How a sale stood, step by step: what its charts are drawn from */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_history: {
+        parameters: {
+            query?: {
+                /** @description Only from this time on; the start of the sale if left out */
+                from?: string;
+                /** @description Only before this time; now, or when the sale was over, if left out */
+                to?: string;
+                /** @description Seconds from one point to the next, 1 to 86400; as many as give a chart if left out */
+                step?: string;
+                /** @description Only of this round */
+                round?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same for a spreadsheet */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_line_to_operator: {
         parameters: {
             query?: {
@@ -4778,6 +5545,141 @@ export interface operations {
             };
             /** @description Refused */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_summary: {
+        parameters: {
+            query?: {
+                /** @description Another round of the sale than the current one */
+                round?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What came of a round: money, conversion, sell-through */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_timeline: {
+        parameters: {
+            query?: {
+                /** @description Only from this time on */
+                from?: string;
+                /** @description Only before this time */
+                to?: string;
+                /** @description How many, 1 to 500, 100 if left out */
+                limit?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happened to a sale, newest first: starts, sell-outs, returns, changes and by whom, alarms */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6102,6 +7004,26 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys that receipts of entries are signed with, as a JSON Web Key Set */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LineKeys"];
                 };
             };
         };

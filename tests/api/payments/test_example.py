@@ -29,7 +29,7 @@ async def test_the_example_pays(served: Served) -> None:
     shown = await served.node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))
     assert shown.json()["state"] == "paid"
     refused = await _run(found[1], environ | {"ORDER": "nothing"})
-    assert refused == "404 There is nothing here.\n"
+    assert refused == "404 There is no order nothing.\n"
 
 
 async def _run(program: str, environ: dict[str, str]) -> str:

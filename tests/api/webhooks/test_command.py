@@ -47,7 +47,7 @@ async def test_commands(shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pyt
         assert "must be" in await said("rotate", "1", "--overlap-hours", "1000", code=1)
         assert "public address" not in await said("change", "1", "--to", "https://a.example:22/", code=1)
         assert "deleted" in await said("delete", "1")
-        assert "nothing here" in await said("show", "1", code=1)
+        assert "There is no webhook 1." in await said("show", "1", code=1)
 
 
 async def test_clients(shop: Shop) -> None:

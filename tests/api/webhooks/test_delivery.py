@@ -266,6 +266,26 @@ async def test_both_secrets_sign_while_they_overlap(shop: Shop) -> None:
     shop.receiver.taken[1].verified_with(rotated["secret"])
 
 
+async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a keeper that is at the endpoint all the time, and does not hear of anything when it renews its lease."""
+    monkeypatch.setattr(sitting, "LINGER_S", PATIENCE_S)
+    monkeypatch.setattr(sitting, "RENEW_EVERY_S", PATIENCE_S)
+    hook = await shop.hook(types=["order.created"])
+    async with shop.keepers():
+        await shop.ask("POST", f"/{hook['id']}/test?wait=30")
+        rotated = await shop.ask("POST", f"/{hook['id']}/rotate", overlap_hours=1)
+        await shop.ask("POST", f"/{hook['id']}/test?wait=30")
+        for secret in (hook["secret"], rotated["secret"]):
+            shop.receiver.taken[1].verified_with(secret)
+        last = await shop.ask("POST", f"/{hook['id']}/rotate", overlap_hours=1)
+        await shop.orders(1, paid=False)
+        await shop.receiver.until(lambda: len(shop.receiver.taken) == 3)
+        for secret in (rotated["secret"], last["secret"]):
+            shop.receiver.taken[2].verified_with(secret)
+
+
 async def test_by_hand(shop: Shop) -> None:
     hook = await shop.hook(types=["order.created"], enabled=False)
     async with shop.keepers():

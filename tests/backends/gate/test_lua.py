@@ -198,7 +198,7 @@ async def test_scripts_touch_only_the_keys_they_are_given(
                 await connection.read_response()
             source = redis_gate._admit.source
             names = [keys.round_(round_.ref), keys.buyers(round_.ref), keys.orders(3), keys.days(3)]
-            names.append(keys.past(round_.ref))
+            names += [keys.past(round_.ref), keys.queue(3)]
             await connection.send_command(
                 "EVAL", source, len(names), *names, 10, *map(msgspec.msgpack.encode, (["ann"], [1], [""])), 1
             )

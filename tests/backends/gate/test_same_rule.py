@@ -54,6 +54,7 @@ claims = st.builds(
     quantity=st.integers(0, 4) | st.sampled_from([-1, 1000, 1001]),
     request_id=st.sampled_from(["", "", "k1", "k2", "k3", "late-1", "line-1"]),
     metadata=st.sampled_from(["", "", "", "{}"]),
+    trace=st.sampled_from(["", "", "", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]),
     early_ms=st.sampled_from([0, 0, 0, 1, HOUR_MS // 2, 2 * HOUR_MS]),
     item=st.sampled_from([*ITEMS, *ITEMS, ITEMS[0], 0, 99]),
 )

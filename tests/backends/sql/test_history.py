@@ -1,5 +1,6 @@
 """The record as operators read it, on every database."""
 
+import itertools
 import re
 from typing import Any
 
@@ -74,7 +75,7 @@ async def test_the_rounds_of_a_sale_newest_first(ledger: SqlLedger) -> None:
     assert await history.rounds(10_000, None, 10) == []
 
 
-async def plan(ledger: SqlLedger, round_id: int, count: int) -> str:
+async def plan(ledger: SqlLedger, round_id: int, count: int, item: int | None = None) -> str:
     """How the database finds the newest orders, in its own words."""
     word = "EXPLAIN QUERY PLAN" if ledger.database.readers.dialect.name == "sqlite" else "EXPLAIN"
 
@@ -86,7 +87,8 @@ async def plan(ledger: SqlLedger, round_id: int, count: int) -> str:
     async with ledger.database.readers.connect() as connection:
         event.listen(connection.sync_connection, "before_cursor_execute", explained, retval=True)
         wanted = {"round_id": round_id, "count": count, "since_ms": 0, "until_ms": BEYOND, "least": 0, "below": BEYOND}
-        found = (await connection.execute(OrderPages(ledger.database)._of_round_in_any_state, wanted)).all()
+        statement = OrderPages(ledger.database)._of_round[None, item is not None]
+        found = (await connection.execute(statement, wanted | {"item": item})).all()
     return "\n".join(str(row) for row in found)
 
 
@@ -108,8 +110,8 @@ async def test_the_newest_orders_of_a_quiet_sale_beside_a_busy_one(ledger: SqlLe
     assert number(busy, 1) > number(quiet, 30), "all of them are newer"
     newest = await numbers(SqlHistory(ledger.database), 20, round_id=quiet.id)
     assert newest == [number(quiet, counter) for counter in range(30, 10, -1)]
-    for round_ in (quiet, busy):
-        told = await plan(ledger, round_.id, 20)
+    for round_, item in itertools.product((quiet, busy), (None, 1)):
+        told = await plan(ledger, round_.id, 20, item)
         assert told.count("ix_orders_round_id_state_id") >= 6, told
         assert not re.search(WHOLE[ledger.database.readers.dialect.name], told), told
 

@@ -8,13 +8,16 @@ from msgspec import structs
 from sqlalchemy import bindparam, select, update
 
 from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.tables import orders, round_items, rounds
 from seckill.domain.item import ItemChange, ItemDraft, ItemUnits
 from seckill.domain.order import OrderState
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import Sale, SaleChange
 from seckill.errors import LedgerRefused, NotPossible
 from seckill.ports.entry import write_entry
+from seckill.ports.history import OrderFilter
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import HOUR_MS, admission, draft, number
@@ -209,3 +212,25 @@ async def test_what_is_given_up_counts_for_its_item(ledger: SqlLedger) -> None:
     tally = await ledger.tally(sale.round.id)
     assert tally is not None
     assert (tally.items[small].recorded, tally.items[small].ended, tally.items[small].sold) == (1, 1, 0)
+
+
+async def test_the_orders_of_an_item_and_of_no_other(ledger: SqlLedger) -> None:
+    sale, small, large = await announced(ledger, small=9, large=9)
+    items = [small, large, large, small, large]
+    made = [admission(sale.round, counter, item=item) for counter, item in enumerate(items, 1)]
+    await ledger.record(made)
+    await ledger.cancel(made[3].number, made[3].user)
+    history = SqlHistory(ledger.database)
+
+    async def found(count: int, after: OrderNumber | None = None, **wanted: Any) -> list[OrderNumber]:
+        page = await history.page(OrderFilter(sale_id=sale.id, **wanted), after, count)
+        return [order.number for order in page]
+
+    of_large = [made[place].number for place in (4, 2, 1)]
+    assert await found(9, item=large) == of_large
+    assert await found(2, item=large) == of_large[:2]
+    assert await found(2, of_large[1], item=large) == of_large[2:], "and the next page"
+    assert await found(9, item=small, state=OrderState.CANCELLED) == [made[3].number]
+    assert await found(9, item=large, state=OrderState.CANCELLED) == []
+    assert await found(9, item=small, user=made[0].user) == [made[0].number]
+    assert await found(9, item=large, user=made[0].user) == []

@@ -63,7 +63,7 @@ async def record(ledger: SqlLedger, sale: Sale, entries: Sequence[LineEntry]) ->
             entry.id,
             user=entry.user,
             quantity=entry.quantity,
-            request_id=entry.request_id,
+            request_id=entry.request_id(),
             item=entry.item,
         )
         for entry in entries
@@ -290,6 +290,21 @@ async def test_who_gets_nothing_any_more_is_passed_over_from_the_end(ledger: Sql
     assert await ledger.lines.lines_waiting() == []
     [again] = await join(ledger, sale, "cid")
     assert (again.entry.place, again.entry.state, again.entry.reason) == (4, EntryState.WAITING, None)
+
+
+async def test_who_was_passed_over_before_the_list_was_closed_is_not_in_the_draw(ledger: SqlLedger) -> None:
+    """A sale that was closed early went on: who did not come again is not drawn, and no place is given twice."""
+    sale = await make_sale(ledger, DRAW, in_ms=HOUR_MS)
+    await join(ledger, sale, "ann", "bob", "cid")
+    assert await ledger.lines.pass_over(sale.round.id, "ended", 9) == 3
+    [ann] = await join(ledger, sale, "ann")
+    await begin(ledger, sale)
+    closed = await ledger.lines.close_list(sale.round.id)
+    assert closed is not None
+    assert await ledger.lines.listed(sale.round.id, "", 9) == [("ann", ann.entry.id)]
+    assert closed.entries == 1
+    [late] = await join(ledger, sale, "bob")
+    assert late.entry.place == 2, "behind the one in the draw"
 
 
 async def test_a_waiting_list_is_opened_once(ledger: SqlLedger) -> None:

@@ -19,8 +19,9 @@ from seckill.backends.sql.database import Database
 from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import NEEDS, REVISIONS, Schema, schema_of
-from seckill.backends.sql.tables import CATALOGUE, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
+from seckill.backends.sql.tables import CATALOGUE, ENTRY_FORM, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
 from seckill.errors import LedgerUnavailable, StartError
+from seckill.ports.entry import TOGETHER
 from tests.backends.sql.looking import names
 from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
@@ -170,7 +171,7 @@ async def test_several_processes_migrate_at_once(empty_url: str, database: Datab
     assert await sync(database, differences) == []
     async with database.readers.connect() as connection:
         found = await connection.execute(text("SELECT name, value FROM meta"))
-        assert {tuple(row) for row in found} == META
+        assert {tuple(row) for row in found} == META | {(ENTRY_FORM, str(TOGETHER))}, "no older version was ever here"
 
 
 @pytest.mark.parametrize("empty_url", ["sqlite", "postgres"], indirect=True)

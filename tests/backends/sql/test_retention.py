@@ -31,7 +31,15 @@ async def a_round(ledger: SqlLedger, *, retired_days: int | None, in_gate: bool 
 @pytest.fixture
 def tidy(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> Retention:
     monkeypatch.setattr(retention, "PRUNED_AT_ONCE", 2)
-    return Retention(ledger.retention, letters_days=90, lines_days=5, events_days=30)
+    return Retention(
+        ledger.retention,
+        figures=ledger.figures,
+        alarms=ledger.alarm_book,
+        letters_days=90,
+        lines_days=5,
+        events_days=30,
+        figures_days=90,
+    )
 
 
 async def test_letters_go_when_all_is_decided_and_the_gate_has_forgotten(ledger: SqlLedger, tidy: Retention) -> None:

@@ -138,10 +138,11 @@ async def test_announcements_of_another_version_are_passed_over(redis_backend: R
 
 @pytest.mark.parametrize("fields", [None, [], [b"other", b"{}"]])
 def test_an_entry_without_its_field_says_so(fields: list[bytes] | None) -> None:
-    delivery = parse(3, b"1-1", fields)
+    (delivery,) = parse(3, b"1-1", fields)
     assert delivery.admission is None
     assert delivery.problem
 
 
 def test_a_field_that_was_put_before_it_hides_no_order() -> None:
-    assert parse(3, b"1-1", [b"note", b"mended by hand", b"order", b"text"]).payload == b"text"
+    (delivery,) = parse(3, b"1-1", [b"note", b"mended by hand", b"order", b"text"])
+    assert delivery.payload == b"text"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from seckill.domain.admission import Admission
 from seckill.domain.order import States
@@ -12,8 +13,9 @@ from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.worker import Worker
 from seckill.errors import LedgerRefused, LedgerUnavailable, TransportUnavailable
 from seckill.loops import Stop
+from seckill.ports.entry import read_entry
 from seckill.ports.ledger import Recorded
-from seckill.ports.transport import Delivery, Settled
+from seckill.ports.transport import Delivery, Settled, whole_entries
 
 
 def delivery(counter: int, **changes: Any) -> Delivery:
@@ -38,6 +40,7 @@ class Ledger:
         self.away = away
         self.rows: set[int] = set()
         self.aside: dict[str, str] = {}
+        self.letters: list[Delivery] = []
         self.calls = 0
 
     async def record(self, admissions: Sequence[Admission]) -> Recorded:
@@ -52,12 +55,16 @@ class Ledger:
         return Recorded(len(new), len(counters) - len(new), {"unpaid": [int(a.number) for a in admissions]})
 
     async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
+        if delivery.entry_id not in self.aside:
+            self.letters.append(delivery)
         self.aside[delivery.entry_id] = reason
 
 
 class Transport:
     def __init__(self) -> None:
         self.settled: list[str] = []
+        self.batches: list[Sequence[Delivery]] = []
+        self.waiting: list[Delivery] = []
         self.told: list[States] = []
         self.broken = False
 
@@ -65,7 +72,11 @@ class Transport:
         if self.broken:
             raise TransportUnavailable("away")
         self.settled += [d.entry_id for d in deliveries]
+        self.batches.append(deliveries)
         return Settled(len(deliveries), len(deliveries))
+
+    async def read(self, count: int, wait_s: float) -> list[Delivery]:
+        return self.waiting
 
     async def publish_states(self, states: States) -> None:
         if self.broken:
@@ -93,6 +104,37 @@ async def test_an_entry_that_cannot_be_read_holds_up_nobody() -> None:
     bad = Delivery(0, "9-9", b"{", None, "not JSON")
     result = await worker(ledger, transport).record([bad, *(delivery(i) for i in range(10))])
     assert (result.new, result.refused, len(transport.settled), len(ledger.aside)) == (10, 1, 11, 1)
+
+
+async def test_orders_that_share_an_entry_are_settled_together_and_set_aside_one_by_one() -> None:
+    """The one that is refused goes under a name of its own, in a form that every version reads."""
+    ledger, transport = Ledger(bad={2}), Transport()
+    shared = [structs.replace(delivery(i), entry_id="7-0", of=3) for i in (1, 2, 3)]
+    for times in (1, 2):  # the second time as after a crash before it was settled
+        result = await worker(ledger, transport).record(shared)
+        assert (result.refused, len(transport.settled)) == (1, 3 * times)
+    assert ledger.rows == {1, 3}
+    assert ledger.aside == {"7-0.2": "bad"}
+    (aside,) = ledger.letters
+    assert read_entry(0, "7-0.2", aside.payload).admission == shared[1].admission
+
+
+async def test_an_entry_is_never_settled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a transaction has its limit."""
+    monkeypatch.setattr("seckill.engine.orders.worker.BATCH_MAX", 4)
+    ledger, transport = Ledger(), Transport()
+    sizes = [3, 3, 1, 9, 2]
+    transport.waiting = [
+        structs.replace(delivery(10 * entry + i), entry_id=f"{entry}-0", of=size)
+        for entry, size in enumerate(sizes)
+        for i in range(size)
+    ]
+    assert await worker(ledger, transport).read_and_record() == sum(sizes)
+    assert [whole_entries(batch)[0] for batch in transport.batches] == [
+        {"0-0": 3, "1-0": 3},
+        {"2-0": 1, "3-0": 9},
+        {"4-0": 2},
+    ]
 
 
 async def test_a_database_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,22 @@
 """What a press costs each part, and what a larger crowd needs by that."""
 
-from dataclasses import replace
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from seckill.lab.rehearsal.capacity import CONNECTIONS_EACH, PLANNED, needs
+from scripts.calculator_model import written
+from seckill.lab.rehearsal.capacity import CONNECTIONS_EACH, LEDGERS, MEASURED, PLANNED, needs, needs_of_crowd
 from seckill.lab.rehearsal.parts import Costs, Idle, Measured, between, costs
 from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, WatchReading, metrics_in
+from tests.fixtures import missing
 from tests.lab.rehearsal.making import parts
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 COSTS = Costs(api_us=50, worker_us=10, gate_us=20, record_us=100, gate_bytes=70, orders=0.8, held_s=0.5, bytes_out=250)
 
@@ -98,7 +106,6 @@ def test_what_is_not_known_is_not_made_up() -> None:
 
 def test_the_table_in_the_docs_is_this_functions() -> None:
     page = (Path(__file__).parents[3] / "docs" / "capacity.md").read_text()
-    stated = Costs(api_us=60, gate_us=21, worker_us=28, gate_bytes=153, held_s=1.08, bytes_in=1657)
     for words in (
         "60 µs a claim",
         "21 µs a claim",
@@ -109,11 +116,53 @@ def test_the_table_in_the_docs_is_this_functions() -> None:
     ):
         assert words in page
     for rate in (10_000, 100_000, 1_000_000):
-        each = needs(rate, stated)
+        each = needs(rate, MEASURED)
         assert each.cores is not None
         cores = f"{each.cores:.1f}".removesuffix(".0")
         row = f"| {rate:,} | {each.api} | {each.workers} | {each.primaries} | {each.lanes} | {cores} |"
         assert f"{row} {each.connections:,} | {each.network_mbit:,.0f} |" in page
+
+
+CROWDS = [
+    (1_000, 10, 100, "sqlite"),
+    (100_000, 10, 1_000, "postgresql"),
+    (1_000_000, 1, 2_000_000, "mariadb"),
+    (7_654_321, 13, 54_321, "postgresql"),
+    (3, 60, 1, "sqlite"),
+]
+
+
+def test_a_crowd_needs_what_its_rate_does() -> None:
+    found = needs_of_crowd(1_000_000, 10, 1_000_000, "sqlite")
+    assert found.needs == needs(100_000, MEASURED)
+    assert (found.refused_per_s, found.database_cores, found.gate_mb) == (0, 0, 153)
+    few = needs_of_crowd(1_000_000, 10, 1_000, "postgresql")
+    assert (few.needs.orders_per_s, few.refused_per_s, few.needs.api) == (100, 99_900, found.needs.api)
+    assert few.memory_mb < found.memory_mb
+
+
+def test_the_calculator_knows_these_constants_and_no_others() -> None:
+    assert (DOCS / "calculator-model.js").read_text() == written(), "run make calculator"
+    assert not re.search(r"[0-9]{2,}", re.sub(r"1e[36]|#[0-9a-f]+", "", (DOCS / "calculator.js").read_text()))
+    page = (DOCS / "calculator.md").read_text()
+    assert all(f'value="{name}"' in page for name in LEDGERS)
+
+
+def test_the_calculator_computes_what_this_function_does() -> None:
+    """In the JavaScript of the page, run by Node."""
+    node = shutil.which("node")
+    if node is None:
+        missing("There is no Node, which runs the calculator's JavaScript")
+    script = "".join((DOCS / name).read_text() for name in ("calculator-model.js", "calculator.js"))
+    asked = f"{script}\nconsole.log(JSON.stringify({json.dumps(CROWDS)}.map((crowd) => seckillNeeds(...crowd))))"
+    done = subprocess.run([node, "-"], input=asked, capture_output=True, text=True, check=True)
+    for crowd, told in zip(CROWDS, json.loads(done.stdout), strict=True):
+        found = needs_of_crowd(*crowd)
+        expected = {**asdict(found.needs), **asdict(found)}
+        for name in ("needs", "transactions_at_once", "gate_mb_per_million", "cores"):
+            expected.pop(name)
+        assert {name: told[name] for name in expected} == pytest.approx(expected)
+        assert told["cores"] == pytest.approx(found.needs.cores, abs=0.006), "rounded half up or half to even"
 
 
 def test_metrics_of_several_processes_are_added_up() -> None:

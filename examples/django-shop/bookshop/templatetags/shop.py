@@ -1,6 +1,9 @@
 from django import template
 
+from bookshop.words import said
+
 register = template.Library()
+register.simple_tag(said, name="t")
 
 
 @register.filter

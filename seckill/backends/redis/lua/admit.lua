@@ -1,6 +1,6 @@
 -- Decides a batch of claims for one round, in their order, in one atomic step.
 --
--- KEYS  1 round (hash)   2 buyers (hash)   3 orders of the lane (stream)   4 days of the lane (hash)   5 past (hash)
+-- KEYS  1 round (hash)   2 buyers (hash)   3 orders of the lane (stream)   4 its days (hash)   5 past (hash)   6 queue of the lane (hash)
 -- ARGV  1 backlog_max, then of all claims, each packed as one list: 2 users   3 quantities   4 request ids ('' of a buyer
 --       who sent none). A separate argument for each would cost the server more than unpacking them. 5 the latest
 --       epoch that the caller has seen of the round: in an earlier one, the server has gone back in time. 6 the claims'
@@ -8,7 +8,8 @@
 --       items, numbers packed like these (0 of a claim without); left out as well, and never there without 6   8 how
 --       many ms before the others the claims' buyers may buy, packed like these; left out where none may, and never
 --       there without 7   9 the persons that the limit counts by, packed like these ('' of a claim without); left out
---       where none has one, and never there without 8
+--       where none has one, and never there without 8   10 what the claims are traced under, packed like these ('' of
+--       one that is not); left out where none is, and never there without 9
 -- Reply {now_ms, version, available, outcome 1, holdings 1, outcome 2, holdings 2, …}
 --   available  '' if the round is not here, or not whole
 --   outcome    invalid | not_ready | repeated | key_reused | cooling_down | limit_reached | join_the_line |
@@ -52,6 +53,7 @@ local users, quantities, request_ids = cmsgpack.unpack(ARGV[2]), cmsgpack.unpack
 local metadata = ARGV[6] and cmsgpack.unpack(ARGV[6])
 local early = ARGV[8] and cmsgpack.unpack(ARGV[8])
 local persons = ARGV[9] and cmsgpack.unpack(ARGV[9])
+local traces, traced = ARGV[10] and cmsgpack.unpack(ARGV[10]), {} -- of claims, and of orders
 local claims = #users
 
 local round = redis.call('HMGET', KEYS[1], 'status', 'limit', 'begins_ms', 'ends_ms', 'available', 'admitted',
@@ -144,7 +146,11 @@ end
 if stock and not read_stock() then return not_ready() end
 
 local backlog_max = tonumber(ARGV[1])
+-- Orders that share an entry are counted besides. Of a stream that is empty, or gone, that count says nothing.
 local backlog = redis.call('XLEN', KEYS[3])
+local queue = redis.call('HMGET', KEYS[6], 'form', 'more')
+local more = backlog > 0 and tonumber(string.match(queue[2] or '', '^%d+$') or '0') or 0
+backlog = backlog + more
 local counter = tonumber(counted or '0')
 if counted and not string.find(counted, '^%d+$') then return redis.error_reply('WRONGTYPE the counter of today is not a number') end
 local first_of_the_day = counter == 0
@@ -270,7 +276,8 @@ end
 local seconds = string.format('%d', now_s - ORIGIN_S)
 local head = '{"v":1,"round":' .. round[9] .. ',"epoch":' .. round[8] .. ',"lane":' .. round[10] .. ',"seconds":' ..
              seconds .. ',"at_ms":' .. string.format('%.0f', now_ms) .. ',"counter":'
-local entries = {}
+local first = counter + 1
+local orders, slots = {}, {} -- of each that is admitted: which claim it was, and its slot
 local changed = {} -- user, record, …; if a buyer is there twice, the last one counts
 for i = 1, claims do
   local user, quantity, request_id = users[i], quantities[i], request_ids[i]
@@ -321,15 +328,9 @@ for i = 1, claims do
       record_of[user] = record
       changed[#changed + 1] = user
       changed[#changed + 1] = record
-      entries[#entries + 1] = head .. number .. ',"quantity":' .. units_text .. ',"slot":' .. slot_text .. ',"user":' ..
-                              cjson.encode(user) .. ',"request":' ..
-                              (request_id == '' and '""' or cjson.encode(request_id)) .. '}'
-      if metadata and metadata[i] ~= '' then
-        entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"metadata":' .. cjson.encode(metadata[i]) .. '}'
-      end
-      if item then entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"item":' .. item.number .. '}' end
+      orders[#orders + 1] = i
+      slots[#orders] = slot
       if person then
-        entries[#entries] = string.sub(entries[#entries], 1, -2) .. ',"person":' .. cjson.encode(person) .. '}'
         local there = users_in(person)
         if not string.find(PERSON .. there .. PERSON, PERSON .. user .. PERSON, 1, true) then
           if there == '' then known_buyers = known_buyers + 1 end
@@ -338,6 +339,7 @@ for i = 1, claims do
           changed[#changed + 1] = users_of[person]
         end
       end
+      if traces and traces[i] ~= '' then traced[#orders] = traces[i] end
       answer(i, 'admitted', order)
     end
   end
@@ -348,8 +350,47 @@ if damaged then
   return not_ready()
 end
 
+-- An entry for each order, as every version reads it.
+local function entry(nth)
+  local i = orders[nth]
+  local text = head .. string.format('%d', first + nth - 1) .. ',"quantity":' ..
+               (quantities[i] == 1 and '1' or quantities[i]) .. ',"slot":' .. (slots[nth] == 1 and '1' or slots[nth]) ..
+               ',"user":' .. cjson.encode(users[i]) .. ',"request":' ..
+               (request_ids[i] == '' and '""' or cjson.encode(request_ids[i]))
+  if metadata and metadata[i] ~= '' then text = text .. ',"metadata":' .. cjson.encode(metadata[i]) end
+  if stock then text = text .. ',"item":' .. stock[items[i]].number end
+  if persons and persons[i] ~= '' then text = text .. ',"person":' .. cjson.encode(persons[i]) end
+  return text .. '}'
+end
+
+-- What the orders' claims have said of something; nothing if none of them has said anything.
+local function of_orders(said, none)
+  if not said then return {} end
+  local found, any = {}, false
+  for nth = 1, #orders do
+    found[nth] = said[orders[nth]]
+    any = any or found[nth] ~= none
+  end
+  return any and found or {}
+end
+
+-- One entry for all of them. It takes the server half as long to keep, to give out and to delete.
+local function entry_of_all()
+  return cmsgpack.pack({2, id, epoch, lane, now_s - ORIGIN_S, now_ms, first, of_orders(users), of_orders(quantities), slots,
+                        of_orders(request_ids, ''), of_orders(metadata, ''), stock and of_orders(items, 0) or {},
+                        of_orders(persons, '')})
+end
+
+local entries = {}
+if queue[1] == '2' and #orders > 1 and not next(traced) then -- what is traced is seldom, and travels on its own
+  entries[1] = entry_of_all()
+  more = more + #orders - 1
+else
+  for nth = 1, #orders do entries[nth] = entry(nth) end
+end
+
 -- Write.
-if #entries > 0 then
+if #orders > 0 then
   for _, sibling in ipairs(siblings or {}) do
     if not string.find(' ' .. sibling.siblings .. ' ', ' ' .. round[9] .. ' ', 1, true) then
       -- Harmless if it is refused or all that there is: that one counts a record more, which is not there.
@@ -358,8 +399,13 @@ if #entries > 0 then
   end
   if persons then redis.call('HSET', KEYS[1], 'has_persons', 1) end
   for i = 1, #entries do
-    redis.call('XADD', KEYS[3], '*', 'order', entries[i])
+    if traced[i] then
+      redis.call('XADD', KEYS[3], '*', 'order', entries[i], 'trace', traced[i]) -- earlier versions read the first only
+    else
+      redis.call('XADD', KEYS[3], '*', #entries == #orders and 'order' or 'orders', entries[i])
+    end
   end
+  if more ~= tonumber(queue[2] or '0') then redis.call('HSET', KEYS[6], 'more', more) end
   redis.call('HSET', KEYS[2], unpack(changed))
   redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted, 'buyers', known_buyers)
   if available == 0 then redis.call('HSET', KEYS[1], 'sold_out_ms', string.format('%.0f', now_ms)) end

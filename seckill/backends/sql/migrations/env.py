@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from seckill.backends.sql import access_tables, line_tables  # noqa: F401 (so that the metadata has them)
+from seckill.backends.sql import access_tables, figure_tables, line_tables  # noqa: F401 (so the metadata has them)
 from seckill.backends.sql.tables import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)

@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
+from seckill.backends.redis.streams import parse
 from seckill.lab.chaos.servers.server import Can, signal_all
 from seckill.lab.servers.proxy import Address
 from seckill.local.valkey import EmbeddedValkey
-from seckill.ports.entry import read_entry
 
 # The beginning of a command, as it stands in the file when the power goes in the middle of a write.
 TORN = b"*3\r\n$3\r\nSET\r\n$5\r\nseck"
@@ -123,9 +123,9 @@ async def _read_and_flush(client: Redis, lanes: Iterable[int]) -> tuple[int, fro
 def _numbers(streams: Iterable[Any]) -> Iterable[int]:
     for lane, entries in enumerate(streams):
         for entry_id, fields in entries:
-            found = read_entry(lane, entry_id.decode(), fields.get(b"order", b"")).admission
-            if found is not None:
-                yield int(found.number)
+            for each in parse(lane, entry_id, [part for pair in fields.items() for part in pair]):
+                if each.admission is not None:
+                    yield int(each.admission.number)
 
 
 @contextlib.asynccontextmanager

@@ -2,16 +2,16 @@
 
 import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
-import { base, call, canSignIn, goToShop, meta, signIn, signOut, takeTokenFromAddress, tryToken, whoami } from "./api.js";
-import { keepClock } from "./clock.js";
-import { chooseLanguage, currentLanguage, t } from "./i18n.js";
-import { lazily } from "./lazily.js";
+import { backoffMs, base, call, canSignIn, goToShop, meta, signIn, signOut, takeTokenFromAddress, tryToken, whoami } from "./api.js";
+import { keepClock, nowMs } from "./clock.js";
+import { count, exactTime, ready, t } from "./i18n.js";
+import { lazily, part } from "./lazily.js";
 import { OrdersPage, SalesPage } from "./lists.js";
 import { OrderPage, SalePage } from "./sale.js";
-import { Dialog, LanguageSwitch, TestBanner, html, useLanguage } from "./ui.js";
+import { Dialog, LanguageSwitch, TestBanner, html, useLanguage, useRepeated } from "./ui.js";
 
 // For rounds with a draw, and for those that are over: not for whoever waits for a button.
-const Story = lazily(async () => (await import("./story.js")).Afterwards);
+const Story = lazily(() => part("story", { useState, backoffMs, call, count, exactTime, nowMs, t, html, useRepeated }));
 
 const brought = takeTokenFromAddress(); // before anything else can see the address
 keepClock();
@@ -123,5 +123,8 @@ function DemoSignIn({ onDone }) {
   </form>`;
 }
 
-chooseLanguage(currentLanguage());
-render(html`<${App} />`, document.getElementById("page"));
+ready.then(() => {
+  const page = document.getElementById("page");
+  page.replaceChildren(); // what the server has drawn meanwhile
+  render(html`<${App} />`, page);
+});

@@ -1,11 +1,7 @@
 // The voucher codes of an order that is paid: to be read, copied, or shown to a till. Loaded where there are some
 // (lazily.js).
 
-export { STRINGS } from "./codes_strings.js";
-
-const COPIED_MS = 2_000;
-
-export function make({ useEffect, useState, backoffMs, call, t, html, useRepeated }) {
+export function make({ useEffect, useState, backoffMs, call, t, html, useRepeated, CopyButton }) {
   /** What is pushed about an order leaves its codes out, so they are asked for. */
   function Codes({ order, token, onSignedOut }) {
     const [codes, setCodes] = useState(order.codes);
@@ -32,23 +28,11 @@ export function make({ useEffect, useState, backoffMs, call, t, html, useRepeate
   }
 
   function Code({ code, open }) {
-    const [copied, setCopied] = useState(false);
     const [shown, setShown] = useState(open);
-    const copy = async () => {
-      await navigator.clipboard.writeText(code);
-      setCopied(true);
-    };
-    useEffect(() => {
-      if (!copied) return undefined;
-      const timer = setTimeout(() => setCopied(false), COPIED_MS);
-      return () => clearTimeout(timer);
-    }, [copied]);
-    // A page that did not come over https may read the clipboard no more than write to it: then there is only the text.
     return html`<div class="code-line">
         <code class="code">${code}</code>
-        ${navigator.clipboard && html`<button type="button" class="button quiet small" data-action="copy" onClick=${copy}>${t(copied ? "copied" : "copy")}</button>`}
+        <${CopyButton} text=${code} />
         ${!open && html`<button type="button" class="button quiet small" aria-expanded=${shown} onClick=${() => setShown(!shown)}>${t("qr")}</button>`}
-        <span class="visually-hidden" role="status">${copied ? t("copied") : ""}</span>
       </div>
       ${shown && html`<${Qr} text=${code} />`}`;
   }

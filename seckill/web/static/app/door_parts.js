@@ -4,8 +4,6 @@
 
 import { trusted, worked } from "./worker.js";
 
-export { STRINGS } from "./door_strings.js";
-
 // A pass that ends sooner is renewed, so that it does not end on the way.
 const RENEW_BEFORE_MS = 2 * 60_000;
 const WAIT_MS_MAX = 60_000;

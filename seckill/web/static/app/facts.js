@@ -7,5 +7,10 @@ export const meta = (name) => document.querySelector(`meta[name="seckill-${name}
  * themselves. */
 export const base = meta("base");
 
+// The same from here and from the bundle, which has a folder of its own.
+const addressOf = (file) => new URL(`../app/${file}`, import.meta.url).href;
+
 /** What few sales need; see lazily.js. */
-export const loadPart = (name) => import(`./${name}_parts.js`);
+export const loadPart = (name) => import(addressOf(`${name}_parts.js`));
+
+export const loadTexts = (language) => import(addressOf(`texts/${language}.js`));

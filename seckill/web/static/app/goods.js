@@ -1,11 +1,12 @@
-// What is sold: pictures, price, and what the shop says about it.
+// What is sold: pictures, price, how much is left, and what the shop says about it.
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
+import { Cover } from "./cover.js";
 import { base } from "./facts.js";
-import { money, t } from "./i18n.js";
+import { count, money, t } from "./i18n.js";
 import { hasSeveralPrices, priceOf } from "./items.js";
 import { Markup, Outside } from "./markup.js";
-import { Cover, html } from "./ui.js";
+import { html } from "./ui.js";
 
 /** What was uploaded is named by its path on this server. */
 const addressOf = (image) => (image.startsWith("/") ? base + image : image);
@@ -20,10 +21,10 @@ function usePictures(sale) {
   return [sale.images.filter((image) => !missing.includes(image)), note];
 }
 
-/** A pattern where there is none. */
+/** A cover where there is none. */
 export function Picture({ sale }) {
   const [[image], onMissing] = usePictures(sale);
-  if (image === undefined) return html`<${Cover} seed=${sale.id} />`;
+  if (image === undefined) return html`<${Cover} title=${sale.title} />`;
   return html`<${Photo} class="cover photo" image=${image} loading="lazy" onMissing=${onMissing} />`;
 }
 
@@ -36,7 +37,7 @@ export function Gallery({ sale, item = null }) {
   const shown = images.includes(chosen) ? chosen : images[0];
   const label = (index) => t("picture_of", { number: index + 1, many: images.length });
   return html`<div class="gallery">
-    ${shown === undefined ? html`<${Cover} seed=${sale.id} />` : html`<${Photo} class="cover photo" image=${shown} onMissing=${onMissing} />`}
+    ${shown === undefined ? html`<${Cover} title=${sale.title} />` : html`<${Photo} class="cover photo" image=${shown} fetchpriority="high" onMissing=${onMissing} />`}
     ${images.length > 1 &&
     html`<ul class="thumbnails">
       ${images.map(
@@ -50,29 +51,34 @@ export function Gallery({ sale, item = null }) {
   </div>`;
 }
 
-/** With what it costs otherwise, if that is more. Of several prices the lowest, until one item is chosen. */
-export function Price({ sale, item = null }) {
+const LONG_PRICE = 13; // characters: set smaller, so that it stays on one line of a small phone
+
+/** With what it costs otherwise, if that is more, and what is saved. Of several prices the lowest, until one item is
+ * chosen. `short`: the saving in per cent, where there is little room. */
+export function Price({ sale, item = null, short = false }) {
   const { list_price_cents: list, currency } = sale;
   const price = priceOf(sale, item?.item_id);
-  return html`<p class="price">
-    ${item === null && hasSeveralPrices(sale) ? t("from_price", { price: money(price, currency) }) : money(price, currency)}
-    ${list > price && html`<span class="was"><span class="visually-hidden">${t("list_price")}</span> <s>${money(list, currency)}</s></span>`}
+  const several = item === null && hasSeveralPrices(sale);
+  const text = several ? t("from_price", { price: money(price, currency) }) : money(price, currency);
+  const percent = list > price ? Math.floor((100 * (list - price)) / list) : 0;
+  const saved = short ? percent > 0 && t("saving_percent", { percent: count(percent) }) : t("saving", { amount: money(list - price, currency) });
+  return html`<p class=${`price${text.length > LONG_PRICE ? " long" : ""}`}>
+    <span class="now">${text}</span>
+    ${list > price && html` <span class="was"><span class="visually-hidden">${t("list_price")}</span> <s>${money(list, currency)}</s></span>`}
+    ${list > price && !several && saved && html` <span class="saving">${saved}</span>`}
   </p>`;
 }
 
-export function Saving({ sale, item = null }) {
-  const { list_price_cents: list, currency } = sale;
-  const price = priceOf(sale, item?.item_id);
-  if (item === null && hasSeveralPrices(sale)) return null;
-  return list > price && html`<p class="saving">${t("saving", { amount: money(list - price, currency) })}</p>`;
-}
+/** How much is left, roughly: in steps, so that whoever caches the answer need not ask for each unit. */
+export const Left = ({ sale }) =>
+  sale.state === "open" && sale.left_percent > 0 && !sale.lined && html`<div class="left" data-left=${sale.left_percent}><span class="bar" aria-hidden="true"><span></span></span><span>${t(`left_${sale.left_percent}`)}</span></div>`;
 
 export function Details({ sale }) {
   const { description, delivery, terms_url: terms, return_url: back } = sale;
   if (!(description || delivery || terms || back)) return null;
   return html`<section class="details" aria-label=${t("details")}>
     ${description && html`<${Markup} text=${description} />`}
-    ${delivery && html`<h2>${t("delivery")}</h2><p class="delivery">${delivery}</p>`}
+    ${delivery && html`<h2>${t("delivery")}</h2><p class="delivery" dir="auto">${delivery}</p>`}
     ${(terms || back) &&
     html`<p class="links">
       ${terms && html`<${Outside} href=${terms}>${t("terms")}<//>`}

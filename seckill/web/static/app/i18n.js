@@ -1,50 +1,69 @@
 // Words, money and times in the reader's language.
 
 import { decimalsOf } from "./currencies.js";
-import { meta } from "./facts.js";
-import { STRINGS } from "./strings.js";
+import { loadTexts, meta } from "./facts.js";
+import { LANGUAGES, languageFor } from "./languages.js";
 
-const LANGUAGES = ["en", "zh"]; // in the order of the table's columns
-const LOCALES = { en: undefined, zh: "zh-CN" };
 const CHOSEN = "seckill.language";
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+const RETRY_MS = 1_000;
+
+/** Those that this page has: operators' pages have fewer. */
+export const offered = meta("languages") === "" ? Object.keys(LANGUAGES) : meta("languages").split(" ");
 
 let language = initial();
+let texts = {};
+const tables = {}; // of operators' pages: each text as [English, 中文]
 const listeners = new Set();
 
 function initial() {
   if (meta("language") !== "") return meta("language");
   const chosen = localStorage.getItem(CHOSEN);
-  if (LANGUAGES.includes(chosen)) return chosen;
-  for (const wanted of navigator.languages ?? [navigator.language]) {
-    const known = LANGUAGES.find((code) => wanted.toLowerCase().startsWith(code));
-    if (known) return known;
-  }
-  return "en";
+  return offered.includes(chosen) ? chosen : languageFor(navigator.languages ?? [navigator.language], offered);
 }
 
 export const currentLanguage = () => language;
-export const otherLanguage = () => LANGUAGES.find((code) => code !== language);
 
-export function chooseLanguage(code) {
+/** Without texts there is no page, so it is asked for until it comes. */
+async function textsIn(code) {
+  for (;;) {
+    try {
+      return (await loadTexts(code)).TEXTS;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+/** Nothing can be drawn before. */
+export const ready = textsIn(language).then((found) => {
+  texts = found;
+  if (meta("embedded") === "") document.documentElement.lang = htmlLanguage();
+});
+
+export async function chooseLanguage(code) {
   localStorage.setItem(CHOSEN, code);
-  language = code;
+  const found = await textsIn(code);
+  if (localStorage.getItem(CHOSEN) !== code) return; // another was chosen meanwhile
+  [language, texts] = [code, found];
   document.documentElement.lang = htmlLanguage();
   for (const listener of listeners) listener();
 }
 
-export const htmlLanguage = () => (language === "zh" ? "zh-CN" : "en");
+export const htmlLanguage = () => LANGUAGES[language].tag;
 export const onLanguage = (listener) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
 
-/** The text of a key, with {names} filled in. A key that is not in the table is a mistake, and tests look for it. */
+const textOf = (key) => texts[key] ?? tables[key]?.[language === "zh" ? 1 : 0];
+
+/** The text of a key, with {names} filled in. A key that is not there is a mistake, and tests look for it. */
 export function t(key, values = {}) {
-  const texts = STRINGS[key];
-  if (texts === undefined) throw new Error(`no such text: ${key}`);
-  return texts[LANGUAGES.indexOf(language)].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+  const text = textOf(key);
+  if (text === undefined) throw new Error(`no such text: ${key}`);
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
 /** The text for as many: English has another one for one of them. */
@@ -53,12 +72,13 @@ export function counted(key, many, values = {}) {
   return many === 1 ? t(`${key}_one`, filled) : t(key, filled);
 }
 
-export const has = (key) => key in STRINGS;
+export const has = (key) => textOf(key) !== undefined;
 
-/** Of what is loaded only where it is needed. */
-export const addTexts = (texts) => Object.assign(STRINGS, texts);
+/** Of operators' pages, in a table of both their languages. */
+export const addTexts = (table) => Object.assign(tables, table);
 
-const locale = () => LOCALES[language] ?? (navigator.languages ?? ["en"]).find((code) => /^en/i.test(code)) ?? "en";
+/** Of English, the reader's own. */
+const locale = () => (language === "en" ? ((navigator.languages ?? []).find((code) => /^en/i.test(code)) ?? "en") : LANGUAGES[language].tag);
 
 /** In minor units. Without decimals where there are none, and with a sign that no other currency has on these pages. */
 export function money(cents, currency) {
@@ -66,7 +86,8 @@ export function money(cents, currency) {
   const unit = 10 ** decimalsOf(currency);
   const digits = cents % unit === 0 ? 0 : decimalsOf(currency);
   const options = { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits };
-  const shown = new Intl.NumberFormat(locale(), options).formatToParts(cents / unit);
+  // Japanese has 元 for the yuan, which stands behind the number in other languages.
+  const shown = new Intl.NumberFormat(language === "ja" && currency !== "JPY" ? "en" : locale(), options).formatToParts(cents / unit);
   return shown.map(({ type, value }) => (type === "currency" ? signOf(currency, value) : value)).join("");
 }
 
@@ -113,6 +134,19 @@ export function period({ begins_at: from, ends_at: to, state }, nowMs) {
   const form = new Intl.DateTimeFormat(locale(), { ...dateOf(closed ? [begins] : [begins, ends], nowMs), ...hands });
   const values = { from: form.format(begins), to: form.format(ends), zone: zone(begins) };
   return t(closed ? "from_closed_early" : "from_to", values);
+}
+
+/** The same by the clocks of the sale's zone; "": where those are the reader's, or the browser does not know them. */
+export function periodThere({ begins_at: from, ends_at: to, timezone }, nowMs) {
+  const [begins, ends] = [Date.parse(from), Date.parse(to)];
+  const form = (timeZone) => new Intl.DateTimeFormat(locale(), { ...dateOf([begins, ends], nowMs), ...HANDS, timeZone });
+  try {
+    const [there, here] = [form(timezone), form()];
+    if (there.format(begins) === here.format(begins) && there.format(ends) === here.format(ends)) return "";
+    return t("from_to_there", { from: there.format(begins), to: there.format(ends), zone: timezone.split("/").pop().replaceAll("_", " ") });
+  } catch {
+    return "";
+  }
 }
 
 export const isClosedEarly = ({ state, ends_at: to }, nowMs) => state === "ended" && Date.parse(to) > nowMs;

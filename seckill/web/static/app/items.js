@@ -21,7 +21,7 @@ export function ItemChoice({ sale, chosen, isGone, onChoose }) {
       const gone = isGone(item);
       return html`<label key=${item.item_id} class="item" data-gone=${gone}>
         <input type="radio" name=${group} value=${item.item_id} checked=${item.item_id === chosen} disabled=${gone} onChange=${() => onChoose(item.item_id)} />
-        <span class="item-title">${item.title}</span>
+        <span class="item-title" dir="auto">${item.title}</span>
         ${gone ? html` <span class="item-note">${t("sale_sold_out")}</span>` : prices && html` <span class="item-note">${money(item.price_cents, sale.currency)}</span>`}
       </label>`;
     })}

@@ -3,7 +3,6 @@
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { backoffMs, sleep } from "./api.js";
 import { loadPart } from "./facts.js";
-import { addTexts } from "./i18n.js";
 import { html } from "./ui.js";
 
 async function loaded(load) {
@@ -14,11 +13,10 @@ async function loaded(load) {
   }
 }
 
-/** A part with its texts. embed.js loads it into pages of other origins, so it is given everything that depends on the
- * page, and all that both are made of. */
+/** embed.js loads it into pages of other origins, so it is given everything that depends on the page, and all that both
+ * are made of. */
 export async function part(name, tools) {
-  const { STRINGS, make } = await loaded(() => loadPart(name));
-  addTexts(STRINGS);
+  const { make } = await loaded(() => loadPart(name));
   return make(tools);
 }
 

@@ -1,8 +1,6 @@
 // One's place in the line of a sale. How far the line has come is the same for everybody, so that is what is asked for
 // again and again; one's own entry only when it may have changed. Loaded where there is a line (lazily.js).
 
-export { STRINGS } from "./line_strings.js";
-
 const EVERY_MS = 3_000;
 const OWN_EVERY_MS = 30_000; // chances change slowly
 const OVER = ["left", "passed_over"];
@@ -12,6 +10,8 @@ const PASSES_MAX = 3;
 const TRIES_MAX = 8;
 
 const storedAt = (me, sale) => `seckill.entry.${me.user}.${sale.id}.${sale.round}`;
+// What proves later that one had joined: kept when one joins, and not what is said of it afterwards.
+const receiptAt = (me, sale) => `seckill.receipt.${me.user}.${sale.id}.${sale.round}`;
 
 export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, has, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
   function useEntry(sale, me, onSignedOut, onEntry) {
@@ -93,8 +93,22 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
         setBusy(false);
       }
     };
-    const enter = () => act(() => join(sale, me, itemId === null ? {} : { item_id: itemId }, pass), take);
-    const leave = () => act(() => call("DELETE", `/v1/entries/${entry.entry_id}`, { token: me.token }), take);
+    const enter = () =>
+      act(
+        () => join(sale, me, itemId === null ? {} : { item_id: itemId }, pass),
+        (found) => {
+          localStorage.setItem(receiptAt(me, sale), found.receipt);
+          take(found);
+        },
+      );
+    const leave = () =>
+      act(
+        () => call("DELETE", `/v1/entries/${entry.entry_id}`, { token: me.token }),
+        (found) => {
+          localStorage.removeItem(receiptAt(me, sale));
+          take(found);
+        },
+      );
     const show = (id) => act(() => call("GET", `/v1/orders/${id}`, { token: me.token }), (found) => setOrder({ ...found, found_as: found.state }));
     const askLeave = () => setQuestion({ title: t("line_leave_title"), effect: t("line_leave_effect"), yes: t("line_leave"), no: t("cancel_no"), act: leave });
     if (order !== null) return html`<${Buying} ...${shown} given=${order} />`;
@@ -131,9 +145,11 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
     if (state !== "waiting") return html`<p class="headline" data-state=${state === "served" ? "open" : state}>${t(`line_${state}`)}</p><p class="result">${t(`line_${state}_text`, { reason: why })}</p>`;
     if (ended) return html`<p class="headline" data-state="ended">${t("line_over")}</p><p class="result">${t("line_over_text")}</p>`;
     if (place === null || ahead === null) return html`<p class="headline" data-state="open">${t("line_in")}</p><p class="result">${t("line_undrawn")}</p>`;
-    return html`<p class="headline" data-state="open">${t("line_place", { place: count(place) })}</p>
-      <p class="result">${t("line_ahead", { ahead: count(ahead), waiting: count(line?.waiting ?? entry.of), units: count(entry.units) })}</p>
-      ${line && html`<p class="facts" data-served-up-to>${t("line_served_up_to", { place: count(line.served_up_to) })}</p>`}
+    const servedUpTo = Math.min(line?.served_up_to ?? 0, place);
+    return html`<p class="headline place" data-state="open">${t("line_place", { place: count(place) })}</p>
+      <progress max=${place} value=${servedUpTo} aria-label=${t("line_progress")}></progress>
+      <p class="result">${t("line_ahead", { ahead: count(ahead), waiting: count(Math.max(line?.waiting ?? entry.of, ahead + 1)), units: count(entry.units) })}</p>
+      ${servedUpTo > 0 && html`<p class="facts" data-served-up-to>${t("line_served_up_to", { place: count(line.served_up_to) })}</p>`}
       ${line?.unpaid > 0 && html`<p class="facts">${t("line_unpaid", { unpaid: count(line.unpaid) })}</p>`}
       ${chance !== null && html`<p class="facts" data-chance>${t("line_chance", { percent: count(Math.round(100 * chance)) })}</p>`}`;
   }

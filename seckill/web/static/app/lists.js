@@ -2,17 +2,27 @@
 
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call } from "./api.js";
-import { Picture, Price } from "./goods.js";
+import { firstSales } from "./first.js";
+import { Left, Picture, Price } from "./goods.js";
 import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
-const GROUPS = ["open", "coming", "over"];
+const GROUPS = ["open", "coming", "resting", "over"];
+const SEARCHED_FROM = 12; // sales: fewer are seen at a glance
+const ENDS_FIRST = (one, other) => one.ends_at.localeCompare(other.ends_at);
+const ORDERS = {
+  open: ENDS_FIRST,
+  coming: (one, other) => one.begins_at.localeCompare(other.begins_at),
+  resting: ENDS_FIRST,
+  over: (one, other) => other.ends_at.localeCompare(one.ends_at),
+};
 
 export function SalesPage() {
-  const [listed, setListed] = useState(null);
+  const [listed, setListed] = useState(firstSales);
   const [past, setPast] = useState({ sales: [], older: undefined });
   const [away, setAway] = useState(false);
+  const [wanted, setWanted] = useState({ text: "", group: "" });
   const now = useNow(1000);
   useRepeated(async (isOver) => {
     try {
@@ -34,13 +44,16 @@ export function SalesPage() {
     if (earlier !== null) setPast({ sales: [...past.sales, ...earlier.sales], older: earlier.older });
     setAway(earlier === null);
   };
+  const isSearched = sales !== null && Math.max(sales.length, listed.many ?? 0) >= SEARCHED_FROM;
+  const found = isSearched ? sales.filter((sale) => isWanted(sale, wanted)) : (sales ?? []);
   return html`<h1>${t("sales")}</h1>
     ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
     ${sales === null && !away && html`<${Skeleton} lines=${4} />`}
     ${sales?.length === 0 && html`<${Empty} text=${t("no_sales")} />`}
+    ${isSearched && html`<${Search} wanted=${wanted} groups=${GROUPS.filter((group) => sales.some((sale) => groupOf(sale) === group))} onChange=${setWanted} />`}
+    ${isSearched && found.length === 0 && html`<${Empty} text=${t("no_match")}><button type="button" class="button quiet" onClick=${() => setWanted({ text: "", group: "" })}>${t("clear_search")}</button><//>`}
     ${GROUPS.map((group) => {
-      const members = (sales ?? []).filter((sale) => groupOf(sale, now) === group);
-      if (group === "over") members.sort((one, other) => other.ends_at.localeCompare(one.ends_at));
+      const members = found.filter((sale) => groupOf(sale) === group).sort(ORDERS[group]);
       return (
         members.length > 0 &&
         html`<section key=${group} aria-labelledby=${`group-${group}`}>
@@ -54,18 +67,30 @@ export function SalesPage() {
     ${older && html`<button type="button" class="button quiet" onClick=${more}>${t("older_sales")}</button>`}`;
 }
 
-function groupOf(sale, now) {
-  if (sale.state === "ended") return "over";
-  const isComing = sale.state === "scheduled" || (sale.state === "paused" && now < Date.parse(sale.begins_at));
-  return isComing ? "coming" : "open";
+const groupOf = ({ state }) => ({ open: "open", scheduled: "coming", ended: "over" })[state] ?? "resting";
+
+/** As people type: whatever the case, and whether wide or narrow. */
+const plain = (text) => text.normalize("NFKC").toLowerCase().trim();
+
+const isWanted = (sale, { text, group }) => (group === "" || groupOf(sale) === group) && plain(sale.title).includes(plain(text));
+
+function Search({ wanted, groups, onChange }) {
+  const choose = (group) => onChange({ ...wanted, group });
+  return html`<div class="search" role="search">
+    <input type="search" name="search" aria-label=${t("search_sales")} placeholder=${t("search_sales")} autocomplete="off" value=${wanted.text} onInput=${(event) => onChange({ ...wanted, text: event.target.value })} />
+    <div class="filters" role="group" aria-label=${t("show")}>
+      ${["", ...groups].map((group) => html`<button key=${group} type="button" class="filter" aria-pressed=${wanted.group === group} onClick=${() => choose(group)}>${t(group === "" ? "filter_all" : `group_${group}`)}</button>`)}
+    </div>
+  </div>`;
 }
 
 function SaleCard({ sale, now }) {
   return html`<a class="card" href=${`${base}/sales/${sale.id}`} data-state=${sale.state}>
     <${Picture} sale=${sale} />
     <div class="card-text">
-      <h3>${sale.title}</h3>
-      <${Price} sale=${sale} />
+      <h3 dir="auto">${sale.title}</h3>
+      <${Price} sale=${sale} short=${true} />
+      <${Left} sale=${sale} />
       <p class="facts">${stock(sale)}</p>
       <p class="when">${when(sale, now)}</p>
     </div>
@@ -163,13 +188,13 @@ function merged(newer, older, idOf) {
 function OrderRow({ order, title, now }) {
   const left = order.pay_before && Date.parse(order.pay_before) - now;
   return html`<a class="order-row" href=${`${base}/orders/${order.order_id}`}>
-    <span class="order-title">${title ?? t("a_sale")}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
+    <span class="order-title" dir="auto">${title ?? t("a_sale")}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` × ${order.quantity}` : ""}</span>
     <span class="order-price">${money(order.price_cents, order.currency)}</span>
     <span class="order-number">${readable(order.order_id)}</span>
     <span class="order-time">${shortTime(Date.parse(order.created_at), now)}</span>
     <span class="order-state">
       <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
-      ${left > 0 && html`<span class="left">${shortDuration(left)}</span>`}
+      ${left > 0 && html`<span class="remaining">${shortDuration(left)}</span>`}
     </span>
   </a>`;
 }

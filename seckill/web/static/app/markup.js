@@ -7,7 +7,7 @@ const HEADING = /^#{1,6} +/;
 const ITEM = /^[-*] +/;
 const NUMBERED = /^[0-9]{1,3}[.)] +/;
 
-export const Markup = ({ text }) => html`<div class="markup">${blocks(text).map((block, index) => html`<${Block} key=${index} block=${block} />`)}</div>`;
+export const Markup = ({ text }) => html`<div class="markup" dir="auto">${blocks(text).map((block, index) => html`<${Block} key=${index} block=${block} />`)}</div>`;
 
 /** Lines of one kind stand together; an empty line parts them. */
 function blocks(text) {

@@ -4,6 +4,7 @@ import { base, isEmbedded, meta } from "./api.js";
 import { money, readable, shortDuration, t } from "./i18n.js";
 import { goesOn } from "./live.js";
 import { OrderLink, Steps } from "./panels.js";
+import { Receipt, sumOf } from "./receipt.js";
 import { html } from "./ui.js";
 
 /** Counts towards the limit. */
@@ -14,7 +15,7 @@ const TROUBLES = { not_sandbox: "pay_at_shop", payment_refused: "payment_refused
 /** The buyer comes from the payment provider's page; whether the money is there, its notice tells. */
 const isBack = () => new URLSearchParams(location.search).get("paid") === "wait";
 
-export function OrderPanel({ order, now, via, phase, armed, again, codes, onPay, onCancel, onShow, children }) {
+export function OrderPanel({ order, sale, now, via, phase, armed, again, codes, onPay, onCancel, onShow, children }) {
   const { state } = order;
   const free = order.price_cents === 0;
   const left = order.pay_before ? Date.parse(order.pay_before) - now : null;
@@ -23,12 +24,12 @@ export function OrderPanel({ order, now, via, phase, armed, again, codes, onPay,
   return html`<div class="panel" tabindex="-1" data-order-id=${order.order_id} data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
-          ${(state === "paid" || state === "unpaid") && html`<span class="sign" aria-hidden="true">✓</span>`}
+          ${["queued", "paid", "unpaid"].includes(state) && html`<span class="sign" aria-hidden="true">✓</span>`}
           ${t(state === "paid" && free ? "order_free_title" : `order_${state}_title`)}
         </p>
         <p class="result">${state === "unpaid" && !late && isBack() ? t("order_confirming_text") : explained(order, late)}</p>
       </div>
-      <p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` · × ${order.quantity}` : ""}</p>
+      ${state !== "paid" && html`<p class="facts">${t("order_number", { number: readable(order.order_id) })}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` · ${sumOf(order)}` : ""}</p>`}
       ${state === "queued" && html`<${Steps} done=${2} />`}
       ${state === "unpaid" && left !== null && !late && html`<p class="pay-within"><span>${t("pay_within")}</span> <span class="digits" role="timer">${shortDuration(left)}</span></p>`}
       ${scans && html`<figure class="scan"><img src=${order.pay_qr} alt=${t("scan_alt")} /><figcaption>${t("scan")}</figcaption></figure>`}
@@ -36,7 +37,8 @@ export function OrderPanel({ order, now, via, phase, armed, again, codes, onPay,
       ${phase.kind === "trouble" && html`<p class="problem" role="alert">${t(TROUBLES[phase.code] ?? "action_failed")}</p>`}
     </div>
     ${codes}
-    <${OrderAction} order=${order} late=${late} phase=${phase} armed=${armed} again=${again} onPay=${onPay} onCancel=${onCancel} onShow=${onShow} />
+    ${state === "paid" && html`<${Receipt} order=${order} sale=${sale} />`}
+    <${OrderAction} order=${order} sale=${sale} late=${late} phase=${phase} armed=${armed} again=${again} onPay=${onPay} onCancel=${onCancel} onShow=${onShow} />
     ${children}`;
 }
 
@@ -50,7 +52,7 @@ function explained({ state, price_cents: price, replaced_by: other, refunded_cen
 }
 
 /** One button, always at the same place: `again` is the one to buy once more, where that is possible. */
-function OrderAction({ order, late, phase, armed, again, onPay, onCancel, onShow }) {
+function OrderAction({ order, sale, late, phase, armed, again, onPay, onCancel, onShow }) {
   const busy = phase.kind === "pay" || phase.kind === "cancel";
   if (order.state === "queued") {
     return html`<div class="action"><button type="button" class="button primary" disabled>${t("please_wait")}</button></div>`;
@@ -65,7 +67,10 @@ function OrderAction({ order, late, phase, armed, again, onPay, onCancel, onShow
     return html`<div class="action"><${OrderLink} id=${order.replaced_by} look="button primary" onShow=${onShow}>${t("replaced_by")}<//></div>`;
   }
   if (again !== null || isEmbedded()) return again;
-  return html`<div class="action"><a class="button quiet" href=${`${base}/orders`}>${t("my_orders")}</a></div>`;
+  const isBought = order.state === "paid";
+  if (isBought && sale.return_url) return html`<div class="action"><a class="button primary" href=${sale.return_url} rel="noreferrer">${t("back_to_shop")}</a><a class="link" href=${`${base}/orders`}>${t("my_orders")}</a></div>`;
+  const [path, label] = isBought || sale.state === "ended" ? ["/orders", "my_orders"] : ["/", "all_sales"];
+  return html`<div class="action"><a class="button quiet" href=${`${base}${path}`}>${t(label)}</a></div>`;
 }
 
 /** In the shop if it has told us where, on the provider's page if it has one, here in the sandbox only. */

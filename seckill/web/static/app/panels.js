@@ -11,7 +11,7 @@ export function Countdown({ label, leftMs }) {
     <p id="countdown-label">${label}</p>
     <p class="digits" role="timer" aria-labelledby="countdown-label">
       ${days > 0 && html`<span class="days">${counted("days", days)}</span>`}
-      <span>${hours}</span><span class="colon">:</span><span>${minutes}</span><span class="colon">:</span><span>${seconds}</span>
+      <span class="pair">${hours}</span><span class="colon">:</span><span class="pair">${minutes}</span><span class="colon">:</span><span class="pair">${seconds}</span>
     </p>
   </div>`;
 }
@@ -36,7 +36,7 @@ export function Sending({ phase, pass }) {
   const text = trouble && (phase.code === "offline" || phase.code === "unknown") ? t("unclear_text") : t("busy_text");
   return html`<div class="panel" tabindex="-1" data-phase="sending">
       <div role="status" aria-live="polite">
-        <p class="headline" data-state="queued">${trouble ? t(phase.code === "offline" ? "offline_title" : "busy_title") : t("sending_title")}</p>
+        <p class="headline" data-state="queued"><span class="busy" aria-hidden="true"></span>${trouble ? t(phase.code === "offline" ? "offline_title" : "busy_title") : t("sending_title")}</p>
         <p class="result">${trouble ? text : t("sending_text")}</p>
       </div>
       ${pass.state !== "ready" && html`<${PassNote} pass=${pass} />`}
@@ -60,7 +60,7 @@ export function OrderLink({ id, look = "", onShow, children }) {
 }
 
 /** What happened, what it means, what to do next. */
-export function Refusal({ phase, limit, now, onShow }) {
+export function Refusal({ phase, limit, listed, now, onShow }) {
   const { code, problem } = phase;
   if (!has(`refused_${code}`)) return html`<p class="result" data-refusal=${code}>${t("action_failed")}</p>`;
   const at = problem.begins_at ?? problem.again_at;
@@ -68,7 +68,7 @@ export function Refusal({ phase, limit, now, onShow }) {
   const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
-    <p class="result">${t(`refused_${why}`, values)}</p>
+    <p class="result">${code === "sold_out" && listed ? t("refused_sold_out_listed") : t(`refused_${why}`, values)}</p>
     ${code === "sold_out" && html`<${SoldOutFacts} problem=${problem} now=${now} />`}
     ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><${OrderLink} id=${id} onShow=${onShow}>${t("order_number", { number: readable(id) })}<//></p>`)}
   </div>`;

@@ -3,9 +3,12 @@
 import { useEffect, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call, canSignIn, isEmbedded } from "./api.js";
 import { isClockSet, nowMs, syncClock } from "./clock.js";
+import { Ahead } from "./ahead.js";
+import { Cover } from "./cover.js";
 import { useDoor } from "./door.js";
-import { Details, Gallery, Price, Saving } from "./goods.js";
-import { money, period, roundTime, stock, t, time } from "./i18n.js";
+import { firstSale } from "./first.js";
+import { Details, Gallery, Left, Price } from "./goods.js";
+import { money, period, periodThere, roundTime, stock, t } from "./i18n.js";
 import { ItemChoice, itemOf, priceOf } from "./items.js";
 import { lazily, part } from "./lazily.js";
 import { Line } from "./line.js";
@@ -14,7 +17,8 @@ import { OrderPanel, isLive } from "./order.js";
 import { PassNote, usePass } from "./pass.js";
 import { act, answered, askAhead, claim, press, pressOf } from "./press.js";
 import { Countdown, OrderLink, Refusal, Sending } from "./panels.js";
-import { Confirm, Cover, Empty, SignInFirst, Skeleton, html, useFocusKept, useNow, useRepeated } from "./ui.js";
+import { CopyButton, sum } from "./receipt.js";
+import { Confirm, Empty, SignInFirst, Skeleton, html, useFocusKept, useNow, useRepeated } from "./ui.js";
 
 // Everybody's button comes to life a little later than the sale, and not everybody's at once.
 const JITTER_MS = 300;
@@ -25,8 +29,10 @@ const AHEAD_MS = 60_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 // What is known of a sale may come from a cache, and be older than the question by so much.
 const CACHED_MS = 1_500;
-const Codes = lazily(() => part("codes", { useEffect, useState, backoffMs, call, t, html, useRepeated }));
-const LONG_TITLE = 60; // characters: set smaller, so that the button stays near
+const Codes = lazily(() => part("codes", { useEffect, useState, backoffMs, call, t, html, useRepeated, CopyButton }));
+// Characters, of which Chinese ones count twice: set smaller, so that the goods and the button stay near.
+const LONG_TITLE = 60;
+const VERY_LONG_TITLE = 140;
 
 export function SalePage({ saleId, ...page }) {
   const [sale, problem, reload] = useSale(saleId);
@@ -42,7 +48,7 @@ export function SalePage({ saleId, ...page }) {
 function Ways(shown) {
   const { sale, Afterwards } = shown;
   const hasList = sale.waiting_list && !sale.lined && sale.state === "sold_out";
-  return html`${!sale.lined && html`<div class=${hasList ? "with-list" : ""}><${Buying} ...${shown} /></div>`}
+  return html`${!sale.lined && html`<div class=${`way${hasList ? " with-list" : ""}`}><${Buying} ...${shown} /></div>`}
     ${(sale.lined || hasList) && html`<${Line} ...${shown} Buying=${Buying} />`}
     ${Afterwards && html`<${Afterwards} ...${shown} />`}`;
 }
@@ -88,8 +94,8 @@ function OrderOfSale({ given, ...page }) {
 function OrderOfHiddenSale({ given, ...page }) {
   const { sale_id: id, round, price_cents, currency, created_at: at } = given;
   const sale = { id, round, price_cents, currency, begins_at: at, ends_at: at, state: "ended", limit_per_buyer: 0 };
-  return html`<article class="product">
-    <${Cover} seed=${id} />
+  return html`<article class="product plain">
+    <div class="gallery"><${Cover} title=${id} /></div>
     <div class="product-text"><h1>${t("order")}</h1><${Buying} sale=${sale} reload=${() => {}} given=${given} ...${page} /></div>
   </article>`;
 }
@@ -103,7 +109,7 @@ function NoSale({ problem }) {
 
 /** Asked again every few seconds, which a CDN answers, and by nobody who does not look. */
 function useSale(saleId) {
-  const [sale, setSale] = useState(null);
+  const [sale, setSale] = useState(() => firstSale(saleId));
   const [problem, setProblem] = useState(null);
   const [asked, setAsked] = useState(0);
   useRepeated(
@@ -137,22 +143,28 @@ function Product({ sale, item, children }) {
   useEffect(() => {
     if (!isEmbedded()) document.title = sale.title;
   });
-  return html`<article class="product">
+  return html`<article class=${`product${sale.images.length > 0 || item?.image ? "" : " plain"}`}>
     <${Gallery} sale=${sale} item=${item} />
     <div class="product-text">
-      <div class="title-line">
-        <${Heading} class=${[...sale.title].length > LONG_TITLE ? "long" : ""}>${sale.title}<//>
-        <${Price} sale=${sale} item=${item} />
+      <${Heading} class=${`title ${lengthOf(sale.title)}`} dir="auto">${sale.title}<//>
+      <${Price} sale=${sale} item=${item} />
+      <${Left} sale=${sale} />
+      <div class="about">
+        <p class="facts">${stock(sale)}</p>
+        <p class="facts" data-period>${period(sale, now)}</p>
+        ${sale.timezone !== "UTC" && html`<p class="facts" data-period-there>${periodThere(sale, now)}</p>`}
+        ${door !== null && html`<${door.AudienceFacts} sale=${sale} now=${now} />`}
+        ${sale.next_rounds.length > 0 && html`<p class="facts">${repetition(sale, now)}</p>`}
       </div>
-      <${Saving} sale=${sale} item=${item} />
-      <p class="facts">${stock(sale)}</p>
-      <p class="facts">${period(sale, now)}</p>
-      ${door !== null && html`<${door.AudienceFacts} sale=${sale} now=${now} />`}
-      ${sale.next_rounds.length > 0 && html`<p class="facts">${repetition(sale, now)}</p>`}
       ${children}
     </div>
     <${Details} sale=${sale} />
   </article>`;
+}
+
+function lengthOf(title) {
+  const width = [...title].reduce((sum, char) => sum + (char > "\u2e7f" ? 2 : 1), 0);
+  return width > VERY_LONG_TITLE ? "long very-long" : width > LONG_TITLE ? "long" : "";
 }
 
 function repetition({ repeat, next_rounds: [next] }, now) {
@@ -317,6 +329,7 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
     if (phase.kind === "refused") setPhase({ kind: "idle" });
   };
   const another = () => {
+    if (order !== null && !isLive(order.state)) over.current.add(order.order_id);
     setOrder(null);
     setQuantity(1);
     setPhase({ kind: "idle" });
@@ -327,11 +340,14 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
   if (phase.kind === "sending") return html`<${Sending} phase=${phase} pass=${pass} />`;
   if (order !== null) {
     const buys = given === null && state === "open";
-    const again = !isLive(order.state) && buys ? html`<${Choice} ...${offers} /><${BuyButton} ...${offers} again=${true} />` : null;
+    // Who has cancelled does not want it: no button asks them to try again.
+    const byChoice = order.state === "cancelled" && !order.closed_by;
+    const again = !isLive(order.state) && buys && !byChoice ? html`<${Choice} ...${offers} /><${BuyButton} ...${offers} again=${true} />` : null;
     const gives = order.state === "paid" && (sale.vouchers || order.codes !== undefined);
     const codes = gives && html`<${Codes} key=${order.order_id} order=${order} token=${me.token} onSignedOut=${onSignedOut} />`;
-    return html`<${OrderPanel} order=${order} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} codes=${codes} onPay=${() => change("pay")} onCancel=${askCancel} onShow=${show}>
-        ${["unpaid", "paid"].includes(order.state) && buys && left > 0 && html`<button type="button" class="link" onClick=${another}>${t("buy_another")}</button>`}
+    return html`<${OrderPanel} order=${order} sale=${sale} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} codes=${codes} onPay=${() => change("pay")} onCancel=${askCancel} onShow=${show}>
+        ${["unpaid", "paid"].includes(order.state) && buys && left > 0 && html`<p class="more"><button type="button" class="link" onClick=${another}>${t("buy_another")}</button></p>`}
+        ${byChoice && buys && html`<p class="more"><button type="button" class="link" data-action="after-all" onClick=${another}>${t("buy_after_all")}</button></p>`}
       <//>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
   }
@@ -391,15 +407,15 @@ function Offer({ phase, onShow, ...offers }) {
   const isBack = itemIsBack || (phase.kind === "refused" && phase.code === "sold_out" && !refused && state === "open");
   const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 && phase.problem.order_ids[0];
   return html`<div class="panel" tabindex="-1">
-      ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
+      ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} /><${Ahead} sale=${sale} now=${now} />`}
       ${state === "open" && !refused && !isBack && html`<${UntilEnd} leftMs=${ends - now} />`}
       ${state === "open" && againMs > 0 && html`<${Countdown} label=${t("again_in_label")} leftMs=${againMs} />`}
       <div role="status" aria-live="polite">
-        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} now=${now} onShow=${onShow} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
+        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} listed=${sale.waiting_list} now=${now} onShow=${onShow} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
       </div>
       ${state !== "ended" && html`<${PassNote} pass=${pass} />`}
       <${Choice} ...${offers} />
-      ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} onChange=${setQuantity} />`}
+      ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} unitCents=${priceOf(sale, offers.item?.item_id)} currency=${sale.currency} onChange=${setQuantity} />`}
     </div>
     ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : html`<${BuyButton} ...${offers} waits=${againMs > 0} />`}`;
 }
@@ -428,7 +444,7 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
   const gone = item !== null && isGone(item);
   const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : "buy", { price });
   const label = {
-    scheduled: t("begins_at", { time: time(Date.parse(sale.begins_at), now) }),
+    scheduled: t("begins_at", { time: roundTime(Date.parse(sale.begins_at), now) }),
     open: known ? open : t("loading"),
     paused: t("sale_paused"),
     sold_out: t("sale_sold_out"),
@@ -439,10 +455,11 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
   </div>`;
 }
 
-function Quantity({ most, value, onChange }) {
+function Quantity({ most, value, unitCents, currency, onChange }) {
   return html`<div class="quantity" role="group" aria-label=${t("quantity")}>
     <button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
     <output>${value}</output>
     <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button>
+    <span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
   </div>`;
 }

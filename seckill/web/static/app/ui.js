@@ -5,7 +5,8 @@ import { useEffect, useId, useRef, useState } from "../vendor/preact/hooks.mjs";
 import { h } from "../vendor/preact/preact.mjs";
 import { nowMs } from "./clock.js";
 import { canSignIn, meta } from "./api.js";
-import { chooseLanguage, onLanguage, otherLanguage, t } from "./i18n.js";
+import { chooseLanguage, currentLanguage, offered, onLanguage, t } from "./i18n.js";
+import { LANGUAGES } from "./languages.js";
 
 export const html = htm.bind(h);
 
@@ -65,16 +66,15 @@ export function useFocusKept(selector) {
   });
 }
 
+/** Each in its own language, for those who cannot read the one that is shown. Of two, the other is one click away. */
 export function LanguageSwitch() {
-  const other = otherLanguage();
-  return html`<button
-    type="button"
-    class="link"
-    lang=${other === "zh" ? "zh-CN" : "en"}
-    onClick=${() => chooseLanguage(other)}
-  >
-    ${other === "zh" ? "中文" : "English"}
-  </button>`;
+  const other = offered.find((code) => code !== currentLanguage());
+  if (offered.length === 2) {
+    return html`<button type="button" class="link" lang=${LANGUAGES[other].tag} onClick=${() => chooseLanguage(other)}>${LANGUAGES[other].name}</button>`;
+  }
+  return html`<select class="language" aria-label=${t("language")} value=${currentLanguage()} onChange=${(event) => chooseLanguage(event.target.value)}>
+    ${offered.map((code) => html`<option key=${code} value=${code} lang=${LANGUAGES[code].tag}>${LANGUAGES[code].name}</option>`)}
+  </select>`;
 }
 
 /** On every page of a test, so that nobody takes it for a shop. */
@@ -137,51 +137,3 @@ export const Skeleton = ({ lines = 3 }) =>
     <span class="visually-hidden">${t("loading")}</span>
     ${Array.from({ length: lines }, (_, line) => html`<div key=${line} class="bone" aria-hidden="true"></div>`)}
   </div>`;
-
-/** A picture for what has none: always the same for the same sale, in colours of the theme. */
-export function Cover({ seed }) {
-  const random = generator(seed);
-  const palette = Math.floor(random() * 6);
-  const tiles = [];
-  for (let y = 0; y < 4; y += 1) {
-    for (let x = 0; x < 4; x += 1) {
-      const colour = 1 + Math.floor(random() * 3);
-      tiles.push(html`<path key=${`${x}${y}`} class=${`c${colour}`} d=${shape(Math.floor(random() * 7), x * 40, y * 40)} />`);
-    }
-  }
-  return html`<svg class=${`cover p${palette}`} viewBox="0 0 160 160" preserveAspectRatio="xMidYMin slice" aria-hidden="true">
-    <rect class="c0" width="160" height="160" />
-    ${tiles}
-  </svg>`;
-}
-
-function shape(kind, x, y) {
-  const [right, bottom] = [x + 40, y + 40];
-  switch (kind) {
-    case 0:
-      return `M${x} ${y}A40 40 0 0 1 ${right} ${bottom}H${x}Z`;
-    case 1:
-      return `M${right} ${y}A40 40 0 0 0 ${x} ${bottom}H${right}Z`;
-    case 2:
-      return `M${x} ${bottom}A40 40 0 0 0 ${right} ${y}H${x}Z`;
-    case 3:
-      return `M${right} ${bottom}A40 40 0 0 1 ${x} ${y}H${right}Z`;
-    case 4:
-      return `M${x} ${y + 20}a20 20 0 1 1 40 0a20 20 0 1 1 -40 0Z`;
-    case 5:
-      return `M${x} ${y}h40v20h-40Z`;
-    default:
-      return "";
-  }
-}
-
-/** The same numbers for the same text. */
-function generator(text) {
-  let state = 2166136261;
-  for (const char of text) state = Math.imul(state ^ char.codePointAt(0), 16777619);
-  return () => {
-    state = Math.imul(state ^ (state >>> 15), 2246822519);
-    state = Math.imul(state ^ (state >>> 13), 3266489917);
-    return ((state ^= state >>> 16) >>> 0) / 2 ** 32;
-  };
-}

@@ -8,6 +8,10 @@ export const ACCESS_STRINGS = {
   role_operator_why: ["Operator: also sales, orders, lines, dead letters and buyers.", "操作员：还能管理秒杀、订单、排队、死信和买家。"],
   role_admin_why: ["Admin: also keys, webhooks and repair.", "管理员：还能管理密钥、Webhook 和修复。"],
 
+  sign_in_with: ["Sign in with {provider}", "用 {provider} 登录"],
+  session_over: ["Please sign in again", "请重新登录"],
+  or_with_a_key: ["or with a key:", "或使用密钥："],
+
   keys: ["Operators’ keys", "操作员密钥"],
   keys_why: ["Everybody has a key of their own: what they change is on the record under their name. A key that is revoked opens nothing any more within 5 seconds.", "每个人用自己的密钥，所做的更改会以其名字记入操作记录。撤销后 5 秒内在所有节点失效。"],
   new_key: ["New key", "新建密钥"],
@@ -30,13 +34,12 @@ export const ACCESS_STRINGS = {
   key_revoke_yes: ["Revoke", "撤销"],
 
   record: ["Record", "操作记录"],
-  record_of_sale: ["Record of changes", "更改记录"],
   record_why: ["Who has changed what, before, after and why. Nothing here is ever changed or removed.", "谁更改了什么、更改前后以及原因。记录只增不改，也不会删除。"],
   record_none: ["Nothing is on the record.", "没有记录。"],
   record_change: ["Everything about it", "全部内容"],
   record_reason: ["Why: {why}", "原因：{why}"],
   record_more: ["Show more", "显示更多"],
-  record_all_of_sale: ["All of this sale", "本场全部记录"],
+  record_all_of_sale: ["All changes on the record", "操作记录中的全部更改"],
   record_whole: ["The whole record", "全部记录"],
   what_sale_created: ["announced the sale", "发布秒杀"],
   what_sale_changed: ["changed the sale", "修改秒杀"],
@@ -59,6 +62,7 @@ export const ACCESS_STRINGS = {
   what_webhook_deleted: ["deleted a webhook", "删除 Webhook"],
   what_key_created: ["made a key", "创建密钥"],
   what_key_revoked: ["revoked a key", "撤销密钥"],
+  what_session_begun: ["signed in", "登录"],
   what_buyer_blocked: ["blocked a buyer", "限制买家"],
   what_buyer_unblocked: ["unblocked a buyer", "解除限制"],
   what_buyer_tokens_ended: ["ended a buyer’s tokens", "使买家的令牌失效"],

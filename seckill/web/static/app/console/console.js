@@ -1,11 +1,12 @@
-// The operator's console. The address says what is shown (#/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
+// The operator's console. The address says what is shown (#/ for all sales, #/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
 // #/dead, #/record/SALE, #/buyers, #/keys, #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
-import { addTexts, chooseLanguage, count, currentLanguage, t } from "../i18n.js";
+import { addTexts, count, ready, t } from "../i18n.js";
+import { STRINGS as SHARED } from "../strings.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
@@ -14,14 +15,15 @@ import { DeadView } from "./dead.js";
 import { SaleForm } from "./form.js";
 import { KeysView } from "./keys.js";
 import { OrdersView } from "./orders.js";
+import { Overview } from "./overview.js";
 import { RecordView } from "./record.js";
 import { RefundsView } from "./refunds.js";
 import { SaleView } from "./sale.js";
-import { currentKey, currentOperator, enter, isKeyDenied, leave, may, onSession, recall, told } from "./session.js";
+import { currentKey, currentOperator, enter, goToProvider, hasSession, isKeyDenied, leave, may, onSession, provider, recall, resume, told } from "./session.js";
 import { STRINGS } from "./strings.js";
 import { WebhooksView } from "./webhooks.js";
 
-addTexts(STRINGS);
+addTexts({ ...SHARED, ...STRINGS });
 keepClock();
 
 function App() {
@@ -31,20 +33,34 @@ function App() {
   useEffect(() => {
     document.title = `${meta("shop")} · ${t("console")}`;
   });
+  useEffect(() => {
+    if (currentKey() === null && provider() !== "") resume().catch(() => {});
+  }, []);
   if (currentKey() === null) {
     return html`<main class="sign-in">
       <h1>${meta("shop")} · ${t("console")}</h1>
       <${TestBanner} />
+      <${ProviderButton} />
       <${KeyForm} />
       <${LanguageSwitch} />
     </main>`;
   }
   // What is under way, a form that is half filled in for example, waits behind the question.
   return html`<${Desk} />
-    <${Dialog} open=${isKeyDenied()} title=${t("admin_key_again")} mustAnswer=${true} onClose=${() => {}}>
-      <${KeyForm} why=${t("admin_key_wrong")} />
+    <${Dialog} open=${isKeyDenied()} title=${t(hasSession() ? "session_over" : "admin_key_again")} mustAnswer=${true} onClose=${() => {}}>
+      <${ProviderButton} />
+      <${KeyForm} why=${hasSession() ? "" : t("admin_key_wrong")} />
       <button type="button" class="link" onClick=${leave}>${t("sign_out")}</button>
     <//>`;
+}
+
+/** Where operators can sign in with a provider, that comes first, and a key is for whoever has one. */
+function ProviderButton() {
+  if (provider() === "") return null;
+  return html`<p class="with-provider">
+    <button type="button" class="button primary" onClick=${goToProvider}>${t("sign_in_with", { provider: provider() })}</button>
+    <span class="facts">${t("or_with_a_key")}</span>
+  </p>`;
 }
 
 function KeyForm({ why = "" }) {
@@ -63,7 +79,7 @@ function KeyForm({ why = "" }) {
       <input name="key" type="password" autocomplete="current-password" required aria-describedby="wrong-key" value=${key} onInput=${(event) => setKey(event.target.value)} autofocus /></label>
     <p class="problem" id="wrong-key" role="alert">${problem}</p>
     <p class="facts">${coded(t("admin_key_why"))}</p>
-    <button type="submit" class="button primary">${t("sign_in")}</button>
+    <button type="submit" class=${provider() === "" ? "button primary" : "button quiet"}>${t("sign_in")}</button>
   </form>`;
 }
 
@@ -105,6 +121,9 @@ function useMedia(query) {
 const AREAS = ["orders", "refunds", "webhooks", "dead", "record", "buyers", "keys", "audit"];
 const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
 
+/** What comes next first, and of what has begun or is over the latest. */
+const byTime = (one, other) => (one.state === "scheduled" ? 1 : -1) * (Date.parse(one.begins_at) - Date.parse(other.begins_at));
+
 /** Who is signed in, asked again until somebody answers. */
 function useOperator() {
   useRepeated(async () => {
@@ -122,9 +141,9 @@ function Desk() {
   const me = useOperator();
   const [chosen, setChosen] = useState(null);
   const wanted = address.area === "sales" ? address.id : chosen;
-  const { sales, live, away, samples, reload, showOlder } = useLive(wanted);
-  const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state));
-  const sale = sorted.find((one) => one.id === wanted) ?? (address.area === "" ? sorted[0] : undefined);
+  const { sales, live, away, samples, rates, reload, showOlder } = useLive(wanted);
+  const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state) || byTime(one, other));
+  const sale = sorted.find((one) => one.id === wanted);
   useEffect(() => {
     if (sale !== undefined) setChosen(sale.id);
   }, [sale?.id]);
@@ -145,12 +164,13 @@ function Desk() {
       <p class="shop">${meta("shop")} · ${t("console")}</p>
       <${TestBanner} />
       ${may("operator") && html`<button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>`}
+      ${!narrow && html`<a class="all-sales" href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
       <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
         <summary>${t("sales")}${sale !== undefined ? `: ${sale.title}` : ""}</summary>
         <ul class="sale-list" onClick=${() => narrow && setListed(false)}>
           ${sorted.map(
             (one) => html`<li key=${one.id}>
-              <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && ["", "sales"].includes(address.area) ? "page" : "false"}>
+              <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && address.area === "sales" ? "page" : "false"}>
                 <span class="dot" data-state=${one.state} aria-hidden="true"></span>
                 <span class="sale-title">${one.title}</span>
                 <span class="facts">${t(`sale_${one.state}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
@@ -161,6 +181,7 @@ function Desk() {
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas">
+        ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
         ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
@@ -170,7 +191,7 @@ function Desk() {
     </aside>
     <main>
       ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
-      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} audit=${audit} onChanged=${reload} onCreate=${() => setCreating(true)} />
+      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} audit=${audit} rates=${rates} sorted=${sorted} showOlder=${showOlder} onChanged=${reload} onCreate=${() => setCreating(true)} />
     </main>
     <${Dialog} open=${creating} title=${t("new_sale")} onClose=${() => setCreating(false)}>
       <${SaleForm} onDone=${created} onClose=${() => setCreating(false)} />
@@ -178,8 +199,8 @@ function Desk() {
   </div>`;
 }
 
-function Area({ address, sale, sales, live, samples, titles, audit, onChanged, onCreate }) {
-  if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} saleId=${address.of} titles=${titles} />`;
+function Area({ address, sale, sales, live, samples, titles, audit, rates, sorted, showOlder, onChanged, onCreate }) {
+  if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} saleId=${address.of} sales=${sales ?? []} titles=${titles} />`;
   if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "webhooks") return html`<${WebhooksView} titles=${titles} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
@@ -188,13 +209,12 @@ function Area({ address, sale, sales, live, samples, titles, audit, onChanged, o
   if (address.area === "keys") return html`<${KeysView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
+  if (address.area === "") return html`<${Overview} sales=${sorted} rates=${rates} showOlder=${showOlder} onCreate=${onCreate} />`;
   if (sale === undefined) {
-    const none = sales.length === 0;
     return html`<div class="view"><h1>${t("sales")}</h1>
-      <${Empty} text=${none ? t("no_sales_yet") : t("no_such_sale")}>${none && html`<button type="button" class="button primary" onClick=${onCreate}>${t("new_sale")}</button>`}<//></div>`;
+      <${Empty} text=${t("no_such_sale")}><a class="button quiet" href="#/">${t("area_overview")}</a><//></div>`;
   }
   return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
 }
 
-chooseLanguage(currentLanguage());
-render(html`<${App} />`, document.getElementById("page"));
+ready.then(() => render(html`<${App} />`, document.getElementById("page")));

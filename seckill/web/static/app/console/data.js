@@ -14,6 +14,7 @@ export function useLive(saleId) {
   const [live, setLive] = useState(null);
   const [away, setAway] = useState(false);
   const samples = useRef({ saleId: null, list: [], last: null });
+  const rates = useRef({ now: new Map(), last: new Map() });
   const [again, setAgain] = useState(0);
   useRepeated(
     async (isOver) => {
@@ -22,6 +23,7 @@ export function useLive(saleId) {
         const wanted = await missing(saleId, all.sales);
         if (isOver()) return Infinity;
         note(samples.current, saleId, figures);
+        noteRates(rates.current, figures);
         setListed({ ...all, sales: [...wanted, ...all.sales] });
         setLive(figures);
         setAway(false);
@@ -43,6 +45,7 @@ export function useLive(saleId) {
     live,
     away,
     samples: samples.current.list,
+    rates: rates.current.now,
     reload: () => setAgain((times) => times + 1),
     showOlder: older ? showOlder : null,
   };
@@ -79,10 +82,26 @@ function note(kept, saleId, figures) {
       persisted: rate("persisted"),
       refused: rate("refused"),
       backlog: sale.backlog,
+      available: sale.available,
+      p99: figures.answers.p99_ms,
     });
     if (kept.list.length > SAMPLES_MAX) kept.list.shift();
   }
   kept.last = now;
+}
+
+/** Units that were accepted in a second, of every sale that is on. */
+function noteRates(kept, figures) {
+  const atS = Date.parse(figures.server_time) / 1000;
+  const last = new Map(figures.sales.map((sale) => [sale.sale_id, { atS, round: sale.round, accepted: sale.accepted_units ?? 0 }]));
+  kept.now = new Map(
+    [...last].map(([saleId, { round, accepted }]) => {
+      const before = kept.last.get(saleId);
+      const seconds = before?.round === round ? atS - before.atS : 0;
+      return [saleId, seconds > 0 ? Math.max(0, accepted - before.accepted) / seconds : 0];
+    }),
+  );
+  kept.last = last;
 }
 
 /** One address, asked again so often. */

@@ -2,10 +2,12 @@
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { currencies, decimalsOf, isCurrency, minorUnits } from "../currencies.js";
+import { decimalsOf, isCurrency, minorUnits } from "../currencies.js";
 import { count, t } from "../i18n.js";
 import { newKey } from "../press.js";
 import { html, useNow } from "../ui.js";
+import { BuyersView } from "./buyers_view.js";
+import { CurrencyField, ZoneList, ownZone } from "./choices.js";
 import { DOOR_FIELDS, DoorFields, LimitFields, checkDoor, doorBody, initialDoor, initialLimits, limitsBody } from "./door.js";
 import { GOODS_FIELDS, GoodsFields, asTyped, checkGoods, goodsBody, initialGoods } from "./goods.js";
 import { ItemRows, checkItems, copiedItems, initialItems, itemsBody } from "./items.js";
@@ -87,7 +89,7 @@ function copied(sale, begins) {
     lanes: String(sale.lanes),
     confirm: sale.confirm,
     timezone: sale.timezone,
-    draft: false,
+    draft: true,
     items: copiedItems(sale),
     vouchers: sale.vouchers,
     ...initialGoods(sale),
@@ -175,6 +177,10 @@ function body(values, sale) {
   };
 }
 
+// What a form leaves out where there is nothing of it. In a copy, null says so: what is not named is as in the sale.
+const LEFT_OUT = ["audience", "beacon", "description", "delivery", "external_id", "images", "limit_by", "limit_group", "list_price_cents", "metadata", "order", "pass", "pass_work", "repeat", "return_url", "serve_per_s", "terms_url", "timezone", "vouchers", "waiting_list"];
+const copyBody = (values) => ({ ...Object.fromEntries(LEFT_OUT.map((name) => [name, null])), ...body(values, null), published: !values.draft });
+
 /** A sale that has begun cannot begin at another time, not even at the same one to the second. */
 function onlyMoved(times, sale) {
   const moved = Object.entries(times).filter(([name, time]) => Math.abs(Date.parse(time) - Date.parse(sale[name])) >= 1000);
@@ -186,6 +192,13 @@ const byField = (errors) => Object.fromEntries(errors.map(({ field, message }) =
 const withoutIndex = (field) => field.replace(/\[.*/, "");
 /** Of a list, `images[2]` is a line of its one field; items have rows of fields. */
 const nameOf = (field) => (field.startsWith("items[") ? field.replace("price_cents", "price") : (FIELDS[withoutIndex(field)] ?? withoutIndex(field)));
+/** What is no longer wrong is not said any more. `said`: by the server, which is asked again only with the whole form, so
+ * its word stands until the field is another. */
+function mended(wrong, found, said, changed) {
+  const stays = (name) => name in found || (said.has(name) && !changed.includes(withoutIndex(name)));
+  return Object.fromEntries(Object.entries(wrong).filter(([name, text]) => text && stays(name)).map(([name, text]) => [name, found[name] ?? text]));
+}
+
 const REPETITIONS = ["once", "daily", "cron"];
 const CONFIRMATIONS = ["gate", "ledger"];
 
@@ -198,13 +211,26 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const form = useRef();
+  const saidByServer = useRef(new Set());
+  const before = useRef(values);
+  useEffect(() => {
+    const changed = Object.keys(values).filter((name) => values[name] !== before.current[name]);
+    before.current = values;
+    if (changed.length > 0) setWrong((known) => mended(known, check(values, sale), saidByServer.current, changed));
+  }, [values]);
   const now = useNow(1000);
   const wanted = sale === null ? toPreview(values) : null;
   const windows = useWindows(wanted, (errors) => {
     const { repeat, timezone, ends_at } = byField(errors);
+    for (const name of ["repeat", "timezone", "ends_at"]) saidByServer.current.add(name);
     setWrong((known) => ({ ...known, repeat, timezone, ends_at }));
   });
   const point = (found) => form.current?.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
+  const send = () => {
+    if (sale !== null) return ask("PATCH", `/v1/sales/${sale.id}`, body(values, sale));
+    const content = like === null ? body(values, null) : copyBody(values);
+    return ask("POST", like === null ? "/v1/sales" : `/v1/admin/sales/${like.id}/duplicate`, content, { key: keyOf(sent, content) });
+  };
   const submit = async (event) => {
     event.preventDefault();
     const found = check(values, sale);
@@ -214,10 +240,10 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     if (Object.keys(found).length > 0) return point(found);
     setBusy(true);
     try {
-      const content = body(values, sale);
-      onDone(await (sale === null ? ask("POST", "/v1/sales", content, { key: keyOf(sent, content) }) : ask("PATCH", `/v1/sales/${sale.id}`, content)));
+      onDone(await send());
     } catch (error) {
       const errors = byField(error.problem?.errors ?? []);
+      saidByServer.current = new Set(Object.keys(errors));
       setWrong(errors);
       if (Object.keys(errors).length === 0) setProblem(told(error));
       else point(errors);
@@ -249,14 +275,13 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     ${sale === null && plain && field("units", { inputmode: "numeric" })}
     ${field("limit_per_buyer", { inputmode: "numeric" })}
     ${sale === null && plain && field("price", { inputmode: "decimal", placeholder: (0).toFixed(decimalsOf(values.currency)) })}
-    ${sale === null && field("currency", { maxlength: 3, list: "currencies" })}
-    ${sale === null && html`<datalist id="currencies">${currencies().map((code) => html`<option key=${code} value=${code} />`)}</datalist>`}
+    ${sale === null && html`<${CurrencyField} value=${values.currency} wrong=${wrong.currency} onChange=${choose} />`}
     ${field("begins_at", { type: "datetime-local", step: 1 })}
     ${field("ends_at", { type: "datetime-local", step: 1 })}
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
     ${sale === null && choice("repetition", REPETITIONS, chooseRepetition)}
     ${sale === null && values.repetition === "cron" && field("repeat", { placeholder: "0 10 * * MON-FRI" })}
-    ${sale === null && repeats && field("timezone")}
+    ${sale === null && repeats && html`${field("timezone", { list: "zones" })}<${ZoneList} />`}
     ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
     <${Preview} wanted=${wanted} windows=${windows} now=${now} />
     ${(sale === null || !plain) && html`<${Folded} title=${t("items")} open=${Object.keys(wrong).some((name) => name.startsWith("items") && wrong[name])}>
@@ -272,6 +297,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
       <${DoorFields} field=${field} choice=${choice} choose=${choose} values=${values} />
       ${sale === null && html`<${LimitFields} field=${field} />`}
     <//>
+    <${BuyersView} values=${values} sale=${sale} now=${now} />
     ${sale === null && tick("vouchers")}
     ${sale === null && tick("draft")}
     <${Folded} title=${t("advanced")} open=${wrong.lanes !== undefined || wrong.cool_down_s !== undefined}>
@@ -306,7 +332,7 @@ function Folded({ title, open, children }) {
 function Field({ name, value, wrong, attributes, onInput }) {
   const control = attributes.rows ? "textarea" : "input";
   return html`<label class="field" data-field=${name}>
-    <span>${t(`field_${name}`)}</span>
+    <span>${t(`field_${name}`, { zone: ownZone() })}</span>
     <${control} name=${name} value=${value} onInput=${onInput} autocomplete="off" aria-invalid=${wrong ? "true" : "false"} aria-describedby=${`wrong-${name}`} ...${attributes} />
     <span class="problem" id=${`wrong-${name}`} role="alert">${wrong ?? ""}</span>
   </label>`;

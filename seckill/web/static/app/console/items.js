@@ -91,6 +91,7 @@ export function CustodyByItem({ sale, custody }) {
   if (!custody?.items) return null;
   const places = PLACES.filter((place) => place === "available" || custody[place] > 0);
   const prices = Object.fromEntries(sale.items.map((item) => [item.item_id, money(item.price_cents, sale.currency)]));
+  const ownIds = Object.fromEntries(sale.items.map((item) => [item.item_id, item.external_id]));
   return html`<section aria-labelledby="custody-items-title">
     <h2 id="custody-items-title">${t("custody_by_item")}</h2>
     <div class="scroll"><table class="by-item">
@@ -101,7 +102,7 @@ export function CustodyByItem({ sale, custody }) {
       <tbody>
         ${custody.items.map(
           (item) => html`<tr key=${item.item_id}>
-            <th scope="row" class="text">${item.title}</th><td class="number">${prices[item.item_id]}</td><td class="number">${count(item.total)}</td>
+            <th scope="row" class="text">${item.title}${ownIds[item.item_id] && html` <code>${ownIds[item.item_id]}</code>`}</th><td class="number">${prices[item.item_id]}</td><td class="number">${count(item.total)}</td>
             ${places.map((place) => html`<td key=${place} class="number">${count(item[place])}</td>`)}
           </tr>`,
         )}

@@ -2,13 +2,10 @@
 
 import { useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { addTexts, count, has, readable, shortTime, t } from "../i18n.js";
-import { STRINGS } from "../line_strings.js";
+import { count, has, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Dialog, html, useRepeated } from "../ui.js";
 import { usePolled } from "./data.js";
-import { ask, told } from "./session.js";
-
-addTexts(STRINGS);
+import { ask, may, told } from "./session.js";
 
 const EVERY_MS = 1_000;
 const DRAW_EVERY_MS = 2_000;
@@ -58,8 +55,9 @@ function after(shown, turn, many) {
 }
 
 /** How it is, in a word. */
-function stateOf({ line, closed_at: closed, wants_beacon: wants, beacon }) {
+function stateOf({ line, closed_at: closed, wants_beacon: wants, fetches_beacon: fetches, beacon }) {
   if (!line.drawn && closed === null) return ["scheduled", "line_is_open"];
+  if (!line.drawn && fetches && beacon === null) return ["queued", "line_is_fetching_beacon"];
   if (!line.drawn && wants && beacon === null) return ["paused", "line_is_without_beacon"];
   if (line.paused) return ["paused", "line_is_paused"];
   if (!line.drawn) return ["queued", "line_is_drawn_now"];
@@ -87,7 +85,7 @@ export function LineView({ sale }) {
       ${FIGURES.map((name) => html`<div key=${name} data-figure=${name}><dt>${t(`line_figure_${name}`)}</dt><dd>${line[name] === null || (name === "served_up_to" && !line.drawn) ? "–" : count(line[name])}</dd></div>`)}
       <div data-figure="pace"><dt>${t("line_figure_pace")}</dt><dd>${found.serve_per_s === null ? t("pace_free") : t("pace_of", { pace: count(found.serve_per_s) })}</dd></div>
     </dl>
-    <${LineActions} sale=${sale} found=${found} onChanged=${reload} />
+    ${may("operator") && html`<${LineActions} sale=${sale} found=${found} onChanged=${reload} />`}
     ${draws && sale.published && html`<${DrawFacts} sale=${sale} />`}
     <div class="filters">
       <label class="field"><span>${t("line_shown")}</span><select name="shown" value=${shown} onChange=${show}>${SHOWN.map((each) => html`<option key=${each} value=${each}>${t(`line_shown_${each}`)}</option>`)}</select></label>
@@ -137,7 +135,7 @@ function LineActions({ sale, found, onChanged }) {
     close();
     onChanged();
   };
-  const wantsBeacon = found.wants_beacon && found.beacon === null;
+  const wantsBeacon = found.wants_beacon && found.beacon === null && !found.fetches_beacon;
   return html`<div class="actions">
     ${found.line.paused
       ? html`<button type="button" class="button primary small" data-action="resume-line" onClick=${change({ paused: false })}>${t("line_resume")}</button>`
@@ -244,7 +242,7 @@ function Entries({ entries, turn, drawn, sought, onChanged }) {
             <td class="text">${entry.buyer}${entry.quantity > 1 ? ` × ${count(entry.quantity)}` : ""}</td>
             <td><${Chip} state=${CHIPS[entry.state]} label=${t(`entry_${entry.state}`)} /></td>
             <td>${shortTime(Date.parse(entry.joined_at), nowMs())}</td>
-            <td class="text">${entry.order_id ? html`<a href=${`#/orders/${entry.order_id}`}>${readable(entry.order_id)}</a>` : entry.state === "waiting" ? html`<button type="button" class="link" data-action="remove" aria-label=${t("line_remove_of", { buyer: entry.buyer })} onClick=${() => setRemoved(entry)}>${t("line_remove")}</button>` : reasonOf(entry)}</td>
+            <td class="text">${entry.order_id ? html`<a href=${`#/orders/${entry.order_id}`}>${readable(entry.order_id)}</a>` : entry.state === "waiting" && may("operator") ? html`<button type="button" class="link" data-action="remove" aria-label=${t("line_remove_of", { buyer: entry.buyer })} onClick=${() => setRemoved(entry)}>${t("line_remove")}</button>` : reasonOf(entry)}</td>
           </tr>`,
         )}
       </tbody>

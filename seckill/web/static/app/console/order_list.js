@@ -12,15 +12,15 @@ const STATES = ["unpaid", "paid", "cancelled", "expired", "failed", "refunded"];
 const FORMATS = ["csv", "jsonl"];
 
 /** What was chosen, as the API wants it. */
-function query({ sale_id, state, buyer, since, until }) {
+function query({ sale_id, item_id, state, buyer, since, until }) {
   const instant = (local) => (local === "" ? "" : new Date(local).toISOString());
-  const wanted = { sale_id, state, buyer: buyer.trim(), since: instant(since), until: instant(until) };
+  const wanted = { sale_id, item_id, state, buyer: buyer.trim(), since: instant(since), until: instant(until) };
   return new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== "")).toString();
 }
 
 /** `saleId`: of this sale at first; empty: of all. */
-export function OrderList({ saleId, titles }) {
-  const [values, setValues] = useState({ sale_id: saleId, state: "", buyer: "", since: "", until: "" });
+export function OrderList({ saleId, sales, titles }) {
+  const [values, setValues] = useState({ sale_id: saleId, item_id: "", state: "", buyer: "", since: "", until: "" });
   const [wanted, setWanted] = useState(query(values));
   const [found, setFound] = useState(null); // {orders, next}
   const [problem, setProblem] = useState("");
@@ -46,8 +46,10 @@ export function OrderList({ saleId, titles }) {
     if (chosen === wanted) read(null);
     else setWanted(chosen);
   };
-  const change = (event) => setValues({ ...values, [event.target.name]: event.target.value });
-  return html`<${Filters} values=${values} titles=${titles} onChange=${change} onSubmit=${submit} />
+  // Items are of one sale.
+  const change = ({ target: { name, value } }) => setValues({ ...values, ...(name === "sale_id" ? { item_id: "" } : {}), [name]: value });
+  const items = sales.find(({ id }) => id === values.sale_id)?.items ?? [];
+  return html`<${Filters} values=${values} titles=${titles} items=${items} onChange=${change} onSubmit=${submit} />
     <p class="problem" role="alert">${problem}</p>
     ${found === null && problem === "" && html`<${Skeleton} lines=${4} />`}
     ${found?.orders.length === 0 && html`<${Empty} text=${t("no_order_fits")} />`}
@@ -56,7 +58,7 @@ export function OrderList({ saleId, titles }) {
     </section><${Export} wanted=${wanted} />`}`;
 }
 
-function Filters({ values, titles, onChange, onSubmit }) {
+function Filters({ values, titles, items, onChange, onSubmit }) {
   const sales = Object.entries(titles);
   // One that is not listed any more, and has orders all the same.
   if (values.sale_id !== "" && !(values.sale_id in titles)) sales.push([values.sale_id, values.sale_id]);
@@ -69,6 +71,7 @@ function Filters({ values, titles, onChange, onSubmit }) {
     <input name=${name} value=${values[name]} autocomplete="off" onInput=${onChange} ...${attributes} /></label>`;
   return html`<form class="filters" onSubmit=${onSubmit}>
     ${choice("sale_id", t("all_sales"), sales)}
+    ${items.length > 0 && choice("item_id", t("all_items"), items.map((item) => [item.item_id, item.title]))}
     ${choice("state", t("all_states"), STATES.map((state) => [state, t(`order_${state}`)]))}
     ${field("buyer", { maxlength: 128 })}
     ${field("since", { type: "datetime-local", step: 1 })}
@@ -83,9 +86,9 @@ function Orders({ orders, titles }) {
     <thead><tr>${["order", "buyer", "filter_sale", "price_paid", "state", "at"].map((name) => html`<th key=${name} scope="col">${t(name)}</th>`)}</tr></thead>
     <tbody>
       ${orders.map(
-        ({ order, user }) => html`<tr key=${order.order_id}>
+        ({ order, buyer }) => html`<tr key=${order.order_id}>
           <td><a href=${`#/orders/${order.order_id}`}>${readable(order.order_id)}</a></td>
-          <td class="text">${user}</td>
+          <td class="text">${buyer}</td>
           <td class="text">${titles[order.sale_id] ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""} ×\u00a0${order.quantity}</td>
           <td>${money(order.price_cents, order.currency)}</td>
           <td><${Chip} state=${order.state} label=${t(`order_${order.state}`)} /></td>

@@ -5,6 +5,7 @@ import { dateTime, money, readable, t } from "../i18n.js";
 import { Chip, html } from "../ui.js";
 import { OrderActions } from "./order_actions.js";
 import { OrderList } from "./order_list.js";
+import { OwnFacts } from "./own_facts.js";
 import { refundReason } from "./refunds.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
@@ -12,7 +13,7 @@ import { ask, told } from "./session.js";
 // 13 characters of Crockford's base32, with or without hyphens; everything else is a buyer.
 const ORDER = /^[0-9a-tv-z]{4}-?[0-9a-tv-z]{4}-?[0-9a-tv-z]{5}$/i;
 
-export function OrdersView({ wanted, saleId, titles }) {
+export function OrdersView({ wanted, saleId, sales, titles }) {
   const [text, setText] = useState(wanted ?? "");
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
@@ -51,13 +52,13 @@ export function OrdersView({ wanted, saleId, titles }) {
     <div role="status" aria-live="polite">
       ${found && html`<p class="facts">${found.orders.length === 0 ? t("nothing_found", { what: found.what }) : t("found_orders", { many: found.orders.length })}</p>`}
     </div>
-    ${!wanted && html`<${OrderList} key=${saleId} saleId=${saleId} titles=${titles} />`}
-    ${found?.orders.map((one) => html`<${Found} key=${one.order?.order_id} one=${one} title=${titles[one.order?.sale_id]} onChange=${() => search(found.what)} />`)}
+    ${!wanted && html`<${OrderList} key=${saleId} saleId=${saleId} sales=${sales} titles=${titles} />`}
+    ${found?.orders.map((one) => html`<${Found} key=${one.order?.order_id} one=${one} sale=${sales.find(({ id }) => id === one.order?.sale_id)} onChange=${() => search(found.what)} />`)}
   </div>`;
 }
 
-function Found({ one, title, onChange }) {
-  const { order, ordinal, user, events, letters, payments, actions, vouchers } = one;
+function Found({ one, sale, onChange }) {
+  const { order, ordinal, buyer, events, letters, payments, actions, vouchers } = one;
   const lines = [
     ...(order ? [{ at: order.created_at, state: "queued", text: t("cause_admitted") }] : []),
     ...letters.flatMap((letter) => letter.history.map(({ at, reason }) => ({ at, state: "dead", text: t("cause_tried", { reason: said(reason) }) }))),
@@ -71,10 +72,10 @@ function Found({ one, title, onChange }) {
       <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
       ${order && html`<${Chip} state=${order.state} label=${t(`order_${order.state}`)} />`}
     </header>
-    ${order && html`<p class="facts">${title ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${user} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    ${order && html`<p class="facts">${sale?.title ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${buyer} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
     ${order && html`<${OrderActions} order=${order} onChange=${onChange} />`}
     ${vouchers.length > 0 && html`<ul class="codes-of">${vouchers.map(({ id, code, state }) => html`<li key=${id}><code>${code}</code> <${Chip} state=${state} label=${t(`code_${state}`)} /></li>`)}</ul>`}
-    ${order?.metadata && html`<p class="facts"><code>${JSON.stringify(order.metadata)}</code></p>`}
+    ${order && html`<${OwnFacts} ids=${{ own_id_of_sale: sale?.external_id, own_id_of_item: order.item_external_id }} metadata=${order.metadata} />`}
     <ol class="history">
       ${lines.map(
         ({ at, state, text }, index) => html`<li key=${index}>

@@ -8,7 +8,6 @@ import { ask, told } from "./session.js";
 
 const PATH = "/v1/admin/record";
 const PAGE = 50;
-const OF_SALE = 5;
 const AT_ONCE = 5; // more facts than these are shown to whoever wants to see them
 
 const queryOf = (saleId, who, limit) => {
@@ -49,17 +48,7 @@ export function RecordView({ saleId, titles }) {
   </div>`;
 }
 
-export function RecordOfSale({ saleId }) {
-  const [content] = usePolled(`${PATH}?${queryOf(saleId, "", OF_SALE)}`, 3_000);
-  if (content === null || content.entries.length === 0) return null;
-  return html`<section aria-labelledby="record-title" data-record>
-    <h2 id="record-title">${t("record_of_sale")}</h2>
-    <${Entries} entries=${content.entries} titles=${{}} />
-    <p class="facts"><a href=${`#/record/${saleId}`}>${t("record_all_of_sale")}</a></p>
-  </section>`;
-}
-
-const labelOf = (what) => {
+export const labelOf = (what) => {
   const name = `what_${what.replace(".", "_")}`;
   return has(name) ? t(name) : what;
 };
@@ -69,7 +58,7 @@ function Entries({ entries, titles, onWho }) {
     (entry) => html`<li key=${entry.id} data-what=${entry.what}>
       <p class="facts"><time datetime=${entry.at} title=${entry.request_id}>${dateTime(Date.parse(entry.at))}</time></p>
       <div>
-        <p>${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : html`<b>${entry.who}</b>`}
+        <p>${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : html`<strong>${entry.who}</strong>`}
           ${" "}${labelOf(entry.what)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
         ${entry.why && html`<p class="text">${t("record_reason", { why: entry.why })}</p>`}
         <${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} />
@@ -88,14 +77,14 @@ function Subject({ entry, titles }) {
 const isNothing = (value) => value === null || value === "" || value === false || (Array.isArray(value) && value.length === 0);
 const shownAs = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-function Change({ before, after }) {
+export function Change({ before, after }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   // Of something new, only what was said about it.
   const told = names.filter((name) => name in before || !isNothing(after[name]));
   if (told.length === 0) return null;
   const list = html`<ul class="changes">${told.map((name) => {
     const parts = [name in before ? shownAs(before[name]) : null, name in after ? shownAs(after[name]) : null];
-    return html`<li key=${name} class="text"><b>${name}</b> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
+    return html`<li key=${name} class="text"><strong>${name}</strong> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
   })}</ul>`;
   return told.length <= AT_ONCE ? list : html`<details><summary>${t("record_change")}</summary>${list}</details>`;
 }

@@ -1,11 +1,11 @@
 // One sale, live: what can be done with it, where its units are, how fast it goes, and its newest orders.
 
-import { useState } from "../../vendor/preact/hooks.mjs";
+import { useMemo, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base } from "../api.js";
 import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
 import { hasSeveralPrices } from "../items.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
-import { Charts } from "./charts.js";
+import { Charts, around } from "./charts.js";
 import { CustodyBar } from "./custody.js";
 import { usePolled } from "./data.js";
 import { AudienceUpload } from "./door.js";
@@ -13,19 +13,34 @@ import { AddUnits, SaleForm } from "./form.js";
 import { CustodyByItem } from "./items.js";
 import { LineView, hasLine } from "./line.js";
 import { Nodes } from "./nodes.js";
+import { OwnFacts } from "./own_facts.js";
 import { NextRounds } from "./repetition.js";
 import { Vouchers } from "./vouchers.js";
-import { RecordOfSale } from "./record.js";
+import { LIVE_SPANS } from "./sale_history.js";
 import { ask, may, told } from "./session.js";
+import { Summary } from "./summary.js";
+import { Timeline, gathered } from "./timeline.js";
 
 const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
 const ORDERS_EVERY_MS = 2_000;
+const LOOKING_BACK_EVERY_MS = 3_000;
+const NONE = [];
 
 export function SaleView({ sale, live, samples, verdict, onChanged }) {
   const now = useNow(250);
   const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, CUSTODY_EVERY_MS);
   const [found] = usePolled(`/v1/admin/orders?sale_id=${sale.id}&limit=10`, ORDERS_EVERY_MS);
+  const [summary] = usePolled(`/v1/admin/sales/${sale.id}/summary`, LOOKING_BACK_EVERY_MS);
+  const [happened] = usePolled(`/v1/admin/sales/${sale.id}/timeline`, LOOKING_BACK_EVERY_MS);
   const figures = live?.sales.find((one) => one.sale_id === sale.id);
+  const [range, setRange] = useState({ spanS: LIVE_SPANS["5m"] });
+  const entries = useMemo(() => (happened === null ? null : gathered(happened.entries)), [happened]);
+  const marks = useMemo(() => entries?.map(({ at, kind }) => ({ atS: Date.parse(at) / 1000, kind })) ?? NONE, [entries]);
+  const charts = useRef();
+  const showMoment = (atS) => {
+    setRange(around(atS));
+    charts.current?.scrollIntoView({ block: "nearest" });
+  };
   return html`<div class="view">
     <header class="view-head">
       <div>
@@ -39,14 +54,16 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
       ${verdict}
     </header>
     ${may("operator") && html`<${Actions} sale=${sale} onChanged=${onChanged} />`}
+    <${OwnFacts} ids=${{ own_id: sale.external_id }} metadata=${sale.metadata} />
     <${CustodyBar} custody=${custody} now=${now} />
     ${sale.items && html`<${CustodyByItem} sale=${sale} custody=${custody} />`}
     ${hasLine(sale) && html`<${LineView} sale=${sale} />`}
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
     ${sale.vouchers && html`<${Vouchers} key=${sale.id} sale=${sale} onChanged=${onChanged} />`}
-    ${live !== null && figures === undefined && samples.length === 0
-      ? html`<p class="facts">${t("no_figures")}</p>`
-      : html`<${Stats} figures=${figures} answers=${live?.answers} custody=${custody} /><${Charts} samples=${samples} />`}
+    <${Summary} summary=${summary} repeats=${sale.repeat !== null} now=${now} />
+    ${live !== null && figures === undefined ? html`<p class="facts">${t("no_figures")}</p>` : html`<${Stats} figures=${figures} answers=${live?.answers} />`}
+    <div ref=${charts}><${Charts} sale=${sale} samples=${samples} marks=${marks} soldOutAt=${summary?.sold_out_at} withLine=${hasLine(sale)} range=${range} onRange=${setRange} /></div>
+    <${Timeline} sale=${sale} entries=${entries} now=${now} onMoment=${showMoment} />
     <div class="columns">
       <section aria-labelledby="refusals-title">
         <h2 id="refusals-title">${t("refusals")}</h2>
@@ -58,7 +75,6 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
         ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
     </div>
-    <${RecordOfSale} key=${sale.id} saleId=${sale.id} />
     <section aria-labelledby="nodes-title">
       <h2 id="nodes-title">${t("nodes")}</h2>
       <${Nodes} nodes=${live?.nodes ?? []} now=${now} />
@@ -131,14 +147,12 @@ function Actions({ sale, onChanged }) {
   </div>`;
 }
 
-function Stats({ figures, answers, custody }) {
-  const share = custody !== null && custody.orders > 0 ? Math.round((100 * custody.lapsed) / custody.orders) : undefined;
+function Stats({ figures, answers }) {
   const stats = [
     ["accepted_units", figures?.accepted_units],
     ["persisted_units", figures?.persisted_units],
     ["backlog", figures?.backlog],
     ["lag", figures && t("milliseconds", { ms: count(figures.lag_ms) })],
-    ["lapsed", share === undefined ? undefined : `${share} %`],
     ["p99", answers?.p99_ms == null ? undefined : t("milliseconds", { ms: answers.p99_ms })],
   ];
   return html`<dl class="stats">
@@ -161,9 +175,9 @@ function NewestOrders({ orders, now }) {
     <thead><tr><th scope="col">${t("order")}</th><th scope="col">${t("buyer")}</th><th scope="col">${t("state")}</th><th scope="col">${t("at")}</th></tr></thead>
     <tbody>
       ${orders.map(
-        ({ order, user }) => html`<tr key=${order?.order_id}>
+        ({ order, buyer }) => html`<tr key=${order?.order_id}>
           <td><a href=${`#/orders/${order?.order_id}`}>${readable(order?.order_id ?? "")}</a></td>
-          <td class="text">${user}${order?.item_title ? ` · ${order.item_title}` : ""}</td>
+          <td class="text">${buyer}${order?.item_title ? ` · ${order.item_title}` : ""}</td>
           <td><${Chip} state=${order?.state} label=${t(`order_${order?.state}`)} /></td>
           <td>${time(Date.parse(order?.created_at), now)}</td>
         </tr>`,

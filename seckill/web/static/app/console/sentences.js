@@ -4,6 +4,28 @@
 import { currentLanguage } from "../i18n.js";
 
 const CHINESE = {
+  // Alarms
+  "the audit has found something broken": "审计发现有问题",
+  "a server of the gate cannot keep the promises: nobody is admitted there": "闸口的一台服务器配置不符合要求，不在那里放行",
+  "a round is damaged in the gate: it refuses until it is rebuilt": "闸口中的一个场次已损坏，重建之前拒绝抢购",
+  "many orders of a sale are let lapse": "大量订单被放弃",
+  "an order has failed for good": "一个订单最终写入失败",
+  "the queues of these lanes were lost": "一些通道的队列丢失",
+  "the broker refuses orders; they wait in the streams": "消息代理拒收订单，订单在流中等待",
+  "orders that were accepted were not in the ledger, and have been written": "已受理的订单缺失，现已补写",
+  "something else stood under a key of the gate, and was taken away": "闸口的键被其他内容占用，现已清除",
+  "events were pruned before they were sent to a webhook": "事件在发给 Webhook 之前已过期删除",
+  "a webhook was disabled, and gets no more events until it is enabled": "一个 Webhook 已停用，重新启用前不再收到事件",
+  "the payment provider will not make a refund": "支付渠道拒绝退款",
+  "the beacon of a draw does not answer": "抽签的公共随机源没有应答",
+  "a draw is made without its beacon, by the seed alone": "抽签未能取得公共随机值，仅用种子抽出",
+
+  // Looking back
+  "must be later than `from`": "必须晚于 from。",
+  "must be `true` or `false`": "只能是 true 或 false。",
+  "must be a number of seconds from {least} to {most}": "请填写 {least} 到 {most} 的秒数。",
+  "would give more than {most} points; take a longer step or a shorter time": "超过 {most} 个点，请用更大的 step 或更短的时间。",
+
   // At a field
   "cannot be of a sale that repeats: each of its rounds has a limit of its own": "重复的秒杀不能共用限购：每个场次各有自己的限购。",
   "is missing: this sale has items, and a claim names one of them": "必须填写：本场秒杀有规格，请选择一个。",
@@ -100,6 +122,7 @@ const CHINESE = {
 
   "there is no type '{name}'; there are {types}": "没有“{name}”这种事件。",
   "there is no such sale": "没有这场秒杀。",
+  "there is no such item": "没有这个规格。",
   "must be one of {words}": "只能是 {words} 之一。",
   "must not have a user name or password in it: deliveries are signed": "地址中不能带用户名或密码：投递本身已签名。",
   "has a port that webhooks do not go to; there are {ports}": "不允许使用这个端口，可用：{ports}。",
@@ -156,6 +179,13 @@ const CHINESE = {
   "The order of dead letter {id} is {state} already.": "死信 {id} 的订单已是“{state}”。",
   "Dead letter {id} cannot be written: {reason}": "死信 {id} 无法写入：{reason}",
   "There is no dead letter {id}.": "没有死信 {id}。",
+  "There is no order {id}.": "没有订单 {id}。",
+  "There is no such entry, or it is somebody else's.": "没有这条排队记录，或它属于别人。",
+  "There is no refund {id}.": "没有退款 {id}。",
+  "There is no key {id}.": "没有密钥 {id}。",
+  "There is no webhook {id}.": "没有 Webhook {id}。",
+  "There is no delivery {id} to webhook {webhook}.": "没有发往 Webhook {webhook} 的投递 {id}。",
+  "There is no delivery {id}.": "没有投递 {id}。",
   "Letter {id} is {state}, not dead.": "死信 {id} 已处理（{state}）。",
 
   // Why an order could not be written

@@ -1,10 +1,13 @@
-// The admin key, for this tab only, and asking the API with it.
+// The admin key, for this tab only, or the session of somebody who has signed in with a provider, and asking the API with
+// it. A session is in a cookie that no script can read: here it is only known that there is one.
 
-import { Offline, Refused, base, call } from "../api.js";
+import { Offline, Refused, base, call, meta } from "../api.js";
 import { t } from "../i18n.js";
 import { said } from "./sentences.js";
 
 const KEY = "seckill.admin-key";
+const SESSION = "session"; // in the place of a key, which is longer
+const BACK_TO = "seckill.back-to";
 const KEPT_FOR_SAVING_MS = 60_000;
 const listeners = new Set();
 let denial = null; // the answer that said so
@@ -12,6 +15,34 @@ let operator = null; // whose key it is: {name, role}, once that is known
 const RANKS = ["viewer", "operator", "admin"];
 
 export const currentKey = () => sessionStorage.getItem(KEY);
+
+/** Whether somebody has signed in with a provider, and has no key. */
+export const hasSession = () => currentKey() === SESSION;
+
+const proof = (key) => (key === SESSION ? { session: true } : { token: key });
+
+/** What the provider is called where operators can sign in; empty: they have keys only. */
+export const provider = () => meta("oidc");
+
+/** Leaves for the provider. What was shown is shown again afterwards. */
+export function goToProvider() {
+  sessionStorage.removeItem(KEY);
+  sessionStorage.setItem(BACK_TO, location.hash);
+  location.assign(`${base}/console/sign-in`);
+}
+
+/** After the way back from there, or in another tab: is there a session? Throws Offline. */
+export async function resume() {
+  try {
+    await enter(SESSION);
+  } catch (error) {
+    if (error instanceof Refused) return;
+    throw error;
+  }
+  const hash = sessionStorage.getItem(BACK_TO);
+  sessionStorage.removeItem(BACK_TO);
+  if (hash && location.hash === "") location.hash = hash;
+}
 
 /** The key was good once and is no longer: it has to be typed in again, and nothing else is lost. */
 export const isKeyDenied = () => denial !== null;
@@ -38,13 +69,14 @@ export async function recall() {
 }
 
 export async function enter(key) {
-  operator = await call("GET", "/v1/admin/me", { token: key });
+  operator = await call("GET", "/v1/admin/me", proof(key));
   sessionStorage.setItem(KEY, key);
   denial = null;
   tell();
 }
 
 export function leave() {
+  if (hasSession()) call("POST", "/console/sign-out", { session: true, keepalive: true }).catch(() => {});
   sessionStorage.removeItem(KEY);
   denial = null;
   operator = null;
@@ -60,7 +92,7 @@ export async function ask(method, path, body, options = {}) {
   if (denial !== null) throw denial;
   const key = currentKey();
   try {
-    return await call(method, path, { token: key, body, ...options });
+    return await call(method, path, { ...proof(key), body, ...options });
   } catch (error) {
     if (isDenied(error) && key === currentKey()) {
       denial = error;
@@ -74,7 +106,9 @@ export async function ask(method, path, body, options = {}) {
 export async function download(path, name) {
   let content;
   try {
-    const response = await fetch(base + path, { headers: { Authorization: `Bearer ${currentKey()}` }, credentials: "omit", cache: "no-store" });
+    const session = hasSession();
+    const headers = session ? { "Seckill-Console": "1" } : { Authorization: `Bearer ${currentKey()}` };
+    const response = await fetch(base + path, { headers, credentials: session ? "same-origin" : "omit", cache: "no-store" });
     if (!response.ok) throw new Refused(response.status, await response.json(), 0);
     content = await response.blob();
   } catch (error) {

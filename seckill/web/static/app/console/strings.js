@@ -1,11 +1,15 @@
 // Texts that only the console needs, beside those in ../strings.js.
 
 import { ACCESS_STRINGS } from "./access_strings.js";
+import { FIGURE_STRINGS } from "./figure_strings.js";
 
 export const STRINGS = {
   ...ACCESS_STRINGS,
+  ...FIGURE_STRINGS,
   all_states: ["All states", "全部状态"],
   filter_sale: ["Sale", "秒杀"],
+  filter_item: ["Item", "规格"],
+  all_items: ["All items", "全部规格"],
   filter_state: ["State", "状态"],
   filter_buyer: ["Buyer, exactly", "买家（完全一致）"],
   filter_since: ["Accepted from (your time zone)", "下单时间从（本地时区）"],
@@ -21,8 +25,13 @@ export const STRINGS = {
   export_running: ["The file is on its way …", "正在下载…"],
   export_done: ["The file is there.", "下载完成。"],
 
+  own_id: ["Your own id", "商家编号"],
+  own_id_of_sale: ["Your own id of the sale", "秒杀的商家编号"],
+  own_id_of_item: ["Your own id of the item", "规格的商家编号"],
+  own_metadata: ["Facts of your own", "自定义数据"],
+
   duplicate: ["Duplicate", "复制"],
-  duplicate_why: ["Everything is as in “{title}” but for the window and your own id. Lists of buyers and voucher codes belong to one sale: upload them anew.", "除时间与自有编号外，内容与“{title}”相同。买家名单和券码只属于一场秒杀，需要重新上传。"],
+  duplicate_why: ["Everything is as in “{title}” but for the window and your own id. Lists of buyers and voucher codes belong to one sale: upload them anew. It is a draft until you publish it.", "除时间与商家编号外，内容与“{title}”相同，发布之前只是草稿。买家名单和券码只属于一场秒杀，需要重新上传。"],
 
   line_rules: ["How buyers come to units", "买家如何得到商品"],
   field_order: ["Units go to", "商品给谁"],
@@ -34,9 +43,9 @@ export const STRINGS = {
   order_draw_why: ["Who enters before it begins takes part in one draw that anybody can check; later ones queue behind.", "开始前报名的人参加同一次抽签，人人可以核对；之后加入的排在后面。"],
   field_waiting_list: ["When it is sold out, what comes back goes to a waiting list.", "售罄后开放候补，退回的商品按候补顺序给出。"],
   field_serve_per_s: ["People served in a second at most (empty: as fast as it goes)", "每秒最多叫号人数（留空：尽快）"],
-  field_beacon: ["The draw waits for a public value that you give when the list is closed, such as lottery numbers.", "名单截止后，由你填入公共随机值（如彩票号码）再抽签。"],
+  field_beacon: ["The draw waits for a public value that nobody knows before the list is closed. You give it, such as lottery numbers, unless SECKILL_BEACON_URL gets it.", "名单截止后，用此前无人知道的公共随机值抽签：由你填入（如彩票号码），设了 SECKILL_BEACON_URL 则自动获取。"],
   field_limit_by: ["One person is (a claim of the token)", "按什么认定同一人（令牌中的字段）"],
-  limit_by_why: ["Such as household or phone_hash: all who have the same value share the limit. Not in a sale with a line.", "如 household、phone_hash：值相同的账号共用限购。排队的秒杀不能用。"],
+  limit_by_why: ["Such as household or phone_hash: all who have the same value share the limit.", "如 household、phone_hash：值相同的账号共用限购。"],
   field_limit_group: ["Limit shared with (a name)", "共用限购的组名"],
   limit_group_why: ["Sales that name the same group have one limit together.", "写同一个组名的几场秒杀共用一个限购数。"],
 
@@ -45,6 +54,7 @@ export const STRINGS = {
   line_of_draw: ["The draw and its line", "抽签与排队"],
   line_of_list: ["Waiting list", "候补"],
   line_is_open: ["open; places are drawn when it begins", "报名中，开始时抽出位次"],
+  line_is_fetching_beacon: ["closed; the draw waits for the public value, which comes by itself", "已截止，正在自动获取公共随机值"],
   line_is_without_beacon: ["closed; the draw waits for the public value", "已截止，等待公共随机值"],
   line_is_paused: ["serving is paused", "已暂停叫号"],
   line_is_drawn_now: ["closed; the draw is being made", "已截止，正在抽签"],

@@ -1,0 +1,1 @@
+"""Traces, told to a collector by OpenTelemetry's protocol."""

@@ -1,0 +1,52 @@
+"""Who of those in a line may not buy any more: whom an operator has blocked since, and who is no longer invited. Asked
+when it is somebody's turn."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from seckill.backends.sql.access_tables import buyer_standings
+from seckill.backends.sql.audience import not_listed
+from seckill.backends.sql.door_column import to_door
+from seckill.backends.sql.tables import sales
+from seckill.domain.audience_list import digest_of
+from seckill.domain.door import Audience
+from seckill.domain.line import LineEntry
+from seckill.domain.outcome import Outcome
+
+
+async def turned_away(connection: AsyncConnection, sale_id: int, entries: Sequence[LineEntry]) -> dict[int, str]:
+    """Entry → why. The same rule as for whoever joins now, but for two things that cannot be known."""
+    if not entries:
+        return {}
+    away = dict.fromkeys(await _not_invited(connection, sale_id, entries), Outcome.NOT_INVITED.value)
+    return away | dict.fromkeys(await _blocked(connection, entries), Outcome.BLOCKED.value)
+
+
+async def _blocked(connection: AsyncConnection, entries: Sequence[LineEntry]) -> list[int]:
+    """One who joined by a process that had not heard of it is still here."""
+    standing = buyer_standings.c
+    users = [entry.user for entry in entries]
+    wanted = select(standing.user_id).where(standing.user_id.in_(users), standing.blocked_ms.is_not(None))
+    found = set(await connection.scalars(wanted))
+    return [entry.id for entry in entries if entry.user in found]
+
+
+async def _not_invited(connection: AsyncConnection, sale_id: int, entries: Sequence[LineEntry]) -> list[int]:
+    sale = (await connection.execute(select(sales.c.door, sales.c.list_version).where(sales.c.id == sale_id))).one()
+    audience = to_door(sale.door).audience
+    others = [entry for entry in entries if not _is_of_a_group(audience, entry)]
+    if not others or not audience.listed:
+        return [entry.id for entry in others]
+    if not sale.list_version:
+        return []  # nobody was taken off a list that has not been uploaded yet
+    digests = {entry.id: digest_of(entry.user) for entry in others}
+    missing = await not_listed(connection, sale_id, set(digests.values()))
+    return [entry for entry, digest in digests.items() if digest in missing]
+
+
+def _is_of_a_group(audience: Audience, entry: LineEntry) -> bool:
+    if entry.groups is None:  # not kept: who was let in by a group stays so
+        return audience.everybody or bool(audience.groups or audience.early)
+    return audience.admits(entry.groups)

@@ -1,0 +1,83 @@
+"""Getting the beacon of a draw from where it was announced to come from. Which value it is follows from the time at
+which the list was published, so nobody chooses; and whoever does not answer in the time that was announced holds up
+nobody for longer: the draw is made by the seed alone then, which was committed to before, and the record says so."""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import structlog
+
+from seckill.domain.line import RoundLine
+from seckill.ports.alarm import Alarm
+from seckill.ports.door import BeaconReader, ServiceAway
+from seckill.ports.line import DrawLedger
+
+log = structlog.get_logger()
+
+AGAIN_S_MAX = 60.0
+# People are told when it is more than a hiccup.
+ALARM_AFTER = 3
+AWAY = "the beacon of a draw does not answer"
+
+
+@dataclass(slots=True)
+class _Tries:
+    failed: int = 0
+    next_s: float = 0.0
+
+
+class Beacons:
+    def __init__(
+        self,
+        ledger: DrawLedger,
+        reader: BeaconReader,
+        alarm: Alarm,
+        now_ms: Callable[[], float] = lambda: 1000 * time.time(),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._reader = reader
+        self._alarm = alarm
+        self._now_ms = now_ms
+        self._monotonic = monotonic
+        self._tries: dict[int, _Tries] = {}
+
+    async def fetch(self, line: RoundLine) -> None:
+        """Of a list whose hash is published. Notes what it gets, or that it is too late for it."""
+        source = line.beacon_from
+        if source is None or line.listed_ms is None:
+            return  # an operator gives it
+        number = source.number_after(line.listed_ms)
+        tries = self._tries.setdefault(line.round_id, _Tries())
+        # By this process's clock, which decides about nothing but when to ask.
+        if self._now_ms() < source.at_ms(number) or self._monotonic() < tries.next_s:
+            return
+        try:
+            value = await self._reader.value(source.address(number), number)
+        except ServiceAway as error:
+            await self._failed(line, tries, str(error))
+            return
+        await self._ledger.note_beacon(line.round_id, number, value)
+        log.info("a draw has its beacon", round=line.round_id, number=number, beacon=value)
+        await self._over(line.round_id)
+
+    async def _failed(self, line: RoundLine, tries: _Tries, reason: str) -> None:
+        tries.failed += 1
+        tries.next_s = self._monotonic() + min(2.0 ** (tries.failed - 1), AGAIN_S_MAX)
+        facts = {"round": line.round_id, "reason": reason}
+        log.warning(AWAY, **facts)
+        if tries.failed == ALARM_AFTER:
+            await self._alarm.raise_(AWAY, facts, lasting=True)
+        if await self._ledger.miss_beacon(line.round_id):
+            await self._alarm.raise_("a draw is made without its beacon, by the seed alone", facts)
+            await self._over(line.round_id)
+
+    async def forget_others(self, waiting: Collection[int]) -> None:
+        """Rounds that wait no more: another keeper has their beacon, or has given it up."""
+        for round_id in self._tries.keys() - waiting:
+            await self._over(round_id)
+
+    async def _over(self, round_id: int) -> None:
+        if self._tries.pop(round_id).failed >= ALARM_AFTER:
+            await self._alarm.resolve("the draw waits for its beacon no more", {"round": round_id}, ends=AWAY)

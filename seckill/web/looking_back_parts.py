@@ -1,0 +1,16 @@
+"""What the handlers share by which operators look back."""
+
+from dataclasses import dataclass
+
+from seckill.engine.alarm_desk import AlarmDesk
+from seckill.engine.rounds.looking_back import LookingBack
+from seckill.engine.rounds.summary import SaleSummaries
+from seckill.engine.rounds.timeline import Timelines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookingBackParts:
+    history: LookingBack
+    summaries: SaleSummaries
+    timelines: Timelines
+    alarms: AlarmDesk

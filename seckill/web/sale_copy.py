@@ -1,0 +1,60 @@
+"""A sale as the model of another: all that an operator has said of it, and nothing that has become of it."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from seckill.domain import sale as domain
+from seckill.web.schemas import NewItem, NewSale, Sale, rfc3339, to_ms
+
+_DAY_MS = 24 * 3600 * 1000
+
+# What is to be different: the fields of a new sale, none of them needed, and null stands for leaving it out there.
+SaleCopy = msgspec.defstruct(
+    "SaleCopy",
+    [
+        (each.name, each.type | None | UnsetType, msgspec.field(default=UNSET, name=each.encode_name))
+        for each in msgspec.structs.fields(NewSale)
+    ],
+    forbid_unknown_fields=True,
+    kw_only=True,
+)
+
+_FIELDS = [each.encode_name for each in msgspec.structs.fields(NewSale)]
+_ITEM_FIELDS = [each.encode_name for each in msgspec.structs.fields(NewItem)]
+# Told by the items, if there are any.
+_OF_ITEMS = ("items", "units", "price_cents")
+
+
+def copied(
+    sale: domain.Sale, shown: Sale, changes: dict[str, Any], begins_at: datetime | None, now_ms: int
+) -> dict[str, Any]:
+    """The new sale as it might be announced, `changes` and all; `begins_at` as they have it. `shown`: the sale as
+    operators see it, by the same names. A draft, and without the shop's own id, of which there are no two."""
+    known = msgspec.to_builtins(shown)
+    new = {name: known[name] for name in _FIELDS if name in known}
+    new |= {"published": False, "external_id": None}
+    if new["repeat"] is None:
+        del new["timezone"]
+    if items := new.pop("items", ()):
+        new |= {"units": None, "price_cents": None}
+        new["items"] = [{name: item[name] for name in _ITEM_FIELDS} for item in items]
+    if "items" in changes:
+        new |= dict.fromkeys(_OF_ITEMS)
+    new |= _window(sale, begins_at, now_ms)
+    return {name: value for name, value in (new | changes).items() if value is not None}
+
+
+def _window(sale: domain.Sale, begins_at: datetime | None, now_ms: int) -> dict[str, str]:
+    """As long as the sale's. If nobody says when, it begins when that does, or else at the same time of the first day
+    on which that is to come; of one that repeats, with the next round."""
+    round_, again = sale.round, sale.recurrence
+    if again is None:
+        days = max(0, -((round_.begins_ms - now_ms - 1) // _DAY_MS))
+        begins_ms, length_ms = round_.begins_ms + days * _DAY_MS, round_.ends_ms - round_.begins_ms
+    else:
+        begins_ms, length_ms = next(again.after(now_ms), again.begins_ms), again.window_ms
+    begins_ms = begins_ms if begins_at is None else to_ms(begins_at)
+    return {"begins_at": rfc3339(begins_ms), "ends_at": rfc3339(begins_ms + length_ms)}
