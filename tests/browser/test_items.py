@@ -30,7 +30,7 @@ def radio(page: Page, title: str) -> Any:
 
 async def test_a_buyer_chooses_and_pays_what_that_costs(visit: Visit, stack: Stack) -> None:
     sale = await shirt(stack)
-    page = await visit.sale_page(sale, "ann")
+    page = await visit.sale_page(sale, "chooser")  # who has bought nothing else
     price, button = page.locator(".product .price"), page.locator("[data-action=buy]")
     await expect(price).to_have_text("from CN¥99")
     await expect(button).to_be_disabled()

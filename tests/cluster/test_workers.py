@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.streams import StreamTransport
+from seckill.backends.redis.streams import StreamTransport, parse
 from seckill.domain.admission import Claim
 from seckill.engine.orders.worker import Worker
 from seckill.lab.servers.cluster import LocalCluster
@@ -55,9 +55,13 @@ class NeverAnswers:
 
 
 async def pending_under(cluster: LocalCluster, consumer: str) -> int:
+    """How many orders: an entry may have several."""
     found = 0
     for lane in range(4):
-        node = await cluster.primary_of(keys.orders(lane))
-        for _, name, *_ in await node.ask("XPENDING", keys.orders(lane), keys.WORKERS_GROUP, "-", "+", 100):
-            found += name.decode() == consumer
+        key = keys.orders(lane)
+        node = await cluster.primary_of(key)
+        for entry, name, *_ in await node.ask("XPENDING", key, keys.WORKERS_GROUP, "-", "+", 100):
+            if name.decode() == consumer:
+                [(_, fields)] = await node.ask("XRANGE", key, entry, entry)
+                found += len(parse(lane, entry, fields))
     return found
