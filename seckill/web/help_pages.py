@@ -6,17 +6,15 @@ import hashlib
 import mimetypes
 import re
 from functools import lru_cache
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from seckill.web.pages import SHELL_MAX_AGE_S, Content
+from seckill.web.pages import SHELL_MAX_AGE_S, SITE, Content
 from seckill.web.problems import HttpProblem, not_found
 
-SITE = files("seckill.web") / "help"
 FIRST = "index.html"
 # As many as anybody reads in one sitting.
 KEPT_MAX = 64

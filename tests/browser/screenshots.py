@@ -19,6 +19,7 @@ from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from seckill.backends.redis import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
+from tests.browser.sell_out import sell_out
 from tests.browser.shop import Shop, open_shop
 from tests.browser.visiting import (
     Visit,
@@ -477,6 +478,7 @@ async def take_all(stack: Stack, shop: Shop, folder: Path, path: str, arguments:
     async with running(stack), async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=arguments)
         visit = Visit(browser, stack)
+        await sell_out(visit, stack, folder / "sell-out.webp")
         await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
         await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
         await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)

@@ -442,7 +442,8 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
   const price = money(priceOf(sale, item?.item_id) * quantity, sale.currency);
   const unchosen = sale.items && item === null;
   const gone = item !== null && isGone(item);
-  const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : "buy", { price });
+  const costs = priceOf(sale, item?.item_id) > 0;
+  const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : costs ? "buy" : "buy_free", { price });
   const label = {
     scheduled: t("begins_at", { time: roundTime(Date.parse(sale.begins_at), now) }),
     open: known ? open : t("loading"),

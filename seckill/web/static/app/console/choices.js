@@ -38,7 +38,7 @@ function offsetOf(timeZone) {
   return parts.find((part) => part.type === "timeZoneName").value;
 }
 
-/** For the field of a sale that repeats: what begins like what was typed, with its offset now. */
+/** For the sale's zone: what begins like what was typed, with its offset now. */
 export function ZoneList() {
   const names = Intl.supportedValuesOf?.("timeZone") ?? [];
   return html`<datalist id="zones">${["UTC", ...names].map((name) => html`<option key=${name} value=${name}>${offsetOf(name)}</option>`)}</datalist>`;

@@ -152,6 +152,12 @@ function Desk() {
   const [listed, setListed] = useState(false);
   const current = useRef(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
+  const areas = useRef(null);
+  // On a phone they are a line that goes on beyond the screen.
+  useEffect(() => {
+    const here = areas.current?.querySelector("[aria-current=page]");
+    if (narrow && here) areas.current.scrollLeft = here.offsetLeft - areas.current.offsetLeft - 16;
+  }, [address.area, narrow]);
   const created = (made) => {
     setCreating(false);
     location.hash = `#/sales/${made.id}`;
@@ -180,9 +186,10 @@ function Desk() {
         </ul>
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </details></nav>
-      <nav aria-label=${t("navigation")} class="areas">
+      <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
         ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
         ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${meta("help") && html`<a href=${`${base}/help/${t("help_page")}`} target="_blank" rel="noopener">${t("help")}</a>`}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>

@@ -104,6 +104,7 @@ export const TEXTS = {
 
   // Buying
   buy: "Buy now · {price}",
+  buy_free: "Get it free",
   buy_again: "Try again · {price}",
   buy_after_all: "Changed your mind? Buy it after all",
   buy_another: "Buy another one",

@@ -104,6 +104,7 @@ export const TEXTS = {
 
   // Buying
   buy: "今すぐ購入 · {price}",
+  buy_free: "無料で手に入れる",
   buy_again: "もう一度試す · {price}",
   buy_after_all: "やはり購入する",
   buy_another: "もう1点購入する",

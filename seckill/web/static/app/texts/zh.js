@@ -104,6 +104,7 @@ export const TEXTS = {
 
   // Buying
   buy: "立即抢购 · {price}",
+  buy_free: "免费领取",
   buy_again: "再抢一次 · {price}",
   buy_after_all: "改主意了？还是想买",
   buy_another: "再买一件",
