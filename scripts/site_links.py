@@ -29,7 +29,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """The theme asks for a list of all pages, in each language. A site without an address of its own cannot give one."""
+    """The theme asks for a list of all pages, in each language, which a site without an address cannot give."""
     for folder in (Path(config.site_dir), Path(config.site_dir) / "zh-CN"):
         folder.mkdir(parents=True, exist_ok=True)
         folder.joinpath("sitemap.xml").write_text(_NO_PAGES, encoding="utf-8")

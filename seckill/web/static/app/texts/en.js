@@ -103,9 +103,9 @@ export const TEXTS = {
   remind_body: "Starts at {time}",
 
   // Buying
-  buy: "Buy now · {price}",
+  buy: "Buy now\u00a0· {price}",
   buy_free: "Get it free",
-  buy_again: "Try again · {price}",
+  buy_again: "Try again\u00a0· {price}",
   buy_after_all: "Changed your mind? Buy it after all",
   buy_another: "Buy another one",
   choose_item: "Choose an option",

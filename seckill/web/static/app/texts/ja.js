@@ -103,9 +103,9 @@ export const TEXTS = {
   remind_body: "{time} 開始",
 
   // Buying
-  buy: "今すぐ購入 · {price}",
+  buy: "今すぐ購入\u00a0· {price}",
   buy_free: "無料で手に入れる",
-  buy_again: "もう一度試す · {price}",
+  buy_again: "もう一度試す\u00a0· {price}",
   buy_after_all: "やはり購入する",
   buy_another: "もう1点購入する",
   choose_item: "種類を選ぶ",

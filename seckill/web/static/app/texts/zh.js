@@ -103,9 +103,9 @@ export const TEXTS = {
   remind_body: "{time} 开抢",
 
   // Buying
-  buy: "立即抢购 · {price}",
+  buy: "立即抢购\u00a0· {price}",
   buy_free: "免费领取",
-  buy_again: "再抢一次 · {price}",
+  buy_again: "再抢一次\u00a0· {price}",
   buy_after_all: "改主意了？还是想买",
   buy_another: "再买一件",
   choose_item: "选择规格",
