@@ -13,6 +13,7 @@ SMALL = {"width": 320, "height": 640}
 SHIFTS = """window.shifts = [];
     new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map(({ value }) => value)))
         .observe({ type: "layout-shift", buffered: true });"""
+LINES = "element => element.offsetHeight / parseFloat(getComputedStyle(element).lineHeight)"
 TITLES = {
     "words": ("Handmade walnut desk with a drawer, " * 6)[:200],
     "unbroken": "x" * 200,
@@ -86,9 +87,7 @@ async def test_whatever_the_title_the_button_is_on_the_first_screen(visit: Visit
         direction = await page.locator("h1").evaluate("e => getComputedStyle(e).direction")
         assert direction == ("rtl" if kind == "arabic" else "ltr")
         # However many figures: a price that is broken into two lines is misread.
-        lines = await page.locator(".price .now").evaluate(
-            "e => e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight)"
-        )
+        lines = await page.locator(".price .now").evaluate(LINES)
         assert lines < 1.5, kind
 
 

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import httpx2
-import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator
