@@ -67,6 +67,7 @@ async def test_who_is_early_sees_their_own_beginning_and_who_is_not_invited_is_t
     await expect(outside.locator("[data-audience]")).to_have_text("仅限：gold")
     await outside.click("[data-action=buy]:enabled")
     await expect(outside.locator("[data-refusal=not_invited]")).to_be_visible()
+    await expect(outside.locator(".action")).to_have_text("全部秒杀")  # and no button that would only be refused again
 
 
 async def test_who_comes_too_late_is_told_why(visit: Visit) -> None:

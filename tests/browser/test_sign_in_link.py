@@ -23,7 +23,7 @@ async def signed_in(page: Page) -> str | None:
     return token
 
 
-@pytest.mark.parametrize(("locale", "viewport"), zip(WORDS, (PHONE, DESKTOP), strict=True), ids=WORDS)
+@pytest.mark.parametrize(("locale", "viewport"), list(zip(WORDS, (PHONE, DESKTOP), strict=True)), ids=list(WORDS))
 async def test_a_buyer_who_is_signed_in_is_asked_first(
     visit: Visit, stack: Stack, locale: str, viewport: dict[str, int]
 ) -> None:
@@ -97,7 +97,7 @@ def forged(token: str) -> str:
     return f"{head}.{payload}.{'A' * len(signature)}"
 
 
-@pytest.mark.parametrize(("locale", "path"), zip(REFUSED, ("/", "/orders"), strict=True))
+@pytest.mark.parametrize(("locale", "path"), list(zip(REFUSED, ("/", "/orders"), strict=True)))
 async def test_a_link_that_the_server_does_not_accept_changes_nothing(
     visit: Visit, stack: Stack, locale: str, path: str
 ) -> None:

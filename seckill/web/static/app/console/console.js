@@ -156,7 +156,9 @@ function Desk() {
   // On a phone they are a line that goes on beyond the screen.
   useEffect(() => {
     const here = areas.current?.querySelector("[aria-current=page]");
-    if (narrow && here) areas.current.scrollLeft = here.offsetLeft - areas.current.offsetLeft - 16;
+    if (!narrow || !here) return;
+    const [all, one] = [areas.current.getBoundingClientRect(), here.getBoundingClientRect()];
+    if (one.left < all.left || one.right > all.right) areas.current.scrollLeft += one.left - all.left - 16;
   }, [address.area, narrow]);
   const created = (made) => {
     setCreating(false);

@@ -148,7 +148,7 @@ export const TEXTS = {
   refused_join_the_line: "このセールは順番にご案内しています。",
   see_order: "注文を見る",
   refused_cooling_down_title: "少しお待ちください",
-  refused_cooling_down: "このセールの注文を取り消したか、期限内に支払わなかったため、しばらく他の方が優先されます。今回は注文されていません。{time} から再び購入できます。繰り返すたびに待ち時間は長くなります。",
+  refused_cooling_down: "このセールの注文を取り消したか、期限内に支払わなかったため、しばらく他の方が優先されます。今回は注文されていません。繰り返すたびに待ち時間は長くなります。",
   again_in_label: "再び購入できるまで",
   refused_not_started_title: "まだ始まっていません",
   refused_not_started: "セールは {time} に始まります。時間になるとボタンが使えるようになります。",
