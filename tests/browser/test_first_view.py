@@ -93,7 +93,7 @@ async def test_whatever_the_title_the_button_is_on_the_first_screen(visit: Visit
 
 async def test_forty_sales_are_in_groups_and_can_be_searched(visit: Visit, stack: Stack) -> None:
     for number in range(12):
-        await stack.create_sale(title=f"Lot {number}", units=1, begins_at=in_s(-60), ends_at=in_s(7200 - number))
+        await stack.create_sale(title=f"Lot {number}", units=1, begins_at=in_s(-60), ends_at=in_s(7200 - 60 * number))
     gone = await stack.create_sale(title="Lot that is gone", units=1)
     await buy(stack, gone, "rival")
     paused = await stack.create_sale(title="Lot that is paused", units=1)
