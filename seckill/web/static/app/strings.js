@@ -19,7 +19,6 @@ export const STRINGS = {
   area_keys: ["Keys", "密钥"],
   area_audit: ["Audit", "审计"],
   help: ["Handbook", "使用手册"],
-  help_page: ["operations.html", "zh-CN/operations.html"],
   api_docs: ["API docs", "API 文档"],
   buyers_page: ["Buyers' page", "买家页面"],
 

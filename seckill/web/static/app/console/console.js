@@ -5,7 +5,7 @@ import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
-import { addTexts, count, ready, t } from "../i18n.js";
+import { addTexts, count, currentLanguage, ready, t } from "../i18n.js";
 import { STRINGS as SHARED } from "../strings.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
@@ -191,7 +191,7 @@ function Desk() {
       <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
         ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
         ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
-        ${meta("help") && html`<a href=${`${base}/help/${t("help_page")}`} target="_blank" rel="noopener">${t("help")}</a>`}
+        ${meta("help") && html`<a href=${`${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}operations.html`} target="_blank" rel="noopener">${t("help")}</a>`}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
