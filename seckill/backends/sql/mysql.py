@@ -22,6 +22,7 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    Text,
     and_,
     bindparam,
     event,
@@ -95,6 +96,8 @@ class _JsonTable:
 
 
 def _type_name(type_: TypeEngine[Any]) -> str:
+    if isinstance(type_, Text):
+        return "LONGTEXT CHARACTER SET utf8mb4"
     if isinstance(type_, String):
         return f"VARCHAR({type_.length or 255}) CHARACTER SET utf8mb4"
     return "INT" if isinstance(type_, Integer) and not isinstance(type_, BigInteger) else "BIGINT"
