@@ -54,7 +54,7 @@ MUTANTS = (
         name="Whoever comes after the beginning is in the draw",
         trap="ours",
         path="backends/sql/line_joining.py",
-        edits={"    row = await close_if_due(connection, use.database, use.entries, row)\n    known =": "    known ="},
+        edits={"        row = await close_if_due(connection, self._use.entries, row, round_)\n": ""},
         caught_by=f"{_SQL}::test_a_list_is_closed_when_its_time_comes_and_places_are_given_once[sqlite]",
     ),
     Mutant(
@@ -263,7 +263,7 @@ MUTANTS = (
         name="A receipt is good for any round",
         trap="ours",
         path="domain/receipt.py",
-        edits={"self._key.sign((_MEANING + head).encode())": "self._key.sign((_MEANING + entry_id).encode())"},
+        edits={'f"receipt {head}"': "f\"receipt {head.rpartition('.')[0]}\""},
         caught_by=f"{_API}::test_a_receipt_of_the_server_is_what_the_check_understands",
     ),
     Mutant(
