@@ -1,4 +1,4 @@
-"""Receipts: however many share a signature, each can be shown by itself, to somebody who knows nothing of the others."""
+"""Receipts: however many share a signature, each can be shown by itself, to a stranger."""
 
 import pytest
 
