@@ -43,6 +43,11 @@ _NEW: dict[str, TypeEngine[Any]] = {
     "person": String(128),
 }
 _NOTHING: dict[str, int | str] = {"place": 0, "metadata": "", "person": ""}
+_MOVE = (
+    update(line_entries)
+    .where(_e.id == bindparam("entry", type_=BigInteger))
+    .values(place=bindparam("to", type_=BigInteger))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,7 @@ class Joins:
 
     def __init__(self, use: LineWriters) -> None:
         self._use = use
-        self._asked = use.database.rows("asked", {"user_id": _NEW["user_id"]})
-        these = select(self._asked.table.c.user_id)
-        self._known = select(line_entries).where(_e.round_id == _OF, _e.user_id.in_(these))
+        self._known = select(line_entries).where(_e.round_id == _OF, use.database.among(_e.user_id, "asked"))
         self._new = use.database.rows("new", _NEW)
         new = self._new.table.c
         source = select(
@@ -80,15 +83,8 @@ class Joins:
         if round_.status == RoundStatus.CLOSED or round_.retired_ms is not None:
             return NoEntry.OVER
         row = await close_if_due(connection, self._use.entries, row, round_)
-        asked = self._asked.bind([(joining.user,) for joining in joinings])
-        known = {each.user_id: each for each in await connection.execute(self._known, {"of": round_id, **asked})}
         wanted = {joining.user: joining for joining in reversed(joinings)}  # of one who asks twice, the first counts
-        come = [
-            (joining, known.get(user))
-            for user, joining in reversed(wanted.items())
-            if user not in known or _may_come_again(known[user], row)
-        ]
-        fresh = await self._write(connection, row, round_.now_ms, come) if come else {}
+        fresh, known = await self._write(connection, row, round_.now_ms, list(reversed(wanted.values())))
         line = to_line(row)
         if fresh:
             places = line.places + (len(fresh) if _gives_places(row) else 0)
@@ -101,45 +97,55 @@ class Joins:
         return await _standings(connection, line, entries, fresh.keys())
 
     async def _write(
-        self,
-        connection: AsyncConnection,
-        row: AnyRow,
-        now_ms: int,
-        come: Sequence[tuple[Joining, AnyRow | None]],
-    ) -> dict[str, LineEntry]:
-        """Those who have never been here, and then those who come again. Places follow each other in the order in which
-        people came; in a draw that is not closed, there are none yet."""
-        come = sorted(come, key=lambda each: each[1] is not None)
-        places = range(row.places + 1, row.places + 1 + len(come)) if _gives_places(row) else [0] * len(come)
-        ids = {known.user_id: known.id for _, known in come if known is not None}
-        new = [
-            (j.user, j.quantity, j.item, groups_column(j.groups), place, j.metadata, j.person)
-            for (j, known), place in zip(come, places, strict=True)
-            if known is None
+        self, connection: AsyncConnection, row: AnyRow, now_ms: int, asked: Sequence[Joining]
+    ) -> tuple[dict[str, LineEntry], dict[str, AnyRow]]:
+        """Entries of those who were not in the line, and the rows of those who have been there before. Nearly all are
+        new, so they are inserted first, and only who was passed over there is looked for. Places follow each other in
+        the order in which people came; in a draw that is not closed, there are none yet."""
+        places = range(row.places + 1, row.places + 1 + len(asked)) if _gives_places(row) else [0] * len(asked)
+        rows = [
+            (each.user, each.quantity, each.item, groups_column(each.groups), place, each.metadata, each.person)
+            for each, place in zip(asked, places, strict=True)
         ]
-        if new:
-            values = {"of": row.round_id, "at_ms": now_ms, **self._new.bind(new)}
-            ids |= {user: number for number, user in await self._insert.run(connection, values)}
+        values = {"of": row.round_id, "at_ms": now_ms, **self._new.bind(rows)}
+        ids = {user: number for number, user in await self._insert.run(connection, values)}
+        known: dict[str, AnyRow] = {}
+        if len(ids) < len(asked):
+            missing = {"of": row.round_id, "asked": [each.user for each in asked if each.user not in ids]}
+            known = {each.user_id: each for each in await connection.execute(self._known, missing)}
+        again = [each for each in asked if each.user in known and _may_come_again(known[each.user], row)]
+        come = [each for each in asked if each.user in ids] + again
+        ids |= {each.user: known[each.user].id for each in again}
         written = {
-            joining.user: LineEntry(
-                id=ids[joining.user],
-                round_id=row.round_id,
-                user=joining.user,
-                quantity=joining.quantity,
-                item=joining.item,
-                place=place or None,
-                joined_ms=now_ms,
-                metadata=joining.metadata,
-                groups=joining.groups,
-                person=joining.person,
-            )
-            for (joining, _), place in zip(come, places, strict=True)
+            each.user: _entry(ids[each.user], row, each, place or None, now_ms)
+            for each, place in zip(come, places, strict=False)
         }
-        for joining, known in come:
-            if known is not None:
-                anew = _columns(written[joining.user])
-                await connection.execute(update(line_entries).where(_e.id == known.id).values(**anew))
-        return written
+        given = dict(zip([each.user for each in asked], places, strict=True))
+        if moved := [
+            {"entry": written[each.user].id, "to": written[each.user].place}
+            for each in come
+            if each.user not in known and given[each.user] != (written[each.user].place or 0)
+        ]:
+            await connection.execute(_MOVE, moved)  # into the gaps of those who were there already
+        for each in again:
+            anew = _columns(written[each.user])
+            await connection.execute(update(line_entries).where(_e.id == written[each.user].id).values(**anew))
+        return written, known
+
+
+def _entry(number: int, line: AnyRow, joining: Joining, place: int | None, now_ms: int) -> LineEntry:
+    return LineEntry(
+        id=number,
+        round_id=line.round_id,
+        user=joining.user,
+        quantity=joining.quantity,
+        item=joining.item,
+        place=place,
+        joined_ms=now_ms,
+        metadata=joining.metadata,
+        groups=joining.groups,
+        person=joining.person,
+    )
 
 
 def _gives_places(line: AnyRow) -> bool:

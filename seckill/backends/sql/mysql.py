@@ -193,8 +193,8 @@ class MysqlDatabase:
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonTable:
         return _JsonTable(name, columns)
 
-    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        return column.in_(bindparam(name, type_=BigInteger, expanding=True))
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        return column.in_(bindparam(name, type_=column.type, expanding=True))
 
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]

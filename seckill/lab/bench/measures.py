@@ -169,12 +169,12 @@ async def _join(running: Running, tokens: Sequence[str], seconds: float) -> Join
     ledger_pid = await ledger_server_pid(running.place.settings.database_url)
     spent_s = by_part_s(running.pids, ledger_pid)
     seen = await load(running.address, lines, seconds=seconds)
-    cpu_us = per_claim_us(spent_s, by_part_s(running.pids, ledger_pid), max(seen.answers, 1))
+    accepted = seen.answers - seen.refusals
+    cpu_us = per_claim_us(spent_s, by_part_s(running.pids, ledger_pid), max(accepted, 1))
     line = await running.engine.ledger.lines.line(sale.round.id)
     assert line is not None
-    in_vain = seen.answers - line.waiting
-    assert in_vain <= seen.refusals == 0, f"{in_vain} were told that they had joined, and had not"
-    return Joined(join=seen.per_s, p50_ms=seen.p50_ms, p99_ms=seen.p99_ms, cpu_us=cpu_us)
+    assert accepted <= line.waiting, f"{accepted - line.waiting} were told that they had joined, and had not"
+    return Joined(join=seen.accepted_per_s, p50_ms=seen.p50_ms, p99_ms=seen.p99_ms, cpu_us=cpu_us)
 
 
 async def sustained(seconds: float, ledger_url: str, overload_s: float) -> tuple[Accepted, list[Offered]]:

@@ -133,6 +133,25 @@ async def test_what_is_told_of_an_entry_is_what_was_written(ledger: SqlLedger) -
     assert (again[0].entry.place, again[0].entry.metadata, again[0].ahead) == (4, "", 2)
 
 
+async def test_there_is_no_gap_between_old_and_new_who_come_together(ledger: SqlLedger) -> None:
+    sale = await make_sale(ledger)
+    await join(ledger, sale, "a", "c", "e")
+    assert isinstance(await ledger.lines.leave((await join(ledger, sale, "c"))[0].entry.id, "c"), Standing)
+    joined = await join(ledger, sale, "a", "b", "c", "d", "e", "f")
+    assert [(each.entry.user, each.entry.place, each.new) for each in joined] == [
+        ("a", 1, False),
+        ("b", 4, True),
+        ("c", 7, True),
+        ("d", 5, True),
+        ("e", 3, False),
+        ("f", 6, True),
+    ]
+    assert [each.ahead for each in joined if each.new] == [2, 5, 3, 4]
+    kept = await ledger.lines.entries_by_place(sale.round.id, 0, 100)
+    assert [(entry.place, entry.user) for entry in kept] == [(1, "a"), (3, "e"), (4, "b"), (5, "d"), (6, "f"), (7, "c")]
+    assert joined[0].line.places == 7
+
+
 async def test_many_join_with_as_many_statements_as_one(ledger: SqlLedger) -> None:
     sale = await make_sale(ledger, DRAW, HOUR_MS)
     executed: list[str] = []
