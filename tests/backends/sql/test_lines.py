@@ -167,6 +167,9 @@ async def test_many_join_with_as_many_statements_as_one(ledger: SqlLedger) -> No
         await join(ledger, sale, *[f"{count}-{number}" for number in range(count)])
         counts.append(len(executed))
     assert counts[0] == counts[1], executed
+    if ledger.database.writers.dialect.name != "mysql":  # it has no RETURNING, so it looks up what it has inserted
+        # PostgreSQL would go through all of a line that it has not analyzed yet.
+        assert not [statement for statement in executed if "FROM line_entries" in statement], "nobody is looked for"
 
 
 async def test_who_leaves_waits_no_more_and_may_come_again_behind_all_others(ledger: SqlLedger) -> None:
