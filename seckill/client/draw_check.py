@@ -74,8 +74,13 @@ class Receipt:
         signature, *steps = signed
         if any(step[:1] not in ("l", "r") or len(step) != 65 for step in steps):
             raise ValueError("what follows its signature are no steps")
-        read = {"round": of_round, "signature": bytes.fromhex(signature), "steps": tuple(steps)}
-        return cls(entry_id=entry_id, joined_ms=int(joined_ms), **read)
+        return cls(
+            entry_id=entry_id,
+            joined_ms=int(joined_ms),
+            round=of_round,
+            signature=bytes.fromhex(signature),
+            steps=tuple(steps),
+        )
 
     def holds(self, key: str) -> bool:
         """Whether whoever has the other half of this key has signed it."""
