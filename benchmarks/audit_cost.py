@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from seckill.lab.bench import measures
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import load
 from seckill.lab.bench.place import engine_on, place
 
@@ -27,7 +28,7 @@ async def busy(every_s: float, seconds: float) -> tuple[float, float, float]:
     """CPU seconds of the keeper and of Valkey in a second of load, and claims a second."""
     async with place("") as here, engine_on(here, SECKILL_AUDIT_EVERY_S=f"{every_s:g}") as running:
         sale = await running.new_sale(measures.UNITS)
-        lines = measures.write_lines(here.folder / "lines", running.path(sale), measures.make_tokens(here, seconds))
+        lines = write_lines(here.folder / "lines", running.path(sale), make_tokens(here.settings, seconds))
         before, began_s = running.cpu_s(), time.monotonic()
         seen = await load(running.address, lines, seconds=seconds)
         took_s, after = time.monotonic() - began_s, running.cpu_s()

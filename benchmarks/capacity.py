@@ -16,8 +16,9 @@ import redis.asyncio
 
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import Sale, SaleDraft
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import CONNECTIONS, generator, load
-from seckill.lab.bench.measures import UNITS, make_tokens, write_lines
+from seckill.lab.bench.measures import UNITS
 from seckill.lab.bench.place import HOUR_MS, Running, engine_on, place
 from seckill.lab.rehearsal.capacity import needs
 from seckill.lab.rehearsal.parts import Costs
@@ -82,7 +83,7 @@ async def costs_of(api: int, lanes: int, seconds: float) -> tuple[Costs, float]:
         idle = await used(running)
         began = await used(running)
         lines = write_lines(
-            here.folder / "lines", running.path(await sale_with(running, lanes)), make_tokens(here, seconds)
+            here.folder / "lines", running.path(await sale_with(running, lanes)), make_tokens(here.settings, seconds)
         )
         seen = await load(running.address, lines, seconds=seconds)
         after = await used(running)

@@ -26,8 +26,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import load
-from seckill.lab.bench.measures import make_tokens, write_lines
 from seckill.lab.bench.place import Running, engine_on, environ_of, place, until_answering
 from seckill.local.tether import tethered
 from seckill.web.listening_socket import bind
@@ -113,7 +113,7 @@ async def measure(newcomers: int, over_s: float, *, own: bool) -> tuple[list[flo
         address = f"http://127.0.0.1:{port}"
         sale = await running.new_sale(UNITS)
         seconds = BUSY_FOR_S + over_s + 4 * WITHIN_S
-        tokens = make_tokens(here, seconds)
+        tokens = make_tokens(here.settings, seconds)
         lines = write_lines(here.folder / "busy", running.path(sale), tokens[newcomers:])
         head = f"POST {running.path(sale)} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer "
         requests = [f"{head}{token}\r\n\r\n".encode() for token in tokens[:newcomers]]

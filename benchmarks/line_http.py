@@ -30,45 +30,21 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import httpx2
 import uvloop
 
-from seckill.bootstrap.use_cases import UseCases
-from seckill.domain.door import OPEN_DOOR, Door
-from seckill.domain.line import LineOrder, LineRules
-from seckill.domain.sale import Sale, SaleDraft
+from seckill.domain.door import OPEN_DOOR
+from seckill.domain.sale import Sale
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import CONNECTIONS, Load, generator, load
-from seckill.lab.bench.measures import UNITS, make_tokens, write_lines
+from seckill.lab.bench.measures import DRAW, UNITS
 from seckill.lab.bench.place import Running, engine_on, place
 
-HOUR_MS = 3_600_000
-DRAW = Door(line=LineRules(order=LineOrder.DRAW))
 # As line_parts.js asks.
 EVERY_S, JITTER_S = 3.0, 1.0
 DIRECT_CONNECTIONS = 200
 
 
-async def new_sale(running: Running, door: Door) -> Sale:
-    now_ms = int(time.time() * 1000)
-    begins_ms = now_ms + (HOUR_MS if door.line.draws else -HOUR_MS)
-    draft = SaleDraft(
-        title="Bench",
-        units=UNITS,
-        limit_per_buyer=1,
-        price_cents=100,
-        currency="CNY",
-        begins_ms=begins_ms,
-        ends_ms=begins_ms + 24 * HOUR_MS,
-        pay_within_s=6 * 3600,
-        door=door,
-    )
-    return await UseCases(running.engine, running.place.settings).operator_desk.announce(draft, 0)
-
-
-def path_of(running: Running, sale: Sale, what: str) -> str:
-    return f"/v1/sales/{running.engine.sale_ids.encode(sale.id)}/{what}"
-
-
 async def measured(running: Running, sale: Sale, what: str, tokens: list[str], seconds: float) -> tuple[Load, float]:
     """And the microseconds of CPU time that one took the API process."""
-    lines = write_lines(running.place.folder / what, path_of(running, sale, what), tokens)
+    lines = write_lines(running.place.folder / what, running.path(sale, what), tokens)
     before = running.cpu_s()["api"]
     seen = await load(running.address, lines, seconds=seconds)
     assert seen.refusals == 0, f"{seen.refusals} of {seen.answers} {what} were refused"
@@ -76,15 +52,15 @@ async def measured(running: Running, sale: Sale, what: str, tokens: list[str], s
 
 
 async def joins(running: Running, seconds: float, repeats: int) -> Sale:
-    tokens = make_tokens(running.place, seconds)
+    tokens = make_tokens(running.place.settings, seconds)
     for door, what in ((OPEN_DOOR, "orders"), (DRAW, "entries")):  # connects everything to everything
-        await measured(running, await new_sale(running, door), what, tokens, seconds)
+        await measured(running, await running.new_sale(UNITS, door=door), what, tokens, seconds)
     print("         claims/s   p50 ms   µs CPU each      joins/s   p50 ms   µs CPU each   joins/claims")
     ratios, last = [], None
     for number in range(repeats):
         found: dict[str, tuple[Load, float]] = {}
         for what in ("orders", "entries")[:: 1 if number % 2 == 0 else -1]:  # neither is always the first
-            sale = await new_sale(running, DRAW if what == "entries" else OPEN_DOOR)
+            sale = await running.new_sale(UNITS, door=DRAW if what == "entries" else OPEN_DOOR)
             found[what] = await measured(running, sale, what, tokens, seconds)
             if what == "entries":
                 line = await running.engine.ledger.lines.line(sale.round.id)
@@ -138,7 +114,7 @@ class Cache:
 async def watching(running: Running, sale: Sale, people: int, seconds: float) -> None:
     chance = random.Random(1)
     async with httpx2.AsyncClient(base_url=running.address, timeout=60) as http:
-        cache = Cache(http, path_of(running, sale, "line"))
+        cache = Cache(http, running.path(sale, "line"))
         await cache.get()
         due = [chance.uniform(0, EVERY_S + JITTER_S) for _ in range(people)]
         heapq.heapify(due)
@@ -167,7 +143,7 @@ async def watching(running: Running, sale: Sale, people: int, seconds: float) ->
 async def directly(running: Running, sale: Sale, seconds: float) -> None:
     """Without a cache: as fast as one process answers."""
     port = int(running.address.rsplit(":", 1)[1])
-    request = f"GET {path_of(running, sale, 'line')} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
+    request = f"GET {running.path(sale, 'line')} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
     until_s, answers = time.perf_counter() + seconds, 0
 
     async def ask() -> None:

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import RoundStatus, Sale, SaleChange, SaleDraft
+from seckill.lab.bench.claim_lines import write_lines
 from seckill.lab.bench.load import load
-from seckill.lab.bench.measures import write_lines
 from seckill.lab.bench.place import HOUR_MS, BenchPlace, Running, engine_on, place
 from seckill.lab.bench.tokens import Tokens
 from seckill.local.tether import tethered

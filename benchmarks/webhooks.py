@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from seckill.client import AsyncClient
 from seckill.lab.bench import measures
+from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import load
 from seckill.lab.bench.place import Running, engine_on, place
 
@@ -100,8 +101,8 @@ async def measure(database: str, seconds: float, answer_ms: float) -> None:
 
 async def buy(running: Running, seconds: float) -> None:
     sale = await running.new_sale(measures.UNITS)
-    tokens = measures.make_tokens(running.place, seconds)
-    lines = measures.write_lines(running.place.folder / "lines", running.path(sale), tokens)
+    tokens = make_tokens(running.place.settings, seconds)
+    lines = write_lines(running.place.folder / "lines", running.path(sale), tokens)
     await load(running.address, lines, seconds=seconds)
     while await running.engine.transport.backlog([sale.round.lane]):  # noqa: ASYNC110 (it happens in other processes)
         await asyncio.sleep(POLL_S)

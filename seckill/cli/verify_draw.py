@@ -158,12 +158,7 @@ def _receipt_in(path: Path) -> Receipt:
     content = _read(path).strip()
     try:
         text = msgspec.json.decode(content, type=EntryDocument).receipt if content[:1] == b"{" else content.decode()
-        entry_id, joined_ms, rest = text.split(".")
-        of_round, separator, signature = rest.partition("-")
-        if not separator:
-            return Receipt(entry_id=entry_id, joined_ms=int(joined_ms))
-        signed = bytes.fromhex(signature)
-        return Receipt(entry_id=entry_id, joined_ms=int(joined_ms), round=of_round, signature=signed)
+        return Receipt.read(text)
     except (ValueError, UnicodeDecodeError) as error:  # msgspec's are among them
         raise SeckillError(f"{path} is not a receipt: {error}.") from error
 

@@ -7,7 +7,10 @@ rank        hex SHA-256 of `seed:beacon:list_hash:entry_id`, beacon empty if the
 places      the entries by their ranks, the least first
 beacon      where its source was announced: of the values that are published every `period_s` seconds, number 1 at
             `genesis_s`, the first that is published more than 15 s after the list's hash
-receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`
+receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`. Several may
+            share one: then steps follow, each `-l` or `-r` and a hash. From the hex SHA-256 of what is said above, each
+            step makes the next hash, that of `node left right`, where its own stands at the side that it names; and
+            what is signed is `receipts` and the last
 """
 
 from collections.abc import Sequence
@@ -59,10 +62,35 @@ class Receipt:
     joined_ms: int
     round: str | None = None  # None: of an earlier version, which only the shop can verify
     signature: bytes = b""
+    steps: tuple[str, ...] = ()  # `l` or `r` and a hash
+
+    @classmethod
+    def read(cls, text: str) -> "Receipt":
+        """Raises ValueError."""
+        entry_id, joined_ms, rest = text.split(".")
+        of_round, *signed = rest.split("-")
+        if not signed:
+            return cls(entry_id=entry_id, joined_ms=int(joined_ms))
+        signature, *steps = signed
+        if any(step[:1] not in ("l", "r") or len(step) != 65 for step in steps):
+            raise ValueError("what follows its signature are no steps")
+        return cls(
+            entry_id=entry_id,
+            joined_ms=int(joined_ms),
+            round=of_round,
+            signature=bytes.fromhex(signature),
+            steps=tuple(steps),
+        )
 
     def holds(self, key: str) -> bool:
         """Whether whoever has the other half of this key has signed it."""
         signed = f"receipt {self.entry_id}.{self.joined_ms}.{self.round}"
+        if self.steps:
+            node = sha256(signed.encode()).hexdigest()
+            for step in self.steps:
+                pair = f"{step[1:]} {node}" if step[0] == "l" else f"{node} {step[1:]}"
+                node = sha256(f"node {pair}".encode()).hexdigest()
+            signed = f"receipts {node}"
         try:
             Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(self.signature, signed.encode())
         except (InvalidSignature, ValueError):

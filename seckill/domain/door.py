@@ -56,6 +56,8 @@ class Audience:
     def worth_keeping(self, groups: Collection[str]) -> tuple[str, ...]:
         """Of what a token says, for somebody who waits: an audience may change meanwhile. Those that it names now come
         first, and none is longer than one that it can ever name."""
+        if not groups:
+            return ()
         named = {*self.groups, *(group for early in self.early for group in early.groups)}
         fit = sorted(
             (group for group in groups if len(group) <= GROUP_LENGTH_MAX), key=lambda it: (it not in named, it)

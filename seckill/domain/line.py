@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from seckill.domain.beacon import BeaconSource
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
@@ -105,8 +107,7 @@ class RoundLine:
         return self.seed is None or self.drawn_ms is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineEntry:
+class LineEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: int
     round_id: int
     user: str

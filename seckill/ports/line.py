@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
+import msgspec
+
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round, Sale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joining:
+class Joining(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A buyer wants to be in the line."""
 
     user: str
@@ -26,8 +27,7 @@ class Joining:
     person: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An entry, and where it stands."""
 
     entry: LineEntry

@@ -261,7 +261,7 @@ class ClaimRoute:
             begins_ms = sale.round.begins_ms - claim.early_ms  # for this buyer
             return problem_reply(HttpProblem.of(answer.outcome, begins_at=rfc3339(begins_ms)))
         if answer.outcome is Outcome.SOLD_OUT:
-            return ClaimReply(_SOLD_OUT_STATUS, *self._sold_out.of(sale.round.id, answer.item))
+            return ClaimReply(_SOLD_OUT_STATUS, *self._sold_out.of(sale, answer.item))
         return _PREPARED[answer.outcome]
 
     def _admitted(self, sale: Sale, holding: Holding) -> ClaimReply:

@@ -176,7 +176,9 @@ async def view(ctx: Context, standing: Standing, sale: Sale | None = None, *, to
         sale = ctx.sale_cache.sale_of_round(entry.round_id) or ctx.sale_cache.sale(line.sale_id)
     wants_progress = sale is not None and standing.ahead is not None
     progress = await ctx.line.figures.of(sale.round) if sale is not None and wants_progress else None
-    return shown(ctx, standing, sale, ctx.entry_ids.encode(entry.id), progress, to_operator=to_operator)
+    entry_id = ctx.entry_ids.encode(entry.id)
+    [receipt] = ctx.line.receipts.of([entry], [entry_id])
+    return shown(ctx, standing, sale, entry_id, receipt, progress, to_operator=to_operator)
 
 
 def shown(
@@ -184,6 +186,7 @@ def shown(
     standing: Standing,
     sale: Sale | None,
     entry_id: str,
+    receipt: str,
     progress: LineProgress | None,
     *,
     to_operator: bool = False,
@@ -202,7 +205,7 @@ def shown(
         units=0 if sale is None else _units(sale, entry.item),
         chance=None if progress is None or standing.ahead is None else _chance(progress, standing.ahead),
         joined_at=rfc3339(entry.joined_ms),
-        receipt=ctx.line.receipts.sign(entry_id, entry.joined_ms, entry.round_id),
+        receipt=receipt,
         order_id=None if entry.order_number is None else ctx.order_ids.encode(int(entry.order_number)),
         reason=entry.reason,
         item_id=ctx.item_ids.of(entry.item) if entry.item != NO_ITEM else msgspec.UNSET,

@@ -96,20 +96,20 @@ class JoinRoute:
         self._answered.append((join, joined))
 
     def _answer(self) -> None:
-        """All of a transaction at once: an id costs a sixth then."""
+        """All of a transaction at once: an id costs a sixth then, and a receipt much less than that."""
         answered, self._answered = self._answered, []
-        numbers = [joined.entry.id for _, joined in answered if isinstance(joined, Standing)]
-        ids = dict(zip(numbers, self._context.entry_ids.encode_all(numbers), strict=True))
+        entries = [joined.entry for _, joined in answered if isinstance(joined, Standing)]
+        ids = self._context.entry_ids.encode_all([entry.id for entry in entries])
+        names = zip(ids, self._context.line.receipts.of(entries, ids), strict=True)
         for join, joined in answered:
-            reply = self._reply(join.sale, joined, ids[joined.entry.id]) if isinstance(joined, Standing) else None
-            join.joined(joined, reply)
+            join.joined(joined, self._reply(join.sale, joined, *next(names)) if isinstance(joined, Standing) else None)
 
-    def _reply(self, sale: Sale, standing: Standing, entry_id: str) -> ClaimReply | None:
+    def _reply(self, sale: Sale, standing: Standing, entry_id: str, receipt: str) -> ClaimReply | None:
         progress = None
         if standing.ahead is not None:
             progress = self._context.line.figures.fresh(sale.round.id)
             if progress is None:  # it has to be asked for
                 return None
-        entry = shown(self._context, standing, sale, entry_id, progress)
+        entry = shown(self._context, standing, sale, entry_id, receipt, progress)
         location = b"location: /v1/entries/%b\r\n" % entry_id.encode()
         return json_reply(201 if standing.new else 200, msgspec.json.encode(entry), location)

@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,6 +26,7 @@ from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_af
 from seckill.web.goods import goods_change, goods_of, uploaded_in
 from seckill.web.items import item_changes, item_drafts, item_views, price_of, units_of
 from seckill.web.line_of_sale import check_time_of_draw
+from seckill.web.next_rounds import NEXT_ROUNDS, next_rounds
 from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, only, row_id
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
@@ -51,7 +51,6 @@ from seckill.web.schemas import (
 
 MAX_AGE_S = 1
 YEARS = (2000, 2999)
-NEXT_ROUNDS = 5
 ROUNDS_MAX = 50  # in one answer
 ENDED_MAX = 100  # in one answer: the past grows for ever, and every buyer asks for the list
 
@@ -106,7 +105,7 @@ def _summary(ctx: Context, sale: domain.Sale) -> Sale:
         round=str(sale.round.id),
         repeat=None if sale.recurrence is None else sale.recurrence.repeat,
         timezone=sale.timezone,
-        next_rounds=[rfc3339(begins_ms) for begins_ms in _next_rounds(sale)],
+        next_rounds=[rfc3339(begins_ms) for begins_ms in next_rounds(sale)],
         server_time=rfc3339(now_ms),
         images=list(sale.goods.images),
         list_price_cents=sale.goods.list_price_cents,
@@ -122,21 +121,6 @@ def _summary(ctx: Context, sale: domain.Sale) -> Sale:
 def _left(ctx: Context, sale: domain.Sale) -> int | None:
     pulse = ctx.sale_cache.pulse(sale.round.id)
     return None if pulse is None else left_percent(pulse.available, sale.round.total)
-
-
-def _next_rounds(sale: domain.Sale) -> Sequence[int]:
-    if sale.recurrence is None or sale.round.status is domain.RoundStatus.CLOSED:
-        return ()
-    return _begins_after(sale.recurrence, max(sale.round.scheduled_ms, sale.round.ends_ms - 1))
-
-
-@lru_cache(maxsize=10_000)
-def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
-    """Remembered, because every buyer looks at sales, and they change once in a round."""
-    try:
-        return tuple(islice(recurrence.after(after_ms), NEXT_ROUNDS))
-    except BadRecurrence:  # a zone that another machine knew when the sale was announced
-        return ()
 
 
 async def list_sales(request: Request) -> Response:

@@ -74,6 +74,33 @@ async def test_of_an_item_only_the_decision_is_known(node: Node, is_flagged: boo
     assert (refused["item_id"], sold_out_at, may_return) == (small, None, None)
 
 
+async def test_a_refusal_says_what_is_left_to_do(node: Node) -> None:
+    async def advice(sale: dict[str, Any], **asked: Any) -> tuple[str, str | None]:
+        refused = (await node.buy(sale, "eve", **asked)).json()
+        assert refused["code"] == "sold_out"
+        return refused["what_now"], refused["next_round_at"]
+
+    once = await node.create(units=1)
+    listed = await node.create(units=1, waiting_list=True)
+    daily = await node.create(units=1, repeat="daily")
+    sizes = [{"title": "S", "units": 1}, {"title": "L", "units": 9}]
+    sized = await node.create(units=10, waiting_list=True, items=sizes)
+    small = sized["items"][0]["item_id"]
+    won = [await node.buy(sale, "ann") for sale in (once, listed, daily)]
+    await node.buy(sized, "ann", item_id=small)
+    assert await advice(once) == ("try_again", None)
+    assert await advice(listed) == ("join_the_line", None)
+    assert await advice(daily) == ("try_again", daily["next_rounds"][0])
+    assert await advice(sized, item_id=small) == ("try_again", None), "joining would be refused: there are others left"
+    await node.work()
+    for order in won:
+        await pay(node, order, "ann")
+    await node.api._unpaid_units.count()
+    assert await advice(once) == ("nothing", None)
+    assert await advice(listed) == ("nothing", None)
+    assert await advice(daily) == ("next_round", daily["next_rounds"][0])
+
+
 async def test_what_the_gate_itself_refuses_says_so_too(node: Node) -> None:
     """Before the node knows that the round is sold out."""
     sale = await node.create(units=1)

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Page
 
 from tests.browser.visiting import Visit
-from tests.cli.test_verify_draw import SHOP, signed
+from tests.cli.test_verify_draw import SHOP, signed, signed_with_others
 from tests.draws import FLAWED, SOUND, drawn, hashed
 
 CHECK = "([url, draw, noted]) => import(url).then((module) => module.check(draw, noted))"
@@ -48,6 +48,7 @@ async def test_the_page_knows_a_receipt_from_a_forgery(visit: Visit) -> None:
     true = signed("plum", 1_795_168_000_000)
     forged = signed("plum", 1_795_168_000_000, by=Ed25519PrivateKey.generate())
     earlier = true.replace("1795168", "1795167")
+    shared = signed_with_others("plum", 1_795_168_000_000)
     said = [
         await page.evaluate(READ, [await module(page, "draw_check.js"), receipt, key, round_])
         for receipt, round_ in (
@@ -55,11 +56,14 @@ async def test_the_page_knows_a_receipt_from_a_forgery(visit: Visit) -> None:
             (true, "8"),
             (forged, "7"),
             (earlier, "7"),
+            (shared, "7"),
+            (shared.replace("plum", "pear"), "7"),
+            (shared.rpartition("-")[0], "7"),
             ("plum.1.00ff", "7"),
             (None, "7"),
         )
     ]
-    assert [each and each["isSigned"] for each in said] == [True, False, False, False, None, None]
+    assert [each and each["isSigned"] for each in said] == [True, False, False, False, True, False, False, None, None]
     assert (said[0]["entryId"], said[0]["joinedMs"]) == ("plum", 1_795_168_000_000)
 
 

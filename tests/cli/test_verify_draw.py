@@ -91,7 +91,7 @@ def test_a_receipt_says_whether_my_entry_is_on_the_list(
     mine.write_text(f"plum.{late}.00ff")
     assert verify(monkeypatch, drawn(), tmp_path, "--receipt", str(mine)) == 1
     assert "late: The entry plum was made after" in capsys.readouterr().out
-    for nothing in ("", "plum", "plum.x.00ff", "{}", '{"receipt": 1}'):
+    for nothing in ("", "plum", "plum.x.00ff", "plum.1.7-00-l00", f"plum.1.7-00-m{'0' * 64}", "{}", '{"receipt": 1}'):
         mine.write_text(nothing)
         assert verify(monkeypatch, drawn(), tmp_path, "--receipt", str(mine)) == 2, nothing
 
@@ -100,6 +100,14 @@ def signed(entry_id: str, joined_ms: int, round_: str = "7", by: Ed25519PrivateK
     """Written from the description in docs/door.md alone."""
     head = f"{entry_id}.{joined_ms}.{round_}"
     return f"{head}-{by.sign(f'receipt {head}'.encode()).hex()}"
+
+
+def signed_with_others(entry_id: str, joined_ms: int, round_: str = "7") -> str:
+    """The same for the second of three who share a signature."""
+    said = [f"{each}.{joined_ms}.{round_}" for each in ("ahead", entry_id, "behind")]
+    first, mine, last = (hashed(f"receipt {each}") for each in said)
+    root = hashed(f"node {hashed(f'node {first} {mine}')} {last}")
+    return f"{said[1]}-{SHOP.sign(f'receipts {root}'.encode()).hex()}-l{first}-r{last}"
 
 
 def test_whoever_was_left_out_can_prove_it_to_a_stranger(
@@ -122,11 +130,18 @@ def test_whoever_was_left_out_can_prove_it_to_a_stranger(
     assert code == 0
     assert "only the shop" not in said
     assert verified(signed("other", late))[0] == 0, "it came too late, and says so itself"
+    code, said = verified(signed_with_others("other", in_time))
+    assert (code, "signed, proves that it was there" in said) == (1, True)
+    assert verified(signed_with_others("plum", in_time), "--key", key)[0] == 0
     # Nobody can make one up: another's signature, another time, another entry, another round, nothing at all.
     forged = signed("other", in_time, by=Ed25519PrivateKey.generate())
     earlier = signed("other", late).replace(str(late), str(in_time))
     others = signed("plum", in_time).replace("plum", "other")
-    for receipt in (forged, earlier, others, f"other.{in_time}.7-{'00' * 64}", f"other.{in_time}.7-"):
+    shared = signed_with_others("plum", in_time)
+    turned = shared.replace("-l", "-x").replace("-r", "-l").replace("-x", "-r")
+    renamed, shorter = shared.replace("plum", "other"), shared.rpartition("-")[0]
+    empty = f"other.{in_time}.7-"
+    for receipt in (forged, earlier, others, renamed, turned, shorter, f"{empty}{'00' * 64}", empty):
         code, said = verified(receipt)
         assert (code, "is not signed with the key" in said) == (2, True), receipt
     code, said = verified(signed("other", in_time, "8"))

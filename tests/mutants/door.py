@@ -207,8 +207,15 @@ MUTANTS = (
         name="A refusal tells of a sell-out that is over",
         trap="ours",
         path="web/sold_out_reply.py",
-        edits={"        if form is None or form[0] != facts:\n": "        if form is None:\n"},
+        edits={"form is None or form.facts != facts or form.sale": "form is None or form.sale"},
         caught_by="tests/api/test_why_not.py::test_when_units_come_back_and_go_again_the_last_one_counts",
+    ),
+    Mutant(
+        name="Who comes too late is sent to a line in which nothing can come",
+        trap="ours",
+        path="web/sold_out_reply.py",
+        edits={"    if unpaid == 0:": "    if unpaid == 0 and not sale.door.line.waiting_list:"},
+        caught_by="tests/api/test_why_not.py::test_a_refusal_says_what_is_left_to_do",
     ),
     Mutant(
         name="An audience that came out empty lets everybody in",

@@ -54,7 +54,7 @@ MUTANTS = (
         name="Whoever comes after the beginning is in the draw",
         trap="ours",
         path="backends/sql/line_joining.py",
-        edits={"    row = await close_if_due(connection, use.database, use.entries, row)\n    known =": "    known ="},
+        edits={"        row = await close_if_due(connection, self._use.entries, row, round_)\n": ""},
         caught_by=f"{_SQL}::test_a_list_is_closed_when_its_time_comes_and_places_are_given_once[sqlite]",
     ),
     Mutant(
@@ -91,6 +91,13 @@ MUTANTS = (
         path="engine/line/drawing.py",
         edits={"                    ranking.rank(entry_id) + number": "                    bytes(32) + number"},
         caught_by=f"{_API}::test_a_draw_gives_places_that_anybody_can_check_and_units_follow_them",
+    ),
+    Mutant(
+        name="Some have the better places whatever the seed is",
+        trap="ours",
+        path="domain/line.py",
+        edits={"        digest.update(entry_id.encode())\n": "        digest.update(entry_id[:-1].encode())\n"},
+        caught_by="tests/domain/test_line_ranks.py::test_each_entry_comes_to_each_place_equally_often",
     ),
     Mutant(
         name="Who comes later is called first",
@@ -263,8 +270,24 @@ MUTANTS = (
         name="A receipt is good for any round",
         trap="ours",
         path="domain/receipt.py",
-        edits={"self._key.sign((_MEANING + head).encode())": "self._key.sign((_MEANING + entry_id).encode())"},
+        edits={'f"receipt {head}"': "f\"receipt {head.rpartition('.')[0]}\""},
         caught_by=f"{_API}::test_a_receipt_of_the_server_is_what_the_check_understands",
+    ),
+    Mutant(
+        name="Who joins with others gets the receipt of one of them",
+        trap="ours",
+        path="domain/receipt.py",
+        edits={"zip(heads, steps, strict=True)": "zip(heads, reversed(steps), strict=True)"},
+        caught_by="tests/domain/test_receipt.py::test_each_receipt_holds_by_itself_and_for_its_own_entry_only",
+    ),
+    Mutant(
+        name="A receipt among others is good for any entry",
+        trap="ours",
+        path="client/draw_check.py",
+        edits={
+            "            node = sha256(signed.encode()).hexdigest()\n": '            node = sha256(f"{self.round}".encode()).hexdigest()\n'
+        },
+        caught_by="tests/cli/test_verify_draw.py::test_whoever_was_left_out_can_prove_it_to_a_stranger",
     ),
     Mutant(
         name="The check of a draw believes any receipt",

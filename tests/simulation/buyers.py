@@ -7,6 +7,8 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from seckill.domain.admission import Claim
 from seckill.domain.item import NO_ITEM, ItemChange
 from seckill.domain.line import EntryState, LineEntry
@@ -149,7 +151,7 @@ class Person:
         return self._see_entry(found.entry)
 
     def _see_entry(self, entry: LineEntry) -> LineEntry:
-        seen = replace(entry, state=entry.state.shown)
+        seen = structs.replace(entry, state=entry.state.shown)
         before = self._entries.get(entry.id)
         # One that left a closed list has its place there all the same, when that is drawn.
         if (

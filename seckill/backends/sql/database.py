@@ -94,8 +94,8 @@ class Database(Protocol):
 
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> Rows: ...
 
-    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        """True where the column is in the list of integers that the parameter `name` brings, however many."""
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """True where the column is in the list that the parameter `name` brings, however many they are."""
 
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]

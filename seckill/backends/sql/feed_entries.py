@@ -70,7 +70,24 @@ class FeedEntries:
             await connection.execute(select(_e.id, _e.quantity, _e.reason).where(_e.id.in_(numbers), unlike))
         ).all()
         reasons = {row.id: row.reason for row in found if row.reason is not None}
-        facts: dict[str, Any] = {"quantities": {str(row.id): row.quantity for row in found if row.quantity != 1}}
+        quantities = {row.id: row.quantity for row in found if row.quantity != 1}
+        await self._of_line(connection, type_, line, numbers, quantities, reasons)
+
+    async def joined(self, connection: AsyncConnection, line: AnyRow, quantities: Mapping[int, int]) -> None:
+        """The same of entries that were just written, each with its quantity: there is nothing to look up."""
+        unlike = {number: quantity for number, quantity in quantities.items() if quantity != 1}
+        await self._of_line(connection, EventType.ENTRY_JOINED, line, list(quantities), unlike, {})
+
+    async def _of_line(
+        self,
+        connection: AsyncConnection,
+        type_: EventType,
+        line: AnyRow,
+        numbers: Sequence[int],
+        quantities: Mapping[int, int],
+        reasons: Mapping[int, str],
+    ) -> None:
+        facts: dict[str, Any] = {"quantities": {str(number): quantity for number, quantity in quantities.items()}}
         if len(reasons) == len(numbers) and len(set(reasons.values())) == 1:  # of all of them, as when a round is over
             facts["reason"] = next(iter(reasons.values()))
         else:

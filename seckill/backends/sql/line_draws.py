@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.line_joining import LineWriters
-from seckill.backends.sql.line_rows import change_row, close_if_due, lock_line, to_line
+from seckill.backends.sql.line_rows import change_row, close_if_due, lock_line, round_now, to_line
 from seckill.backends.sql.line_tables import line_entries, lines
 from seckill.backends.sql.tables import rounds
 from seckill.domain.event import EventType
@@ -46,7 +46,8 @@ async def close_list(connection: AsyncConnection, use: LineWriters, round_id: in
     row = await lock_line(connection, round_id)
     if row is None:
         return None
-    row = await close_if_due(connection, use.database, use.entries, row)
+    round_ = await round_now(connection, use.database, round_id)
+    row = await close_if_due(connection, use.entries, row, round_)
     return None if row.closed_ms is None else to_line(row)
 
 

@@ -1,28 +1,27 @@
 """Joining and leaving a line. One transaction writes all that have come meanwhile, under the lock of the line's row."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import BigInteger, Integer, String, Text, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_rows import (
     change_row,
     close_if_due,
-    entries_of,
     groups_column,
     items_of,
     lock_line,
+    round_now,
     to_entry,
     to_line,
 )
 from seckill.backends.sql.line_tables import STATE_OF, STATES, line_entries, lines
 from seckill.backends.sql.operator_record import note
-from seckill.backends.sql.tables import rounds
 from seckill.domain.event import EventType
 from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.sale import RoundStatus
@@ -32,6 +31,23 @@ from seckill.ports.line import Joining, NoEntry, Standing
 _e = line_entries.c
 _IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
 _OUT_OF_LINE = [number for number in STATE_OF if number not in _IN_LINE]
+_OF = bindparam("of", type_=BigInteger)
+# What rows of new entries are made of. Not every database takes NULL in them, so what is not there is `_NOTHING`.
+_NEW: dict[str, TypeEngine[Any]] = {
+    "user_id": String(128),
+    "quantity": Integer(),
+    "item_id": BigInteger(),
+    "groups_told": Text(),
+    "place": BigInteger(),
+    "metadata": Text(),
+    "person": String(128),
+}
+_NOTHING: dict[str, int | str] = {"place": 0, "metadata": "", "person": ""}
+_MOVE = (
+    update(line_entries)
+    .where(_e.id == bindparam("entry", type_=BigInteger))
+    .values(place=bindparam("to", type_=BigInteger))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,65 +56,116 @@ class LineWriters:
     entries: FeedEntries
 
 
-async def join(
-    connection: AsyncConnection, use: LineWriters, round_id: int, joinings: Sequence[Joining]
-) -> Sequence[Standing] | NoEntry:
-    row = await lock_line(connection, round_id)
-    if row is None:
-        return NoEntry.NO_LINE
-    if await _is_over(connection, round_id):
-        return NoEntry.OVER
-    row = await close_if_due(connection, use.database, use.entries, row)
-    known = await _of_users(connection, round_id, joinings)
-    wanted = {joining.user: joining for joining in reversed(joinings)}  # of one who asks twice, the first counts
-    new = [joining for user, joining in reversed(wanted.items()) if user not in known]
-    again = [known[user] for user in reversed(wanted) if user in known and _may_come_again(known[user], row)]
-    if new or again:
-        await _write(connection, use, row, new, [(each, wanted[each.user_id]) for each in again])
-        known = await _of_users(connection, round_id, joinings)
-    line = to_line((await connection.execute(select(lines).where(lines.c.round_id == round_id))).one())
-    fresh = {joining.user for joining in new} | {each.user_id for each in again}
-    return await _standings(connection, line, [known[joining.user] for joining in joinings], fresh)
+class Joins:
+    """The statements, made once: the same for any number of people."""
+
+    def __init__(self, use: LineWriters) -> None:
+        self._use = use
+        self._known = select(line_entries).where(_e.round_id == _OF, use.database.among(_e.user_id, "asked"))
+        self._new = use.database.rows("new", _NEW)
+        new = self._new.table.c
+        source = select(
+            _OF.label("round_id"),
+            bindparam("at_ms", type_=BigInteger).label("joined_ms"),
+            *[new[name] for name in ("user_id", "quantity", "item_id", "groups_told")],
+            *[func.nullif(new[name], nothing).label(name) for name, nothing in _NOTHING.items()],
+        ).where(new.item_id >= 0)  # SQLite takes the ON of ON CONFLICT for a join's if there is no WHERE
+        key = ["round_id", "user_id"]
+        self._insert = use.database.insert_missing(line_entries, key, source, returning=["id", "user_id"])
+
+    async def join(
+        self, connection: AsyncConnection, round_id: int, joinings: Sequence[Joining]
+    ) -> Sequence[Standing] | NoEntry:
+        row = await lock_line(connection, round_id)
+        if row is None:
+            return NoEntry.NO_LINE
+        round_ = await round_now(connection, self._use.database, round_id)
+        if round_.status == RoundStatus.CLOSED or round_.retired_ms is not None:
+            return NoEntry.OVER
+        row = await close_if_due(connection, self._use.entries, row, round_)
+        wanted = {joining.user: joining for joining in reversed(joinings)}  # of one who asks twice, the first counts
+        fresh, known = await self._write(connection, row, round_.now_ms, list(reversed(wanted.values())))
+        line = to_line(row)
+        if fresh:
+            places = line.places + (len(fresh) if _gives_places(row) else 0)
+            line = replace(line, places=places, waiting=line.waiting + len(fresh))
+            await change_row(connection, round_id, places=line.places, waiting=line.waiting)
+            quantities = {entry.id: entry.quantity for entry in fresh.values()}
+            await self._use.entries.joined(connection, row, quantities)
+            reached("line.join.inside")
+        entries = [fresh.get(each.user) or to_entry(known[each.user]) for each in joinings]
+        return await _standings(connection, line, entries, fresh.keys())
+
+    async def _write(
+        self, connection: AsyncConnection, row: AnyRow, now_ms: int, asked: Sequence[Joining]
+    ) -> tuple[dict[str, LineEntry], dict[str, AnyRow]]:
+        """Entries of those who were not in the line, and the rows of those who have been there before. Nearly all are
+        new, so they are inserted first, and only who was passed over there is looked for. Places follow each other in
+        the order in which people came; in a draw that is not closed, there are none yet."""
+        places = range(row.places + 1, row.places + 1 + len(asked)) if _gives_places(row) else [0] * len(asked)
+        rows = [
+            (each.user, each.quantity, each.item, groups_column(each.groups), place, each.metadata, each.person)
+            for each, place in zip(asked, places, strict=True)
+        ]
+        values = {"of": row.round_id, "at_ms": now_ms, **self._new.bind(rows)}
+        ids = {user: number for number, user in await self._insert.run(connection, values)}
+        known: dict[str, AnyRow] = {}
+        if len(ids) < len(asked):
+            missing = {"of": row.round_id, "asked": [each.user for each in asked if each.user not in ids]}
+            known = {each.user_id: each for each in await connection.execute(self._known, missing)}
+        again = [each for each in asked if each.user in known and _may_come_again(known[each.user], row)]
+        come = [each for each in asked if each.user in ids] + again
+        ids |= {each.user: known[each.user].id for each in again}
+        written = {
+            each.user: _entry(ids[each.user], row, each, place or None, now_ms)
+            for each, place in zip(come, places, strict=False)
+        }
+        given = dict(zip([each.user for each in asked], places, strict=True))
+        if moved := [
+            {"entry": written[each.user].id, "to": written[each.user].place}
+            for each in come
+            if each.user not in known and given[each.user] != (written[each.user].place or 0)
+        ]:
+            await connection.execute(_MOVE, moved)  # into the gaps of those who were there already
+        for each in again:
+            anew = _columns(written[each.user])
+            await connection.execute(update(line_entries).where(_e.id == written[each.user].id).values(**anew))
+        return written, known
 
 
-async def _write(
-    connection: AsyncConnection,
-    use: LineWriters,
-    row: AnyRow,
-    new: Sequence[Joining],
-    again: Sequence[tuple[AnyRow, Joining]],
-) -> None:
-    """Places follow each other in the order in which people came; in a draw that is not closed, there are none yet."""
-    now_ms = await now_of(connection, use.database)
-    placed = row.seed is None or row.closed_ms is not None
-    last = row.places
-    rows: list[dict[str, Any]] = []
-    for joining in (*new, *(joining for _, joining in again)):
-        last += placed
-        rows.append(
-            {
-                "user_id": joining.user,
-                "quantity": joining.quantity,
-                "item_id": joining.item,
-                "place": last if placed else None,
-                "joined_ms": now_ms,
-                "metadata": joining.metadata or None,
-                "groups_told": groups_column(joining.groups),
-                "person": joining.person or None,
-            }
-        )
-    if new:
-        await connection.execute(
-            insert(line_entries), [{"round_id": row.round_id, **each} for each in rows[: len(new)]]
-        )
-    for (known, _), values in zip(again, rows[len(new) :], strict=True):
-        anew = {**values, "state": STATES[EntryState.WAITING], "changed_ms": None, "reason": None}
-        await connection.execute(update(line_entries).where(_e.id == known.id).values(**anew))
-    await change_row(connection, row.round_id, places=last, waiting=row.waiting + len(rows))
-    written = select(_e.id).where(_e.round_id == row.round_id, _e.user_id.in_([each["user_id"] for each in rows]))
-    ids = list(await connection.scalars(written))
-    await use.entries.line_entries(connection, EventType.ENTRY_JOINED, row, ids)
-    reached("line.join.inside")
+def _entry(number: int, line: AnyRow, joining: Joining, place: int | None, now_ms: int) -> LineEntry:
+    return LineEntry(
+        id=number,
+        round_id=line.round_id,
+        user=joining.user,
+        quantity=joining.quantity,
+        item=joining.item,
+        place=place,
+        joined_ms=now_ms,
+        metadata=joining.metadata,
+        groups=joining.groups,
+        person=joining.person,
+    )
+
+
+def _gives_places(line: AnyRow) -> bool:
+    return line.seed is None or line.closed_ms is not None
+
+
+def _columns(entry: LineEntry) -> dict[str, Any]:
+    """What changes when somebody comes again."""
+    return {
+        "quantity": entry.quantity,
+        "item_id": entry.item,
+        "place": entry.place,
+        "joined_ms": entry.joined_ms,
+        "metadata": entry.metadata or None,
+        "groups_told": groups_column(entry.groups or ()),
+        "person": entry.person or None,
+        "state": STATES[entry.state],
+        "changed_ms": None,
+        "reason": None,
+    }
 
 
 async def leave(
@@ -108,7 +175,8 @@ async def leave(
     row = None if round_id is None else await lock_line(connection, round_id)
     if row is None:
         return NoEntry.UNKNOWN
-    row = await close_if_due(connection, use.database, use.entries, row)
+    round_ = await round_now(connection, use.database, row.round_id)
+    row = await close_if_due(connection, use.entries, row, round_)
     entry = (await connection.execute(select(line_entries).where(_e.id == entry_id))).one()
     if user is not None and entry.user_id != user:
         return NoEntry.UNKNOWN
@@ -117,7 +185,7 @@ async def leave(
         return NoEntry.SERVED
     if state is EntryState.WAITING:
         values: dict[str, Any] = {"state": STATES[EntryState.LEFT], "reason": reason}
-        values["changed_ms"] = await now_of(connection, use.database)
+        values["changed_ms"] = round_.now_ms
         if row.seed is not None and row.closed_ms is None:
             values["place"] = -entry_id  # and so it is not in the list when that is closed
         await connection.execute(update(line_entries).where(_e.id == entry_id).values(**values))
@@ -144,14 +212,13 @@ async def read_standing(connection: AsyncConnection, entry_id: int) -> Standing 
     line = (await connection.execute(select(lines).where(lines.c.round_id == entry.round_id))).one_or_none()
     if line is None:  # it is being pruned: the line first, then its entries
         return None
-    return (await _standings(connection, to_line(line), [entry], frozenset()))[0]
+    return (await _standings(connection, to_line(line), [to_entry(entry)], ()))[0]
 
 
 async def _standings(
-    connection: AsyncConnection, line: RoundLine, rows: Sequence[AnyRow], fresh: "set[str] | frozenset[str]"
+    connection: AsyncConnection, line: RoundLine, entries: Sequence[LineEntry], fresh: Collection[str]
 ) -> list[Standing]:
     """Whoever has just come is behind all others, so nobody need be counted for them."""
-    entries = [to_entry(row) for row in rows]
     ahead: dict[int, int] = {}
     known = [entry for entry in entries if entry.user not in fresh and _counts(entry)]
     if known:
@@ -205,20 +272,9 @@ async def _ahead_of(connection: AsyncConnection, line: RoundLine, entry: LineEnt
     return entry.place - first - (gone or 0)
 
 
-async def _of_users(connection: AsyncConnection, round_id: int, joinings: Sequence[Joining]) -> dict[str, AnyRow]:
-    users = sorted({joining.user for joining in joinings})
-    found = await connection.execute(entries_of(round_id).where(_e.user_id.in_(users)))
-    return {row.user_id: row for row in found}
-
-
 def _may_come_again(entry: AnyRow, line: AnyRow) -> bool:
     """Not into a draw that was closed with it: its place there is published. And not if an operator has removed it."""
     state = STATE_OF[entry.state]
     drawn = line.closed_ms is not None and (entry.place is None or 0 < entry.place <= line.entries)
     removed = state is EntryState.LEFT and entry.reason is not None
     return state in (EntryState.LEFT, EntryState.PASSED_OVER) and not drawn and not removed
-
-
-async def _is_over(connection: AsyncConnection, round_id: int) -> bool:
-    row = (await connection.execute(select(rounds.c.status, rounds.c.retired_ms).where(rounds.c.id == round_id))).one()
-    return row.status == RoundStatus.CLOSED or row.retired_ms is not None

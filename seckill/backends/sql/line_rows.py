@@ -9,7 +9,6 @@ from sqlalchemy import insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_tables import STATE_OF, line_entries, lines
 from seckill.backends.sql.tables import LongText, round_items, rounds
@@ -94,16 +93,19 @@ async def lock_line(connection: AsyncConnection, round_id: int) -> AnyRow | None
     return found.one_or_none()
 
 
-async def close_if_due(connection: AsyncConnection, database: Database, entries: FeedEntries, row: AnyRow) -> AnyRow:
-    """The locked row, after its list was closed if its time has come. The time is read under the lock: of those that
-    come after the one who has closed it, none comes into the draw."""
-    if row.seed is None or row.closed_ms is not None:
+async def round_now(connection: AsyncConnection, database: Database, round_id: int) -> AnyRow:
+    """The round of a line that is locked, and what time it is. Asked for under the lock: of those who come after the
+    one who has closed the list of a draw, none comes into it."""
+    c = rounds.c
+    wanted = select(database.now_ms.label("now_ms"), c.begins_ms, c.status, c.retired_ms).where(c.id == round_id)
+    return (await connection.execute(wanted)).one()
+
+
+async def close_if_due(connection: AsyncConnection, entries: FeedEntries, row: AnyRow, round_: AnyRow) -> AnyRow:
+    """The locked row, after its list was closed if its time has come."""
+    if row.seed is None or row.closed_ms is not None or round_.now_ms < round_.begins_ms:
         return row
-    now_ms = await now_of(connection, database)
-    begins_ms = await connection.scalar(select(rounds.c.begins_ms).where(rounds.c.id == row.round_id))
-    if begins_ms is None or now_ms < begins_ms:
-        return row
-    closed = {"closed_ms": now_ms, "entries": row.waiting, "places": row.waiting}
+    closed = {"closed_ms": round_.now_ms, "entries": row.waiting, "places": row.waiting}
     await change_row(connection, row.round_id, **closed)
     await entries.other(connection, EventType.LINE_CLOSED, row.sale_id, row.round_id, {"entries": row.waiting})
     reached("line.close.inside")

@@ -5,8 +5,8 @@ is served only if its order has a row: whatever a gate may lose, nobody is told 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, func, not_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -36,12 +36,13 @@ class SqlLines:
         self.tasks = tasks
         self._database = database
         self._use = LineWriters(database, entries)
+        self._joins = line_joining.Joins(self._use)
         self._places = line_draws.Places(database)
 
     @to_the_end
     async def join(self, round_id: int, joinings: Sequence[Joining]) -> Sequence[Standing] | NoEntry:
         async with writing(self._database) as connection:
-            return await line_joining.join(connection, self._use, round_id, joinings)
+            return await self._joins.join(connection, round_id, joinings)
 
     @to_the_end
     async def leave(self, entry_id: int, user: str | None, reason: str | None = None) -> Standing | NoEntry:

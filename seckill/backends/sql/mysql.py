@@ -22,6 +22,7 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    Text,
     and_,
     bindparam,
     event,
@@ -95,6 +96,8 @@ class _JsonTable:
 
 
 def _type_name(type_: TypeEngine[Any]) -> str:
+    if isinstance(type_, Text):
+        return "LONGTEXT CHARACTER SET utf8mb4"
     if isinstance(type_, String):
         return f"VARCHAR({type_.length or 255}) CHARACTER SET utf8mb4"
     return "INT" if isinstance(type_, Integer) and not isinstance(type_, BigInteger) else "BIGINT"
@@ -190,8 +193,8 @@ class MysqlDatabase:
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonTable:
         return _JsonTable(name, columns)
 
-    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        return column.in_(bindparam(name, type_=BigInteger, expanding=True))
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        return column.in_(bindparam(name, type_=column.type, expanding=True))
 
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]

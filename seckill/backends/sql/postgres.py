@@ -146,8 +146,8 @@ class PostgresDatabase:
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _ArrayRows:
         return _ArrayRows(name, columns)
 
-    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        return column == any_(bindparam(name, type_=ARRAY(column.type)))
 
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]

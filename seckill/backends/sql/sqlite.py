@@ -86,7 +86,7 @@ class SqliteDatabase:
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonRows:
         return _JsonRows(name, columns)
 
-    def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         each = func.json_each(bindparam(name, type_=JsonList)).table_valued("value")
         return column.in_(select(each.c.value))
 

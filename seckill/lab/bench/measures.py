@@ -15,6 +15,8 @@ from seckill.backends.sql import SqlLedger
 from seckill.backends.sql.opening import open_database
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Claim, Holding
+from seckill.domain.door import Door
+from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Confirm, Sale
 from seckill.engine.rounds.rebuild import PORTION
@@ -32,6 +34,7 @@ from seckill.lab.compare.strategy import CompareServers
 from seckill.telemetry import MADE_EVERY_S
 
 UNITS = 100_000_000
+DRAW = Door(line=LineRules(order=LineOrder.DRAW))
 GATE_BATCH = 100
 GATE_CALLS_AT_ONCE = 4
 MILLION = 1_000_000
@@ -56,6 +59,16 @@ class Accepted:
     cpu_us: Mapping[str, float]  # by part, for each that was accepted, until it was written
     api_bytes_before: int  # memory of the API process
     api_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """One load of distinct buyers who join a draw."""
+
+    join: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: Mapping[str, float]  # by part, for each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +153,28 @@ async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, 
         lines = write_lines(here.folder / "refuse", running.path(few), tokens[: claim_lines.CLAIMS_PER_S_MAX * 2])
         await load(running.address, lines, seconds=1, cycle=True)  # until every process knows that it is sold out
         return accepted, await load(running.address, lines, seconds=seconds, cycle=True)
+
+
+async def joined(seconds: float, ledger_url: str) -> Joined:
+    """A draw that everybody joins. Who is answered is in the ledger, or this raises an AssertionError."""
+    async with place(ledger_url) as here, engine_on(here) as running:
+        tokens = make_tokens(here.settings, seconds)
+        await _join(running, tokens, 1)  # connects everything to everything
+        return await _join(running, tokens, seconds)
+
+
+async def _join(running: Running, tokens: Sequence[str], seconds: float) -> Joined:
+    sale = await running.new_sale(UNITS, door=DRAW)
+    lines = write_lines(running.place.folder / "join", running.path(sale, "entries"), tokens)
+    ledger_pid = await ledger_server_pid(running.place.settings.database_url)
+    spent_s = by_part_s(running.pids, ledger_pid)
+    seen = await load(running.address, lines, seconds=seconds)
+    accepted = seen.answers - seen.refusals
+    cpu_us = per_claim_us(spent_s, by_part_s(running.pids, ledger_pid), max(accepted, 1))
+    line = await running.engine.ledger.lines.line(sale.round.id)
+    assert line is not None
+    assert accepted <= line.waiting, f"{accepted - line.waiting} were told that they had joined, and had not"
+    return Joined(join=seen.accepted_per_s, p50_ms=seen.p50_ms, p99_ms=seen.p99_ms, cpu_us=cpu_us)
 
 
 async def sustained(seconds: float, ledger_url: str, overload_s: float) -> tuple[Accepted, list[Offered]]:

@@ -18,6 +18,7 @@ from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.client import NoAnswer
 from seckill.client.connections import HttpTransport, Message, Reply
+from seckill.domain.door import OPEN_DOOR, Door
 from seckill.domain.sale import Confirm, Sale, SaleDraft
 from seckill.errors import StartError
 from seckill.lab.bench import processes
@@ -77,7 +78,8 @@ class Running:
         """User and system time of each process so far."""
         return {name: processes.cpu_s([pid]) for name, pid in self.pids.items()}
 
-    async def new_sale(self, units: int, confirm: Confirm = Confirm.GATE) -> Sale:
+    async def new_sale(self, units: int, confirm: Confirm = Confirm.GATE, door: Door = OPEN_DOOR) -> Sale:
+        """One that has begun; a draw begins when everything is over, so it can be joined all the time."""
         now_ms = int(time.time() * 1000)
         draft = SaleDraft(
             title="Bench",
@@ -85,15 +87,16 @@ class Running:
             limit_per_buyer=1,
             price_cents=100,
             currency="CNY",
-            begins_ms=now_ms - HOUR_MS,
+            begins_ms=now_ms + (HOUR_MS if door.line.draws else -HOUR_MS),
             ends_ms=now_ms + 24 * HOUR_MS,
             pay_within_s=6 * 3600,
             confirm=confirm,
+            door=door,
         )
         return await UseCases(self.engine, self.place.settings).operator_desk.announce(draft, 0)
 
-    def path(self, sale: Sale) -> str:
-        return f"/v1/sales/{self.engine.sale_ids.encode(sale.id)}/orders"
+    def path(self, sale: Sale, what: str = "orders") -> str:
+        return f"/v1/sales/{self.engine.sale_ids.encode(sale.id)}/{what}"
 
     async def metrics(self) -> str:
         key = self.place.settings.admin_key

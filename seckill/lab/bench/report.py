@@ -15,6 +15,7 @@ RATES = {
     "accept": ("accepted", "queued"),
     "accept_at_1m": ("accepted, 1 M buyers before", "queued"),
     "persist": ("persisted", "unpaid"),
+    "join": ("joined a draw, persisted", "unpaid"),
     "gateway": ("nginx with a script, accepted", "paid"),
     "plain_port": ("plain service, accepted", "paid"),
     "plain_persist": ("plain service, persisted", "paid"),
@@ -96,7 +97,7 @@ def method(run: Mapping[str, Any]) -> list[str]:
         "Servers, processes and the load generator compete for them, so ratios say more than rates.",
         f"{len(run['rounds'])} rounds; in each, one after the other for {run['seconds']} s: the HTTP server with a "
         "handler that only answers, the admission script in batches of 100 without HTTP, the tutorials' last step, the "
-        "engine, the engine sold out. Each on fresh servers. Medians.",
+        "engine, the engine sold out, a draw of the engine that is joined. Each on fresh servers. Medians.",
         f"Load: {run['generator']}, {run['connections']} connections, distinct buyers, each with a signed token of "
         "its own. The engine: one API process, worker and keeper, Valkey that syncs before every answer.",
         f"The tutorials' last step: {run['plain_framework']}, tokens decoded with PyJWT, one script call a request, "

@@ -26,6 +26,7 @@ GOALS: Mapping[str, float] = {
     "refuse_to_native_http": 0.8,
     "persist_to_accept": 1.0,
     "accept_at_1m_to_accept": 0.95,
+    "join_to_accept": 0.5,
 }
 # And the most.
 LIMITS: Mapping[str, float] = {
@@ -135,6 +136,8 @@ async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float |
     scripted = await gateway(seconds)
     say("the engine")
     accepted, refused = await measures.accept_and_refuse(seconds, ledger_url)
+    say("a draw that is joined")
+    joined = await measures.joined(seconds, ledger_url)
     return {
         "http_ceiling": http_ceiling,
         "native_http": native,
@@ -149,6 +152,10 @@ async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float |
         "refuse_p50_ms": refused.p50_ms,
         "refuse_p99_ms": refused.p99_ms,
         "mean_batch": accepted.mean_batch,
+        "join": joined.join,
+        "join_p50_ms": joined.p50_ms,
+        "join_p99_ms": joined.p99_ms,
+        "join_cpu_us": joined.cpu_us["all"],
     }
 
 
@@ -169,6 +176,7 @@ def ratios(rounds: Sequence[Mapping[str, float | None]], long: Accepted) -> dict
         "accept_to_gateway": median("accept", "gateway"),
         "refuse_to_http_ceiling": median("refuse", "http_ceiling"),
         "refuse_to_native_http": median("refuse", "native_http"),
+        "join_to_accept": median("join", "accept"),
         "refuse_p99_to_p50": median("refuse_p99_ms", "refuse_p50_ms"),
         "persist_to_accept": long.persist / long.accept,
     }

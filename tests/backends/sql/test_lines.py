@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import SqlLedger, line_joining, open_ledger
@@ -109,6 +109,67 @@ async def test_who_comes_first_has_the_better_place_and_keeps_it(ledger: SqlLedg
     assert await ledger.lines.join(10**6, [Joining(user="ann", quantity=1)]) is NoEntry.NO_LINE
     await ledger.change_sale(sale.id, SaleChange(status=RoundStatus.CLOSED))
     assert await ledger.lines.join(sale.round.id, [Joining(user="dan", quantity=1)]) is NoEntry.OVER
+
+
+async def test_what_is_told_of_an_entry_is_what_was_written(ledger: SqlLedger) -> None:
+    """It is not read back."""
+    sale = await make_sale(ledger)
+    odd = [
+        Joining(user='ann "a" \\ b', quantity=2, metadata='{"note":"a \\"quote\\", \\\\ and 雪"}', person="h'1"),
+        Joining(user="bob{},", quantity=1, groups=("gold", 'a "b"', "雪,"), metadata='{"long":"' + "x" * 4000 + '"}'),
+        Joining(user="NULL", quantity=1, person="null"),
+    ]
+    joined = await ledger.lines.join(sale.round.id, odd)
+    assert not isinstance(joined, NoEntry)
+    told = [each.entry for each in joined]
+    assert await ledger.lines.entries([entry.id for entry in told]) == told
+    assert [(entry.user, entry.metadata, entry.groups, entry.person) for entry in told] == [
+        (each.user, each.metadata, each.groups, each.person) for each in odd
+    ]
+    assert await ledger.lines.leave(told[0].id, told[0].user) != NoEntry.UNKNOWN
+    again = await ledger.lines.join(sale.round.id, [Joining(user=told[0].user, quantity=1)])
+    assert not isinstance(again, NoEntry)
+    assert await ledger.lines.entries([told[0].id]) == [again[0].entry]
+    assert (again[0].entry.place, again[0].entry.metadata, again[0].ahead) == (4, "", 2)
+
+
+async def test_there_is_no_gap_between_old_and_new_who_come_together(ledger: SqlLedger) -> None:
+    sale = await make_sale(ledger)
+    await join(ledger, sale, "a", "c", "e")
+    assert isinstance(await ledger.lines.leave((await join(ledger, sale, "c"))[0].entry.id, "c"), Standing)
+    joined = await join(ledger, sale, "a", "b", "c", "d", "e", "f")
+    assert [(each.entry.user, each.entry.place, each.new) for each in joined] == [
+        ("a", 1, False),
+        ("b", 4, True),
+        ("c", 7, True),
+        ("d", 5, True),
+        ("e", 3, False),
+        ("f", 6, True),
+    ]
+    assert [each.ahead for each in joined if each.new] == [2, 5, 3, 4]
+    kept = await ledger.lines.entries_by_place(sale.round.id, 0, 100)
+    assert [(entry.place, entry.user) for entry in kept] == [(1, "a"), (3, "e"), (4, "b"), (5, "d"), (6, "f"), (7, "c")]
+    assert joined[0].line.places == 7
+
+
+async def test_many_join_with_as_many_statements_as_one(ledger: SqlLedger) -> None:
+    sale = await make_sale(ledger, DRAW, HOUR_MS)
+    executed: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        executed.append(statement)
+
+    await join(ledger, sale, "first")
+    event.listen(ledger.database.writers.sync_engine, "before_cursor_execute", note)
+    counts = []
+    for count in (1, 100):
+        executed.clear()
+        await join(ledger, sale, *[f"{count}-{number}" for number in range(count)])
+        counts.append(len(executed))
+    assert counts[0] == counts[1], executed
+    if ledger.database.writers.dialect.name != "mysql":  # it has no RETURNING, so it looks up what it has inserted
+        # PostgreSQL would go through all of a line that it has not analyzed yet.
+        assert not [statement for statement in executed if "FROM line_entries" in statement], "nobody is looked for"
 
 
 async def test_who_leaves_waits_no_more_and_may_come_again_behind_all_others(ledger: SqlLedger) -> None:

@@ -6,7 +6,9 @@
 // places      the entries by their ranks, the least first
 // beacon      where its source was announced: of the values that are published every `period_s` seconds, number 1 at
 //             `genesis_s`, the first that is published more than 15 s after the list's hash
-// receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`
+// receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`; or, if more
+//             follows, of `receipts` and the last hash: the first is that of what is said above, and each step, `-l` or
+//             `-r` and a hash, makes the next one, of `node left right`, where its own stands at the side that it names
 
 import { Hash, hex } from "./sha256.js";
 
@@ -52,14 +54,20 @@ function flawsOfBeacon({ beacon, beacon_source: source, beacon_round: number, be
 
 const bytesOf = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 
+function signedText(said, steps) {
+  if (!steps) return said;
+  const join = (node, step) => hex(`node ${step[0] === "l" ? `${step.slice(1)} ${node}` : `${node} ${step.slice(1)}`}`);
+  return `receipts ${steps.slice(1).split("-").reduce(join, hex(said))}`;
+}
+
 /** What a receipt says, and whether the key's owner has signed it for this round; null: this browser cannot tell. */
 export async function readReceipt(receipt, key, round) {
-  const [, entryId, joinedMs, ofRound, signature] = /^([^.]+)\.(\d+)\.(\d+)-([0-9a-f]{128})$/.exec(receipt ?? "") ?? [];
+  const [, entryId, joinedMs, ofRound, signature, steps] = /^([^.]+)\.(\d+)\.(\d+)-([0-9a-f]{128})((?:-[lr][0-9a-f]{64})*)$/.exec(receipt ?? "") ?? [];
   if (!entryId) return null;
   const read = { entryId, joinedMs: Number(joinedMs), isSigned: null };
   try {
     const imported = await crypto.subtle.importKey("raw", bytesOf(key), "Ed25519", false, ["verify"]);
-    const said = new TextEncoder().encode(`receipt ${entryId}.${joinedMs}.${ofRound}`);
+    const said = new TextEncoder().encode(signedText(`receipt ${entryId}.${joinedMs}.${ofRound}`, steps));
     read.isSigned = ofRound === round && (await crypto.subtle.verify("Ed25519", imported, bytesOf(signature), said));
   } catch {
     // Not over plain HTTP, and not in browsers of before 2025.
