@@ -34,6 +34,7 @@ from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.settings.otel import Tracing
 from seckill.web.auth import Buyers
 from seckill.web.connection_places import Room, descriptors
+from seckill.web.sign_in_examination import examine_sign_in
 
 CONNECTIONS_ADVISED = 10_000
 
@@ -251,6 +252,7 @@ CHECKS: dict[str, Check] = {
     "broker": _broker,
     "rounds": _rounds,
     "secrets": _secrets,
+    "sign-in": examine_sign_in,
     "payment": _payment,
     "rehearsal": _rehearsal,
     "connections": _connections,
