@@ -5,7 +5,11 @@
 The figures of docs/capacity.md. Fresh servers for each set-up: Valkey that syncs before every answer, or a cluster of
 several, SQLite, a worker and a keeper. CPU time, as every process reports it, over the claims and orders that it
 reports: on a machine that has other things to do, that changes much less than rates do. Waits for no goal: the load is
-as much as there is room for. All set-ups are measured in turns, and each is compared with the first one of its turn.
+as much as there is room for. All set-ups are measured in turns.
+
+A part has so many µs for each claim, and so many for each call that claims share: of the gate, or for the worker of the
+database. The two come from the first set-up and from the one with the most lanes on one server; with them, every
+other set-up is predicted.
 
 "apart" has the gate in a network namespace of its own, behind a pair of virtual interfaces that count the bytes
 between the gate and everything else (Linux, as root; left out otherwise).
@@ -13,20 +17,23 @@ between the gate and everything else (Linux, as root; left out otherwise).
 
 import argparse
 import asyncio
+import contextlib
 import os
 import secrets
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from seckill.backends.redis.server_line import open_servers
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import Sale, SaleDraft
+from seckill.errors import SeckillError
 from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import CONNECTIONS, generator, load
 from seckill.lab.bench.measures import UNITS
@@ -38,6 +45,8 @@ from seckill.lab.servers.cluster import LocalCluster
 from seckill.local.valkey import EmbeddedValkey, find_server
 from seckill.operations.presence import EVERY_S
 from seckill.settings import Role, Secret, Settings
+
+T = TypeVar("T")
 
 TOLD_S = EVERY_S + 0.3  # every process tells of itself once a second
 IDLE_S = 3.0
@@ -60,13 +69,13 @@ class SetUp:
         return f"{self.api:3}  {self.lanes:5}  {servers + more:32}"
 
 
-BASE = SetUp()
+BASE, SPREAD = SetUp(), SetUp(api=2, lanes=8)
 SETUPS = (
     BASE,
     SetUp(api=2),
     SetUp(api=4),
     SetUp(lanes=4),
-    SetUp(api=2, lanes=8),
+    SPREAD,
     SetUp(primaries=1),
     SetUp(lanes=2, primaries=2),
     SetUp(lanes=3, primaries=3),
@@ -96,7 +105,8 @@ class Found:
     keeper_us: float
     replica_us: float  # of all replicas
     wire_bytes: float
-    batch: float
+    batch: float  # claims that shared a call to the gate
+    record_batch: float  # orders that shared a transaction
     accepted_per_s: float
 
 
@@ -185,9 +195,17 @@ async def replicas_cpu_s(cluster: LocalCluster | None) -> float:
     return together(all_s) - together(primaries)
 
 
+async def asked_again(ask: Callable[[], Awaitable[T]]) -> T:
+    """On a machine that is full, an answer may be too late."""
+    for _ in range(5):
+        with contextlib.suppress(SeckillError):
+            return await ask()
+    return await ask()
+
+
 async def used(running: Running, cluster: LocalCluster | None) -> Used:
     await asyncio.sleep(TOLD_S)
-    _, seen = await running.engine.board.reports()
+    _, seen = await asked_again(running.engine.board.reports)
     reports = [one.report for one in seen]
     servers = open_servers(running.place.settings.redis_url)
     try:
@@ -272,10 +290,10 @@ def found(
         spent = getattr(after, part) - getattr(began, part) - quiet * (after.at_s - began.at_s)
         return max(0.0, float(spent)) / over * 1e6
 
-    calls, in_calls = (
-        batches_after[name] - batches_before[name]
-        for name in ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
-    )
+    def batch(name: str) -> float:
+        calls, shared = (batches_after[f"{name}_{end}"] - batches_before[f"{name}_{end}"] for end in ("count", "sum"))
+        return shared / max(calls, 1)
+
     return Found(
         costs=Costs(
             api_us=each_us("api", claims),
@@ -286,63 +304,104 @@ def found(
         keeper_us=each_us("keeper", claims),
         replica_us=each_us("replicas", claims),
         wire_bytes=(after.wire_bytes - began.wire_bytes) / claims,
-        batch=in_calls / max(calls, 1),
+        batch=batch("seckill_admit_batch_size"),
+        record_batch=batch("seckill_record_batch_size"),
         accepted_per_s=accepted_per_s,
     )
 
 
-PARTS = ("api_us", "gate_us", "worker_us")
+# Each part, and what its calls are shared by.
+PARTS = {"api_us": "batch", "gate_us": "batch", "worker_us": "record_batch"}
 
 
-def in_all(cost: Costs) -> float:
-    """For an accepted claim, which is also an order."""
-    return sum(getattr(cost, part) or 0.0 for part in PARTS)
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """Of the turns of a set-up."""
+
+    parts: Mapping[str, float]
+    batches: Mapping[str, float]
+    gate_bytes: float
+    keeper_us: float
+    replica_us: float
+    wire_bytes: float
+    accepted_per_s: float
 
 
-def off_by(turn: Found, base: Found) -> list[float]:
-    """Of each part, and of all: what was measured, over what the first set-up of that turn predicts, less one."""
-    parts = [getattr(turn.costs, part) / getattr(base.costs, part) - 1 for part in PARTS]
-    return [*parts, in_all(turn.costs) / in_all(base.costs) - 1]
+def middle(turns: Sequence[Found]) -> Middle:
+    def of(name: str) -> float:
+        return float(statistics.median(getattr(turn, name) for turn in turns))
+
+    def of_costs(name: str) -> float:
+        return float(statistics.median(getattr(turn.costs, name) for turn in turns))
+
+    return Middle(
+        parts={part: of_costs(part) for part in PARTS},
+        batches={name: of(name) for name in ("batch", "record_batch")},
+        gate_bytes=of_costs("gate_bytes"),
+        keeper_us=of("keeper_us"),
+        replica_us=of("replica_us"),
+        wire_bytes=of("wire_bytes"),
+        accepted_per_s=of("accepted_per_s"),
+    )
 
 
-def medians(turns: Sequence[Found]) -> Costs:
-    names = (*PARTS, "gate_bytes")
-    return Costs(**{name: statistics.median(getattr(turn.costs, name) for turn in turns) for name in names})
+Law = Mapping[str, tuple[float, float]]  # of each part: µs a claim, µs a call
 
 
-def show(set_up: SetUp, turns: Sequence[Found], bases: Sequence[Found]) -> None:
-    cost = medians(turns)
-    errors = [statistics.median(each) for each in zip(*map(off_by, turns, bases), strict=True)]
-    api, gate, worker, total = errors
+def law(many: Middle, few: Middle) -> Law:
+    """From a set-up in which many claims share a call, and one in which few do."""
+    found = {}
+    for part, name in PARTS.items():
+        shares = 1 / few.batches[name] - 1 / many.batches[name]
+        call_us = max(0.0, (few.parts[part] - many.parts[part]) / shares)
+        found[part] = (many.parts[part] - call_us / many.batches[name], call_us)
+    return found
 
-    def middle(name: str) -> float:
-        return statistics.median(getattr(turn, name) for turn in turns)
 
+def predicted(by: Law, seen: Middle) -> dict[str, float]:
+    return {part: by[part][0] + by[part][1] / seen.batches[name] for part, name in PARTS.items()}
+
+
+def show(set_up: SetUp, seen: Middle, by: Law) -> None:
+    """Measured, predicted, and by how much that is off."""
+    expected = predicted(by, seen)
+    total, foreseen = sum(seen.parts.values()), sum(expected.values())
+    columns = [f"{seen.parts[part]:4.0f} {expected[part]:4.0f}" for part in PARTS]
     print(
-        f"{set_up}  {cost.api_us:4.0f} {api:+5.0%}  {cost.gate_us:4.0f} {gate:+5.0%}  {cost.worker_us:4.0f} "
-        f"{worker:+5.0%}  {in_all(cost):4.0f} {total:+5.0%}  {middle('replica_us'):7.0f}  {middle('keeper_us'):6.0f}  "
-        f"{middle('batch'):5.0f}  {cost.gate_bytes:5.0f}  {middle('wire_bytes'):5.0f}  {middle('accepted_per_s'):10,.0f}",
+        f"{set_up}  {'   '.join(columns)}   {total:4.0f} {foreseen:4.0f} {foreseen / total - 1:+5.0%}  "
+        f"{seen.batches['batch']:5.0f}  {seen.batches['record_batch']:5.0f}  {seen.replica_us:7.0f}  "
+        f"{seen.keeper_us:6.0f}  {seen.gate_bytes:5.0f}  {seen.wire_bytes:5.0f}  {seen.accepted_per_s:10,.0f}",
         flush=True,
     )
 
 
 async def main(seconds: float, times: int, only: str) -> None:
-    set_ups = [each for each in SETUPS if each is BASE or (only in str(each) and (not each.apart or can_be_apart()))]
+    set_ups = [
+        each for each in SETUPS if each in (BASE, SPREAD) or (only in str(each) and (not each.apart or can_be_apart()))
+    ]
     print(f"{generator()}, {CONNECTIONS} connections, {seconds:g} s, medians of {times}; load {os.getloadavg()[0]:.1f}")
     turns: dict[SetUp, list[Found]] = {each: [] for each in set_ups}
     for turn in range(times):
         for each in set_ups:
             turns[each].append(await measured(each, seconds))
-        print(f"turn {turn + 1} of {times}, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"after turn {turn + 1} of {times}, load {os.getloadavg()[0]:.1f}")
+        tell(turns)
+
+
+def tell(turns: Mapping[SetUp, Sequence[Found]]) -> None:
+    found = {set_up: middle(each) for set_up, each in turns.items()}
+    by = law(found[BASE], found[SPREAD])
+    for part, (claim_us, call_us) in by.items():
+        print(f"{part}: {claim_us:.1f} a claim, {call_us:.0f} a call")
     print(
-        "API  lanes  primaries                          API µs     gate µs    worker µs   all µs    replica  keeper  "
-        "batch  bytes   wire  accepted/s"
+        "API  lanes  primaries                         API µs      gate µs     worker µs   all         off    "
+        "batch  trans  replica  keeper  bytes   wire  accepted/s"
     )
-    for each in set_ups:
-        show(each, turns[each], turns[BASE])
-    base = medians(turns[BASE])
+    for set_up, seen in found.items():
+        show(set_up, seen, by)
+    spread = found[SPREAD]
     for rate in RATES:
-        print(asdict(needs(rate, base)))
+        print(asdict(needs(rate, Costs(gate_bytes=spread.gate_bytes, **spread.parts))), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def test_costs_leave_out_what_is_used_when_nobody_is_there() -> None:
 
 def test_only_the_busier_phases_count() -> None:
     busy = Measured(rate=1000, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
-    idle = Measured(rate=100, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
+    idle = Measured(rate=700, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
     assert costs([busy, idle], Idle()) == costs([busy], Idle())
     assert not costs([], Idle()).known
 

@@ -92,3 +92,13 @@ def test_what_was_full_at_the_lowest_rate_is_first() -> None:
 def test_books_that_do_not_add_up_are_worse_than_any_rate() -> None:
     assert conclude(GOOD, 1, audit="broken").exit_code == NOT_REACHED
     assert conclude(GOOD, 1, audit="unknown").exit_code == REACHED
+
+
+def test_what_the_machine_could_do_without_the_sender() -> None:
+    """0.2 cores sent for a second; API and worker used 0.024 s, and the gate 0.016."""
+    here = parts(shared=True, gate_cpu_s=0.016)
+    phases = [judge(steady(100), seen(), here), judge(steady(400), seen(), here), judge(wave(900), seen(), here)]
+    assert conclude(phases, None, audit="holds").alone == pytest.approx(400 * (1 + 0.2 / 0.04))
+    elsewhere = [judge(steady(100), seen(), parts(gate_cpu_s=0.016))]
+    unseen = [judge(steady(100), seen(), parts(shared=True))]
+    assert [conclude(each, None, audit="holds").alone for each in (elsewhere, unseen, [])] == [None] * 3
