@@ -42,6 +42,7 @@ class Needs:
     api: int | None  # processes
     workers: int | None
     primaries: int | None  # servers of the gate, each with a core of its own
+    replicas: int | None  # one of each primary
     lanes: int | None  # of the sale, so that it is spread over them
     cores: float | None  # that all of these use, without the database
     orders_per_s: float  # that the database has to take
@@ -66,6 +67,7 @@ def needs(rate: float, costs: Costs) -> Needs:
         api=api,
         workers=workers,
         primaries=primaries,
+        replicas=primaries,
         lanes=None if primaries is None else max(primaries, workers or 1),
         cores=round(sum(known), 2) if len(known) == 3 else None,
         orders_per_s=round(orders, 1),
