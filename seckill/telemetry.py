@@ -74,6 +74,11 @@ WAITING_CLIENTS = Gauge(
     "seckill_waiting_clients", "Long polls, event streams and sockets that are open now", multiprocess_mode="livesum"
 )
 BACKLOG = Gauge("seckill_backlog", "Stream entries not settled yet", multiprocess_mode="mostrecent")
+PACED_LANES = Gauge(
+    "seckill_paced_lanes",
+    "Lanes that claims are let into no faster than orders are written",
+    multiprocess_mode="livemax",
+)
 ROUNDS_MISSING = Gauge("seckill_rounds_missing", "Open rounds that the gate has lost", multiprocess_mode="mostrecent")
 SERVERS_UNFIT = Gauge(
     "seckill_servers_unfit",

@@ -19,6 +19,7 @@ from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
+from seckill.engine.claims.writing_pace import WritingPace
 from seckill.engine.door.audience_desk import AudienceDesk
 from seckill.engine.door.audience_lists import AudienceLists
 from seckill.engine.door.invitation import Invitations
@@ -111,7 +112,9 @@ class UseCases:
     @cached_property
     def admission(self) -> AdmissionDesk:
         gate, tracer = self.engine.gate, self.engine.tracer
-        parts = gate, self.sale_cache, SoldOutFlags(gate), self._before_answers
+        settings = self.settings
+        pace = WritingPace(self.engine.transport, settings.pace_after_s, settings.backlog_max, self._monotonic)
+        parts = gate, self.sale_cache, SoldOutFlags(gate), pace, self._before_answers
         return AdmissionDesk(*parts) if tracer is None else TracedDesk(tracer, *parts)
 
     @cached_property

@@ -54,6 +54,19 @@ class Queue:
     waiting: int
 
 
+@dataclass(frozen=True, slots=True)
+class LaneFlow:
+    """A lane in orders: how many were admitted in the days that its gate remembers, and how many of all are not settled
+    yet."""
+
+    admitted: int
+    waiting: int
+
+
+class FlowTransport(Protocol):
+    async def flow(self, lanes: Collection[int]) -> dict[int, LaneFlow]: ...
+
+
 class LanesTransport(Protocol):
     async def prepare(self, lanes: Sequence[int]) -> None:
         """Makes sure that nothing that waits in these lanes can be missed; harmless to repeat."""
@@ -118,7 +131,14 @@ class NewsTransport(Protocol):
 
 
 class Transport(
-    WorkerTransport, QueuesTransport, LaneQueuesTransport, UnwrittenTransport, ReleaseTransport, NewsTransport, Protocol
+    WorkerTransport,
+    QueuesTransport,
+    FlowTransport,
+    LaneQueuesTransport,
+    UnwrittenTransport,
+    ReleaseTransport,
+    NewsTransport,
+    Protocol,
 ):
     """Brings admissions to workers and news to nodes: what a backend implements. A use case asks for the part that it
     needs."""

@@ -84,6 +84,15 @@ class Settings(DoorSettings, PageSettings, PaymentSettings, SignInSettings, KeyS
             "orders",
         ),
     )
+    pace_after_s: float = field(
+        default=1.0,
+        metadata=about(
+            kinds.decimal(0, 3600),
+            "In a sale with more units than a lane may have waiting: once this much of the ledger's work waits, claims "
+            "are let in no faster than orders are written; 0: they never wait for that.",
+            "seconds",
+        ),
+    )
     durability: Literal["strict", "fast"] = field(
         default="strict",
         metadata=about(

@@ -76,6 +76,7 @@ STATIC = str(files("seckill.web") / "static")
 SALES_EVERY_S = 0.5
 # Returned units are announced. This is the net under it, for announcements that are lost.
 PULSES_EVERY_S = 0.4
+PACE_EVERY_S = 0.25
 LOOK_UP_EVERY_S = 1.0
 SERVERS_EVERY_S = 0.5
 FIGURES_EVERY_S = 1.0
@@ -202,6 +203,7 @@ class Api:
             for loop in (
                 repeat("sales", ctx.sale_cache.refresh_sales, stop, SALES_EVERY_S),
                 repeat("pulses", pulses, stop, PULSES_EVERY_S),
+                repeat("pace", ctx.desk.keep_pace, stop, PACE_EVERY_S),
                 repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
                 repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
                 repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),

@@ -8,7 +8,32 @@ OPEN = "backends/redis/lua/open_round.lua"
 UPDATE = "backends/redis/lua/update_round.lua"
 REBUILD = "backends/redis/lua/rebuild.lua"
 
+PACE = "engine/claims/writing_pace.py"
+
 MUTANTS = (
+    Mutant(
+        name="A large sale is let in as fast as it comes, whatever is written",
+        trap="ours",
+        path=PACE,
+        edits={"        pace.rate = max(rate, written * NODE_MIN, RATE_MIN)\n": ""},
+        caught_by="tests/engine/claims/test_writing_pace.py::test_what_is_let_in_is_what_is_written[1-3000]",
+        also=("tests/api/test_writing_pace.py::test_a_node_keeps_the_pace_of_its_ledger[does not fit]",),
+    ),
+    Mutant(
+        name="A sale that fits into the queue waits for the ledger",
+        trap="ours",
+        path=PACE,
+        edits={"        if fits or written <= 0:\n": "        if written <= 0:\n"},
+        caught_by="tests/engine/claims/test_writing_pace.py::test_a_sale_that_fits_into_the_queue_is_never_slowed_down",
+        also=("tests/api/test_writing_pace.py::test_a_node_keeps_the_pace_of_its_ledger[fits]",),
+    ),
+    Mutant(
+        name="The node that was pressed first keeps what it has of the ledger's pace",
+        trap="ours",
+        path=PACE,
+        edits={"EVENING = 0.2": "EVENING = 0.0"},
+        caught_by="tests/engine/claims/test_writing_pace.py::test_a_node_that_people_turn_to_later_gets_its_share",
+    ),
     Mutant(
         name="A worker gets orders that no replica has",
         trap="ours",

@@ -8,7 +8,7 @@ from seckill.backends.memory.store import MemoryStore, Pending, Travel, at_once,
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.entry import is_together, read_entry, read_together
-from seckill.ports.transport import Delivery, Queue, Settled, whole_entries
+from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled, whole_entries
 
 STATES = "states"
 VERSIONS = "versions"
@@ -75,6 +75,11 @@ class MemoryTransport:
     async def backlog(self, lanes: Collection[int]) -> int:
         async with self._reached():
             return sum(map(self._store.backlog, lanes))
+
+    async def flow(self, lanes: Collection[int]) -> dict[int, LaneFlow]:
+        async with self._reached():
+            days = self._store.contents.days
+            return {lane: LaneFlow(sum(days.get(lane, {}).values()), self._store.backlog(lane)) for lane in lanes}
 
     async def queues(self, lanes: Collection[int]) -> dict[int, Queue]:
         async with self._reached():

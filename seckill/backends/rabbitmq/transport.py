@@ -20,7 +20,7 @@ from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.broker import LaneStreams
 from seckill.ports.entry import read_entry
-from seckill.ports.transport import Delivery, Queue, Settled
+from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled
 
 T = TypeVar("T")
 
@@ -134,6 +134,9 @@ class RabbitTransport:
     async def backlog(self, lanes: Collection[int]) -> int:
         """What the broker holds is still in the streams, so nothing has to be added up."""
         return await self._streams.backlog(lanes)
+
+    async def flow(self, lanes: Collection[int]) -> dict[int, LaneFlow]:
+        return await self._streams.flow(lanes)
 
     async def queues(self, lanes: Collection[int]) -> dict[int, Queue]:
         return await self._streams.queues(lanes)

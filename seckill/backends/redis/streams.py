@@ -23,7 +23,7 @@ from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.board import own_name
 from seckill.ports.entry import TOGETHER, read_entry, read_together
-from seckill.ports.transport import Delivery, Queue, Settled, whole_entries
+from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled, whole_entries
 
 log = structlog.get_logger()
 
@@ -354,6 +354,17 @@ class StreamTransport:
             async with asyncio.timeout(GRACE_S):
                 replies = await self._servers.read_all(commands)
         return list(zip(replies[::2], replies[1::2], strict=True))
+
+    async def flow(self, lanes: Collection[int]) -> dict[int, LaneFlow]:
+        waiting = [orders_waiting(*each) for each in await self._lengths(lanes)]
+        commands = [(keys.days(lane), ("HVALS", keys.days(lane))) for lane in lanes]
+        with translated():
+            async with asyncio.timeout(GRACE_S):
+                days = await self._servers.read_all(commands)
+        return {
+            lane: LaneFlow(sum(int(each) for each in counts if each.isdigit()), many)
+            for lane, counts, many in zip(lanes, days, waiting, strict=True)
+        }
 
     async def queues(self, lanes: Collection[int]) -> dict[int, Queue]:
         found = {}

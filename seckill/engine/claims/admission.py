@@ -15,6 +15,7 @@ from seckill.domain.sale import Round, Sale
 from seckill.engine.claims.batching import Batcher
 from seckill.engine.claims.claim_figures import ClaimFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
+from seckill.engine.claims.writing_pace import WritingPace
 from seckill.engine.sale_cache import SaleCache
 from seckill.ports.gate import AdmittingGate, GateReply, Pulse
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS, Tallies
@@ -26,6 +27,7 @@ _LOCAL_REFUSALS = {outcome: LOCAL_REFUSALS.labels(outcome.value) for outcome in 
 # Around the edges of a window the gate is asked: only its clock is the clock.
 EDGE_MS = 1_000
 _LANE_BITS = 8
+_LANES = (1 << _LANE_BITS) - 1
 _ADMITTED = Outcome.ADMITTED  # looking up a member of an enum is slow
 # What a round that is over says to a claim that it does not know: the claim is for the next.
 _OVER_HERE = {outcome for outcome, refusal in REFUSALS.items() if refusal.of_round}
@@ -105,12 +107,14 @@ class AdmissionDesk:
         gate: AdmittingGate,
         sale_cache: SaleCache,
         sold_out: SoldOutFlags,
+        pace: WritingPace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
     ) -> None:
         """`before_answers` is told what the gate answered to a batch before each waiting caller gets its own answer:
         what costs less for all at once can be done there."""
         self._gate = gate
         self._sale_cache = sale_cache
+        self._pace = pace
         self._before_answers = before_answers
         # By round and lane, as one number: it is made for every claim, and looking it up costs a tenth of what a pair
         # would.
@@ -166,7 +170,7 @@ class AdmissionDesk:
                 self._before_answers(reply.answers)
                 return reply
 
-            batcher = self._batchers[key] = Batcher(call)
+            batcher = self._batchers[key] = Batcher(call, self._pace.of(key & _LANES))
         return batcher
 
     def count(self, round_id: int, outcome: Outcome, took_s: float) -> None:
@@ -207,6 +211,15 @@ class AdmissionDesk:
             return None
         sold_out = Outcome.JOIN_THE_LINE if round_.lined else Outcome.SOLD_OUT
         return sold_out if now_ms < round_.ends_ms - EDGE_MS else None
+
+    async def keep_pace(self) -> None:
+        """Looks how fast the ledger is, in the lanes that this node sends claims to."""
+        on_sale: dict[int, int] = {}
+        for key in self._batchers:
+            pulse = self._sale_cache.pulse(_round_of(key))
+            lane = key & _LANES
+            on_sale[lane] = on_sale.get(lane, 0) + (pulse.available if pulse else 0)
+        await self._pace.look(on_sale)
 
     def forget(self, pulses: dict[int, Pulse]) -> None:
         """Drops what is over."""

@@ -1,5 +1,6 @@
 """Claims that arrive while a call to the gate is under way share the next call: see `engine/batches.py`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -7,6 +8,7 @@ import structlog
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.outcome import Outcome
 from seckill.engine.batches import Batches, Waiter
+from seckill.engine.claims.writing_pace import LanePace, call_max, waiting_max
 from seckill.errors import GateError, GateUnavailable
 from seckill.ports.gate import GateReply
 from seckill.telemetry import ADMIT_BATCH, ADMIT_SECONDS
@@ -22,11 +24,15 @@ Call = Callable[[Sequence[Claim]], Awaitable[GateReply]]
 
 
 class Batcher(Batches[Claim, Answer]):
-    """The claims of one round on this node."""
+    """The claims of one round on this node. `pace`: of its lane, which other rounds may share."""
 
-    def __init__(self, call: Call, *, batch_max: int = BATCH_MAX, waiting_max: int = WAITING_MAX) -> None:
+    def __init__(
+        self, call: Call, pace: LanePace, *, batch_max: int = BATCH_MAX, waiting_max: int = WAITING_MAX
+    ) -> None:
         super().__init__(batch_max=batch_max, waiting_max=waiting_max)
         self._call = call
+        self._pace = pace
+        self._most = batch_max, waiting_max
         self._failing = False
 
     def _too_many(self) -> Answer:
@@ -57,3 +63,14 @@ class Batcher(Batches[Claim, Answer]):
         for (_, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():
                 waiting.set_result(answer)
+        rate = self._pace.rate
+        if rate is None:
+            self._pace.passed += len(batch)
+            self._batch_max, self._waiting_max = self._most
+        else:
+            await self._keep_pace(rate, answers)
+
+    async def _keep_pace(self, rate: float, answers: Sequence[Answer]) -> None:
+        batch_most, waiting_most = self._most
+        self._batch_max, self._waiting_max = call_max(rate, batch_most), waiting_max(rate, waiting_most)
+        await asyncio.sleep(self._pace.after(sum(answer.outcome is Outcome.ADMITTED for answer in answers)))

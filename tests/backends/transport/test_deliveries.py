@@ -314,3 +314,16 @@ async def test_what_was_admitted_is_delivered_after_the_server_was_killed(mortal
     await transport.prepare(LANES)
     assert await transport.take_over(idle_s=0, count=100) == held
     assert numbers(held) + numbers(await transport.read(100, 0)) == admitted[3:]
+
+
+async def test_the_flow_of_a_lane_is_counted_in_orders(gate: Gate, transports: list[Transport]) -> None:
+    transport, _ = transports
+    await prepare(transports)
+    before = await transport.flow(LANES)
+    await admit(gate, 7)
+    await admit(gate, 2, lane=4)
+    await transport.settle([each for each in await transport.read(100, 0) if each.lane == 3])
+    after = await transport.flow(LANES)
+    assert {lane: after[lane].admitted - before[lane].admitted for lane in LANES} == {3: 7, 4: 2}
+    assert {lane: flow.waiting for lane, flow in after.items()} == {3: 0, 4: 2}
+    assert await transport.flow([]) == {}

@@ -10,6 +10,7 @@ from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.engine.claims.batching import Batcher
+from seckill.engine.claims.writing_pace import LanePace
 from seckill.errors import GateUnavailable, GateUnclear
 from seckill.ports.gate import GateReply
 
@@ -47,7 +48,7 @@ async def settle() -> None:
 
 async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
     calls = Calls()
-    batcher = Batcher(calls, batch_max=4)
+    batcher = Batcher(calls, LanePace(), batch_max=4)
     tasks = [submit(batcher, Claim("0", 1))]
     await settle()
     tasks += [submit(batcher, Claim(str(i), 1)) for i in range(1, 8)]
@@ -64,7 +65,7 @@ async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
 async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
     """Each buyer gets the answer to their own claim, while others give up as they wait or are being asked (S27)."""
     calls = Calls()
-    batcher = Batcher(calls, batch_max=50)
+    batcher = Batcher(calls, LanePace(), batch_max=50)
     chance = random.Random(1)
     for _ in range(100):
         tasks = {}
@@ -85,7 +86,7 @@ async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
 
 async def test_a_claim_given_up_before_it_was_sent_is_never_sent() -> None:
     calls = Calls()
-    batcher = Batcher(calls)
+    batcher = Batcher(calls, LanePace())
     first = submit(batcher, Claim("1", 1))
     await settle()
     second = submit(batcher, Claim("2", 1))
@@ -99,7 +100,7 @@ async def test_a_claim_given_up_before_it_was_sent_is_never_sent() -> None:
 
 async def test_more_than_may_wait_are_refused_at_once() -> None:
     calls = Calls()
-    batcher = Batcher(calls, waiting_max=3)
+    batcher = Batcher(calls, LanePace(), waiting_max=3)
     tasks = [submit(batcher, Claim("0", 1))]
     await settle()
     tasks += [submit(batcher, Claim(str(i), 1)) for i in range(1, 4)]
@@ -121,7 +122,7 @@ async def test_more_than_may_wait_are_refused_at_once() -> None:
 async def test_without_a_decision_nobody_hangs(error: Exception, sent: Outcome) -> None:
     calls = Calls()
     calls.error = error
-    batcher = Batcher(calls)
+    batcher = Batcher(calls, LanePace())
     under_way = submit(batcher, Claim("0", 1))
     await settle()
     waiting = submit(batcher, Claim("1", 1))
@@ -133,3 +134,25 @@ async def test_without_a_decision_nobody_hangs(error: Exception, sent: Outcome) 
     calls.error = None
     calls.go.release()
     assert (await submit(batcher, Claim("2", 1))) == echo(Claim("2", 1))
+
+
+async def test_a_lane_that_is_paced_sends_little_at_a_time_and_lets_few_wait() -> None:
+    calls, pace = Calls(), LanePace()
+    batcher = Batcher(calls, pace)
+    pace.rate = 40.0
+    first = submit(batcher, Claim("0", 1))
+    calls.go.release()
+    await first
+    answers = [submit(batcher, Claim(str(i), 1)) for i in range(1, 100)]
+    refused = [answer for answer in answers if answer.done()]
+    assert len(refused) == 99 - 2 * 40
+    assert {(await answer).outcome for answer in refused} == {Outcome.OVERLOADED}
+    pace.rate = 4_000.0
+    for _ in range(99):
+        calls.go.release()
+    assert (await asyncio.gather(*answers))[79] == echo(Claim("80", 1))
+    assert [len(batch) for batch in calls.batches] == [1, 4, 76], "at the pace that there was when the last call ended"
+    pace.rate = None
+    for users in (range(100, 101), range(101, 700)):
+        assert len(await asyncio.gather(*[submit(batcher, Claim(str(i), 1)) for i in users])) == len(users)
+    assert [len(batch) for batch in calls.batches[3:]] == [1, 500, 99]
