@@ -7,9 +7,9 @@ several, SQLite, a worker and a keeper. CPU time, as every process reports it, o
 reports: on a machine that has other things to do, that changes much less than rates do. Waits for no goal: the load is
 as much as there is room for. All set-ups are measured in turns.
 
-A part has so many µs for each claim, and so many for each call that claims share: of the gate, or for the worker of the
-database. The two come from the first set-up and from the one with the most lanes on one server; with them, every
-other set-up is predicted.
+A part has so many µs for each claim, and so many for each call to the gate, which claims share: they also share the
+entry that a worker reads. Both come from the set-ups with one server on the same machine; with them, all others are
+predicted.
 
 "apart" has the gate in a network namespace of its own, behind a pair of virtual interfaces that count the bytes
 between the gate and everything else (Linux, as root; left out otherwise).
@@ -33,12 +33,12 @@ from typing import TypeVar
 from seckill.backends.redis.server_line import open_servers
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import Sale, SaleDraft
-from seckill.errors import SeckillError
+from seckill.errors import SeckillError, StartError
 from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import CONNECTIONS, generator, load
 from seckill.lab.bench.measures import UNITS
 from seckill.lab.bench.place import HOUR_MS, BenchPlace, Running, engine_on, place
-from seckill.lab.rehearsal.capacity import needs
+from seckill.lab.rehearsal.capacity import PLANNED_BATCH, needs
 from seckill.lab.rehearsal.parts import Costs
 from seckill.lab.rehearsal.watch import metrics_in
 from seckill.lab.servers.cluster import LocalCluster
@@ -69,13 +69,8 @@ class SetUp:
         return f"{self.api:3}  {self.lanes:5}  {servers + more:32}"
 
 
-BASE, SPREAD = SetUp(), SetUp(api=2, lanes=8)
-SETUPS = (
-    BASE,
-    SetUp(api=2),
-    SetUp(api=4),
-    SetUp(lanes=4),
-    SPREAD,
+ONE_SERVER = (SetUp(), SetUp(api=2), SetUp(api=4), SetUp(lanes=4), SetUp(api=2, lanes=8))
+OTHERS = (
     SetUp(primaries=1),
     SetUp(lanes=2, primaries=2),
     SetUp(lanes=3, primaries=3),
@@ -106,7 +101,6 @@ class Found:
     replica_us: float  # of all replicas
     wire_bytes: float
     batch: float  # claims that shared a call to the gate
-    record_batch: float  # orders that shared a transaction
     accepted_per_s: float
 
 
@@ -283,6 +277,8 @@ def found(
     accepted_per_s: float,
 ) -> Found:
     claims, written = after.claims - began.claims, after.written - began.written
+    if not claims or not written:
+        raise StartError("Nothing was accepted in that time: give it more SECONDS, on a quieter machine.")
 
     def each_us(part: str, over: int) -> float:
         """Without what it uses when nobody is there."""
@@ -290,10 +286,10 @@ def found(
         spent = getattr(after, part) - getattr(began, part) - quiet * (after.at_s - began.at_s)
         return max(0.0, float(spent)) / over * 1e6
 
-    def batch(name: str) -> float:
-        calls, shared = (batches_after[f"{name}_{end}"] - batches_before[f"{name}_{end}"] for end in ("count", "sum"))
-        return shared / max(calls, 1)
-
+    calls, in_calls = (
+        batches_after[name] - batches_before[name]
+        for name in ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
+    )
     return Found(
         costs=Costs(
             api_us=each_us("api", claims),
@@ -304,14 +300,12 @@ def found(
         keeper_us=each_us("keeper", claims),
         replica_us=each_us("replicas", claims),
         wire_bytes=(after.wire_bytes - began.wire_bytes) / claims,
-        batch=batch("seckill_admit_batch_size"),
-        record_batch=batch("seckill_record_batch_size"),
+        batch=in_calls / max(calls, 1),
         accepted_per_s=accepted_per_s,
     )
 
 
-# Each part, and what its calls are shared by.
-PARTS = {"api_us": "batch", "gate_us": "batch", "worker_us": "record_batch"}
+PARTS = ("api_us", "gate_us", "worker_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +313,7 @@ class Middle:
     """Of the turns of a set-up."""
 
     parts: Mapping[str, float]
-    batches: Mapping[str, float]
+    batch: float
     gate_bytes: float
     keeper_us: float
     replica_us: float
@@ -336,7 +330,7 @@ def middle(turns: Sequence[Found]) -> Middle:
 
     return Middle(
         parts={part: of_costs(part) for part in PARTS},
-        batches={name: of(name) for name in ("batch", "record_batch")},
+        batch=of("batch"),
         gate_bytes=of_costs("gate_bytes"),
         keeper_us=of("keeper_us"),
         replica_us=of("replica_us"),
@@ -348,37 +342,37 @@ def middle(turns: Sequence[Found]) -> Middle:
 Law = Mapping[str, tuple[float, float]]  # of each part: µs a claim, µs a call
 
 
-def law(many: Middle, few: Middle) -> Law:
-    """From a set-up in which many claims share a call, and one in which few do."""
+def law(seen: Sequence[Middle]) -> Law:
+    """The straight line over calls a claim that is nearest to what was measured."""
     found = {}
-    for part, name in PARTS.items():
-        shares = 1 / few.batches[name] - 1 / many.batches[name]
-        call_us = max(0.0, (few.parts[part] - many.parts[part]) / shares)
-        found[part] = (many.parts[part] - call_us / many.batches[name], call_us)
+    calls = [1 / each.batch for each in seen]
+    for part in PARTS:
+        costs = [each.parts[part] for each in seen]
+        call_us = max(0.0, statistics.linear_regression(calls, costs).slope)  # a call costs nobody less than nothing
+        found[part] = (statistics.mean(costs) - call_us * statistics.mean(calls), call_us)
     return found
 
 
-def predicted(by: Law, seen: Middle) -> dict[str, float]:
-    return {part: by[part][0] + by[part][1] / seen.batches[name] for part, name in PARTS.items()}
+def predicted(by: Law, batch: float) -> dict[str, float]:
+    return {part: claim_us + call_us / batch for part, (claim_us, call_us) in by.items()}
 
 
 def show(set_up: SetUp, seen: Middle, by: Law) -> None:
     """Measured, predicted, and by how much that is off."""
-    expected = predicted(by, seen)
+    expected = predicted(by, seen.batch)
     total, foreseen = sum(seen.parts.values()), sum(expected.values())
     columns = [f"{seen.parts[part]:4.0f} {expected[part]:4.0f}" for part in PARTS]
     print(
         f"{set_up}  {'   '.join(columns)}   {total:4.0f} {foreseen:4.0f} {foreseen / total - 1:+5.0%}  "
-        f"{seen.batches['batch']:5.0f}  {seen.batches['record_batch']:5.0f}  {seen.replica_us:7.0f}  "
+        f"{seen.batch:5.0f}  {seen.replica_us:7.0f}  "
         f"{seen.keeper_us:6.0f}  {seen.gate_bytes:5.0f}  {seen.wire_bytes:5.0f}  {seen.accepted_per_s:10,.0f}",
         flush=True,
     )
 
 
 async def main(seconds: float, times: int, only: str) -> None:
-    set_ups = [
-        each for each in SETUPS if each in (BASE, SPREAD) or (only in str(each) and (not each.apart or can_be_apart()))
-    ]
+    others = [each for each in OTHERS if only in str(each) and (not each.apart or can_be_apart())]
+    set_ups = [*ONE_SERVER, *others]
     print(f"{generator()}, {CONNECTIONS} connections, {seconds:g} s, medians of {times}; load {os.getloadavg()[0]:.1f}")
     turns: dict[SetUp, list[Found]] = {each: [] for each in set_ups}
     for turn in range(times):
@@ -390,18 +384,19 @@ async def main(seconds: float, times: int, only: str) -> None:
 
 def tell(turns: Mapping[SetUp, Sequence[Found]]) -> None:
     found = {set_up: middle(each) for set_up, each in turns.items()}
-    by = law(found[BASE], found[SPREAD])
+    by = law([found[each] for each in ONE_SERVER])
     for part, (claim_us, call_us) in by.items():
         print(f"{part}: {claim_us:.1f} a claim, {call_us:.0f} a call")
     print(
         "API  lanes  primaries                         API µs      gate µs     worker µs   all         off    "
-        "batch  trans  replica  keeper  bytes   wire  accepted/s"
+        "batch  replica  keeper  bytes   wire  accepted/s"
     )
     for set_up, seen in found.items():
         show(set_up, seen, by)
-    spread = found[SPREAD]
+    gate_bytes = statistics.median(each.gate_bytes for each in found.values())
+    planned = Costs(gate_bytes=gate_bytes, **predicted(by, PLANNED_BATCH))
     for rate in RATES:
-        print(asdict(needs(rate, Costs(gate_bytes=spread.gate_bytes, **spread.parts))), flush=True)
+        print(asdict(needs(rate, planned)), flush=True)
 
 
 if __name__ == "__main__":
