@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from seckill.errors import StartError
 from seckill.lab.bench.child import child
 from seckill.lab.bench.place import until_answering
 from seckill.lab.servers.ports import HOST, free_port
@@ -66,6 +67,8 @@ async def benched() -> dict[str, float]:
 
 
 def compared(rehearsal: dict[str, float], bench: dict[str, float]) -> dict[str, float]:
+    if not all((*rehearsal.values(), *bench.values())):
+        raise StartError("One of them was accepted nothing, or no rate was good: this machine is too busy.")
     together = [sum(each[part] for part in PARTS) for each in (rehearsal, bench)]
     return {name: rehearsal[name] / bench[name] for name in rehearsal} | {"all": together[0] / together[1]}
 

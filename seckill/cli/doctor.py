@@ -36,6 +36,7 @@ from seckill.web.auth import Buyers
 from seckill.web.connection_places import Room, descriptors
 from seckill.web.key_set import KeySet
 from seckill.web.sign_in_examination import examine_sign_in
+from seckill.web.token_keys import TokenKeys
 
 CONNECTIONS_ADVISED = 10_000
 
@@ -183,7 +184,7 @@ async def _rounds(settings: Settings) -> str:
 async def _secrets(settings: Settings) -> str:
     if settings.admin_key is None or not settings.knows_buyers:
         return "none set; `seckill up` makes its own, the roles on their own refuse to start"
-    Buyers(settings)
+    Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url)))
     if not settings.jwks_url:
         return "there"
     keys = len(await KeySet(settings.jwks_url).fetch())
