@@ -122,8 +122,8 @@ def advice(verdict: RehearsalVerdict, found: Findings, *, shared: bool) -> list[
         )
     if shared and verdict.alone is not None and verdict.steady is not None:
         said.append(
-            f"{verdict.steady:,.0f} presses a second went well evenly. By the cores that the sender took, the same "
-            f"machine without it could take about {verdict.alone:,.0f} of this crowd."
+            f"{verdict.steady:,.0f} presses a second went well evenly. By what the parts used then, the same machine "
+            f"without the sender and all else could take about {verdict.alone:,.0f} of this crowd."
         )
     if any(each.parts.gate_busiest is None for each in found.phases):
         said.append("The gate's own figures could not be read: set SECKILL_REDIS_URL to see them.")

@@ -37,6 +37,7 @@ class PartFigures:
     record_s: float | None = None  # in transactions, of all workers
     connections: int | None = None
     machine: float | None = None  # share of all cores of the machine that sends
+    machine_cores: int | None = None
     shared: bool = False  # that machine serves, too
 
     def role(self, name: str) -> RoleFigures:
@@ -72,6 +73,7 @@ def between(
         record_s=_grown(before, after, "seckill_record_seconds_sum"),
         connections=None if connections is None else int(connections),
         machine=_machine(before, after),
+        machine_cores=after.machine_cores,
         shared=any(node.host == own_host for node in after.nodes.values()),
         **gate,  # type: ignore[arg-type]
     )
