@@ -11,6 +11,7 @@ pytest_plugins = [
     "pytester",
     "tests.patience",
     "tests.quick",
+    "tests.long_first",
     "tests.fixtures.valkey",
     "tests.fixtures.backends",
     "tests.fixtures.cluster",

@@ -63,7 +63,8 @@ Since = Annotated[
 Until = Annotated[datetime | None, Parameter(name="--to", converter=moment, help=f"Before, {_THEN} Now, if not given.")]
 AsCsv = Annotated[bool, Parameter(name="--csv", help="For a spreadsheet.", negative=(), show_default=False)]
 ROUNDS_SHOWN = 5
-_OF_REPEATING = ("repeat", "timezone", "next_rounds", "round")
+_OF_REPEATING = ("repeat", "next_rounds", "round")
+_NO_ZONE = ("timezone", "UTC")
 _OF_PASS = ("pass", "pass_work")
 _OF_LINE = ("order", "waiting_list", "lined")
 _OF_DOOR = (*_OF_PASS, "audience", "list_buyers")
@@ -143,7 +144,7 @@ def create(
         begins_at=begins_at,
         ends_at=ends_at,
         repeat=repeat,
-        timezone=None if repeat is None else timezone,
+        timezone=None if timezone == "UTC" else timezone,
         pay_within_s=pay_within,
         cool_down_s=cool_down,
         lanes=None if lanes == 1 else lanes,
@@ -381,7 +382,7 @@ def _print_one(sale: dict[str, Any], as_json: bool) -> None:
 def _print_facts(sale: dict[str, Any]) -> None:
     facts = table()
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
-        if name in _NOT_SHOWN or (sale["repeat"] is None and name in _OF_REPEATING):
+        if name in _NOT_SHOWN or (sale["repeat"] is None and (name in _OF_REPEATING or (name, value) == _NO_ZONE)):
             continue
         if name in _OF_GOODS and not value:
             continue

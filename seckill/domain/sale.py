@@ -140,6 +140,7 @@ class SaleDraft:
     ends_ms: int
     pay_within_s: int
     recurrence: Recurrence | None = None  # then `begins_ms` and `ends_ms` are of the first round
+    timezone: str = "UTC"  # by whose clocks buyers read when it is; that of the recurrence, if there is one
     lanes: int = 1
     cool_down_s: int = 0
     confirm: Confirm = Confirm.GATE
@@ -195,6 +196,7 @@ class Sale:
     changed: int  # the catalogue's version when this sale last changed
     round: Round
     recurrence: Recurrence | None = None
+    timezone: str = "UTC"
     confirm: Confirm = Confirm.GATE
     published: bool = True
     goods: Goods = NO_GOODS

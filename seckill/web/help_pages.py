@@ -6,17 +6,16 @@ import hashlib
 import mimetypes
 import re
 from functools import lru_cache
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from seckill.web.pages import SHELL_MAX_AGE_S, Content
-from seckill.web.problems import HttpProblem, not_found
+from seckill.web.pages import SHELL_MAX_AGE_S, SITE, Content
+from seckill.web.problems import HttpProblem
 
-SITE = files("seckill.web") / "help"
 FIRST = "index.html"
 # As many as anybody reads in one sitting.
 KEPT_MAX = 64
@@ -41,7 +40,7 @@ async def _first(request: Request) -> Response:
 async def _page(request: Request) -> Response:
     found = _read(request.path_params["path"])
     if found is None:
-        raise not_found()
+        raise HTTPException(404)  # which a person sees as a page
     content, headers = found
     return content.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", headers)
 

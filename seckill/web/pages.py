@@ -36,6 +36,7 @@ from seckill.web.sales import listed_sales, timeless, view
 from seckill.web.schemas import Sale
 
 STATIC = files("seckill.web") / "static"
+SITE = files("seckill.web") / "help"  # the documents, where they have been built (help_pages.py)
 EMBED_PATHS = ("/embed.js", "/embed/{version}.js")
 # What embed.js loads where it is needed, with what that imports.
 EMBED_LOADS = tuple(
@@ -152,6 +153,7 @@ class Pages:
             "pay": settings.pay_url,
             "groups": settings.jwt_groups_claim,
             "check_script": settings.check_script_url,
+            "help": "on" if (SITE / "index.html").is_file() else "",
             "oidc": (settings.oidc_name or urlsplit(settings.oidc_url).netloc) if settings.oidc_url else "",
             # No buyer may take a test for a shop, nor a payment for a test.
             "test": ("free" if no_money_moves else "paid") if settings.rehearsal == "on" else "",

@@ -7,9 +7,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from seckill.domain import sale as domain
+from seckill.domain.recurrence import DAILY, Recurrence
 from seckill.web.schemas import NewItem, NewSale, Sale, rfc3339, to_ms
-
-_DAY_MS = 24 * 3600 * 1000
 
 # What is to be different: the fields of a new sale, none of them needed, and null stands for leaving it out there.
 SaleCopy = msgspec.defstruct(
@@ -36,8 +35,6 @@ def copied(
     known = msgspec.to_builtins(shown)
     new = {name: known[name] for name in _FIELDS if name in known}
     new |= {"published": False, "external_id": None}
-    if new["repeat"] is None:
-        del new["timezone"]
     if items := new.pop("items", ()):
         new |= {"units": None, "price_cents": None}
         new["items"] = [{name: item[name] for name in _ITEM_FIELDS} for item in items]
@@ -48,13 +45,13 @@ def copied(
 
 
 def _window(sale: domain.Sale, begins_at: datetime | None, now_ms: int) -> dict[str, str]:
-    """As long as the sale's. If nobody says when, it begins when that does, or else at the same time of the first day
-    on which that is to come; of one that repeats, with the next round."""
-    round_, again = sale.round, sale.recurrence
-    if again is None:
-        days = max(0, -((round_.begins_ms - now_ms - 1) // _DAY_MS))
-        begins_ms, length_ms = round_.begins_ms + days * _DAY_MS, round_.ends_ms - round_.begins_ms
-    else:
-        begins_ms, length_ms = next(again.after(now_ms), again.begins_ms), again.window_ms
-    begins_ms = begins_ms if begins_at is None else to_ms(begins_at)
-    return {"begins_at": rfc3339(begins_ms), "ends_at": rfc3339(begins_ms + length_ms)}
+    """As long as the sale's. If nobody says when, it begins when that does, or else at the same time by the clocks of
+    its zone on the first day on which that is to come; of one that repeats, with the next round."""
+    again = sale.recurrence or _every_day(sale)
+    begins_ms = next(again.after(now_ms), again.begins_ms) if begins_at is None else to_ms(begins_at)
+    return {"begins_at": rfc3339(begins_ms), "ends_at": rfc3339(begins_ms + again.window_ms)}
+
+
+def _every_day(sale: domain.Sale) -> Recurrence:
+    begins_ms, ends_ms = sale.round.begins_ms, sale.round.ends_ms
+    return Recurrence(repeat=DAILY, timezone=sale.timezone, begins_ms=begins_ms, window_ms=ends_ms - begins_ms)

@@ -18,7 +18,7 @@ from seckill.domain.door import Door
 from seckill.domain.left import left_percent
 from seckill.domain.money import DECIMALS
 from seckill.domain.outcome import Outcome
-from seckill.domain.recurrence import BadRecurrence, Recurrence
+from seckill.domain.recurrence import BadRecurrence, Recurrence, zone_of
 from seckill.domain.voucher import CODES_PER_BUYER_MAX
 from seckill.engine.rounds.units import UnitCustody
 from seckill.errors import CodesMissing, ExternalIdTaken, NotOfThatGroup, NotPossible
@@ -105,7 +105,7 @@ def _summary(ctx: Context, sale: domain.Sale) -> Sale:
         state=sale.state(now_ms, ctx.sale_cache.sold_out(sale)),
         round=str(sale.round.id),
         repeat=None if sale.recurrence is None else sale.recurrence.repeat,
-        timezone="UTC" if sale.recurrence is None else sale.recurrence.timezone,
+        timezone=sale.timezone,
         next_rounds=[rfc3339(begins_ms) for begins_ms in _next_rounds(sale)],
         server_time=rfc3339(now_ms),
         images=list(sale.goods.images),
@@ -278,7 +278,7 @@ async def _draft(ctx: Context, new: NewSale) -> domain.SaleDraft:
         raise invalid("lanes", f"must be at most {ctx.settings.lanes}, as SECKILL_LANES says")
     check_shared_limit(new)
     door = door_of(new, ctx.settings)
-    recurrence = None if new.repeat is None else await asyncio.to_thread(_recurrence, new, new.repeat)
+    recurrence = await asyncio.to_thread(_recurrence_of, new)
     await _check_early(recurrence, door)
     begins_ms, ends_ms = _first_window(new, recurrence, now_ms)
     check_time_of_draw(door.line, begins_ms, now_ms)
@@ -296,6 +296,7 @@ async def _draft(ctx: Context, new: NewSale) -> domain.SaleDraft:
         ends_ms=ends_ms,
         pay_within_s=new.pay_within_s or ctx.settings.pay_within_s,
         recurrence=recurrence,
+        timezone=new.timezone,
         lanes=new.lanes,
         cool_down_s=ctx.settings.cool_down_s if new.cool_down_s is None else new.cool_down_s,
         confirm=domain.Confirm(new.confirm),
@@ -341,8 +342,6 @@ def _check_new(new: NewSale, now_ms: int) -> None:
         raise invalid("ends_at", "must be later than begins_at")
     if new.repeat is None and to_ms(new.ends_at) <= now_ms:
         raise invalid("ends_at", "is already over")
-    if new.repeat is None and new.timezone != "UTC":
-        raise invalid("timezone", "is for sales that repeat; leave it out, and write the offset into begins_at")
     _check_title(new.title)
     _check_codes(new.limit_per_buyer, gives=new.vouchers)
 
@@ -368,6 +367,16 @@ async def show_windows(request: Request) -> Response:
         ]
     )
     return json_response(content)
+
+
+def _recurrence_of(new: NewSale) -> Recurrence | None:
+    if new.repeat is not None:
+        return _recurrence(new, new.repeat)
+    try:
+        zone_of(new.timezone)
+    except BadRecurrence as error:
+        raise invalid(error.field, str(error)) from None
+    return None
 
 
 def _recurrence(new: NewSale | Repetition, repeat: str) -> Recurrence:

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx2
 import msgspec
@@ -74,6 +75,7 @@ def test_operators_see_all_that_a_new_sale_can_say() -> None:
         EVERYTHING,
         {"order": "draw", "beacon": True, "serve_per_s": 7, "lanes": 2},
         {"waiting_list": True},
+        {"timezone": "Europe/Berlin"},
         {"repeat": "0 10 * * MON", "timezone": "Asia/Shanghai"},
     ],
 )
@@ -100,6 +102,16 @@ async def test_a_copy_of_what_has_begun_comes_on_the_first_day_to_come(node: Nod
     later = await copy(node, sale, begins_at=wanted)
     assert datetime.fromisoformat(later["begins_at"]) == datetime.fromisoformat(wanted)
     assert datetime.fromisoformat(later["ends_at"]) - datetime.fromisoformat(wanted) == ends - begins
+
+
+@pytest.mark.parametrize("month", [1, 7])  # whatever day it is, the clocks were put since one of them
+async def test_a_copy_comes_at_the_same_time_by_the_clocks_of_its_zone(node: Node, month: int) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    began = datetime(2025, month, 1, 10, tzinfo=berlin)
+    sale = await node.create(timezone="Europe/Berlin", begins_at=began.isoformat(), ends_at=_in(hours=1))
+    begins = datetime.fromisoformat((await copy(node, sale))["begins_at"]).astimezone(berlin)
+    assert (begins.hour, begins.minute) == (10, 0)
+    assert timedelta() < begins - datetime.now(UTC) <= timedelta(hours=25)
 
 
 async def test_neither_orders_nor_codes_come_along(node: Node) -> None:
@@ -146,7 +158,7 @@ async def test_what_is_said_is_different_and_null_leaves_it_out(node: Node) -> N
         ({"ends_at": "2001-01-01T00:00:00Z"}, "ends_at"),
         ({"ends_at": "tomorrow"}, "ends_at"),
         ({"repeat": "61 * * * *"}, "repeat"),
-        ({"timezone": "Asia/Shanghai"}, "timezone"),
+        ({"timezone": "Asia/Shangai"}, "timezone"),
         ({"units": None}, "units"),
     ],
 )

@@ -77,6 +77,8 @@ async def test_a_daily_sale_is_announced_and_shown(node: Node) -> None:
     assert again.status_code == 304
     once = await node.create()
     assert (once["repeat"], once["timezone"], once["next_rounds"]) == (None, "UTC", [])
+    elsewhere = await node.create(timezone="Asia/Shanghai")
+    assert (elsewhere["repeat"], elsewhere["timezone"]) == (None, "Asia/Shanghai")
 
 
 async def test_a_sale_that_repeats_since_long_begins_with_the_window_that_is_on(node: Node) -> None:

@@ -12,6 +12,7 @@ from tests.audit.planting import FORGED, PLANTINGS, ROUND, Planting
 pytestmark = pytest.mark.usefixtures("a_second_passes")
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("planting", PLANTINGS, ids=lambda planting: planting.name)
 async def test_a_planted_flaw_is_named(busy: World, planting: Planting) -> None:
     assert await busy.found() == {}
@@ -34,10 +35,14 @@ async def test_a_planted_flaw_is_named(busy: World, planting: Planting) -> None:
     assert changed == ({busy.numbers["ann"]} if "unpaid long" in planting.name else set()), "no other order was touched"
 
 
-@pytest.mark.parametrize("ledger_url", ["mariadb"], indirect=True)
-@pytest.mark.parametrize("planting", PLANTINGS[::6], ids=lambda planting: planting.name)
-async def test_a_planted_flaw_is_named_on_mariadb(busy: World, planting: Planting) -> None:
-    """Some of them: its statements are the same, and so are the conclusions."""
+@pytest.mark.parametrize(
+    ("ledger_url", "planting"),
+    [("mariadb", planting) for planting in PLANTINGS[::6]] + [("postgres", planting) for planting in PLANTINGS[3::6]],
+    ids=lambda value: getattr(value, "name", value),
+    indirect=["ledger_url"],
+)
+async def test_a_planted_flaw_is_named_on_a_server(busy: World, planting: Planting) -> None:
+    """Some of them: the statements are the same, and so are the conclusions."""
     await test_a_planted_flaw_is_named(busy, planting)
 
 

@@ -19,6 +19,7 @@ from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from seckill.backends.redis import keys
 from tests.browser.conftest import ARGUMENTS, NAMES
+from tests.browser.sell_out import sell_out
 from tests.browser.shop import Shop, open_shop
 from tests.browser.visiting import (
     Visit,
@@ -251,6 +252,37 @@ async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
     return pictures
 
 
+async def at_the_door(visit: Visit, stack: Stack) -> list[bytes]:
+    """To come and elsewhere, not for everybody, others go first, and over with how it went."""
+    times = {"begins_at": in_s(7200), "ends_at": in_s(9000), "timezone": "America/New_York"}
+    sale = await open_sale(stack, "Concert ticket", price_cents=6800, **times)
+    page = await visit.sale_page(sale, "nia", viewport=SIZE, timezone_id="Europe/Berlin")
+    await expect(page.get_by_role("timer")).to_be_visible()
+    pictures = [await still(page)]
+    sale = await open_sale(stack, "Tasting for members", audience={"groups": ["members"]})
+    page = await visit.sale_page(sale, "nia", viewport=SIZE)
+    await press(page)
+    await expect(page.locator("[data-refusal=not_invited]")).to_be_visible()
+    pictures.append(await still(page))
+    sale = await open_sale(stack, "Teapot", units=5, cool_down_s=300)
+    page = await visit.sale_page(sale, "nia", viewport=SIZE)
+    await press(page)
+    await page.locator("[data-action=cancel]").click()
+    await page.get_by_role("button", name="Yes, cancel it").click()
+    await order_is(page, "cancelled")
+    await page.locator("[data-action=after-all]").click()
+    await press(page)
+    await expect(page.locator("[data-refusal=cooling_down]")).to_be_visible()
+    pictures.append(await still(page))
+    sale = await open_sale(stack, "Lunch box", units=60)
+    await crowd(stack, sale, 140)
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/close", operator(stack))
+    page = await visit.sale_page(sale, "nia", viewport=SIZE)
+    await expect(page.locator("[data-story]")).to_be_visible()
+    pictures.append(await still(page))
+    return pictures
+
+
 async def endings(visit: Visit, stack: Stack) -> list[bytes]:
     """Not paid in time, cancelled, refunded, replaced; and the list of them."""
     sale = await open_sale(stack, "Desk", pay_within_s=2, limit_per_buyer=2)
@@ -477,11 +509,13 @@ async def take_all(stack: Stack, shop: Shop, folder: Path, path: str, arguments:
     async with running(stack), async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=arguments)
         visit = Visit(browser, stack)
+        await sell_out(visit, stack, folder / "sell-out.webp")
         await row(browser, folder / "buyer-before.png", await before_the_press(visit, stack))
         await row(browser, folder / "buyer.png", await buyers_way(visit, stack, "en-GB", "light"))
         await row(browser, folder / "buyer-dark.png", await buyers_way(visit, stack, "zh-CN", "dark"), DARK)
         await row(browser, folder / "buyer-goods.png", await goods(visit, browser, stack, folder))
         await row(browser, folder / "buyer-line.png", await waiting(visit, stack))
+        await row(browser, folder / "buyer-door.png", await at_the_door(visit, stack))
         await row(browser, folder / "buyer-refused.png", await refusals(visit, stack))
         await row(browser, folder / "buyer-ends.png", await endings(visit, stack))
         await row(browser, folder / "console-phone.png", await console_phone(visit, stack))

@@ -10,8 +10,7 @@ FREE = {"en-GB": "Test: no money moves.", "zh-CN": "测试环境：不会产生�
 PAID = {"en-GB": "Test, but payments are real.", "zh-CN": "测试环境，但付款是真实的。"}
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
-@pytest.mark.parametrize("locale", FREE)
+@pytest.mark.parametrize(("locale", "viewport"), list(zip(FREE, (PHONE, DESKTOP), strict=True)), ids=list(FREE))
 async def test_every_page_of_a_test_says_that_no_money_moves(
     visit: Visit, stack: Stack, locale: str, viewport: dict[str, int]
 ) -> None:

@@ -275,7 +275,7 @@ async def test_who_does_not_pay_in_time_sees_it_happen(visit: Visit, stack: Stac
 async def test_a_free_voucher_needs_no_payment(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=5, price_cents=0)
     page = await visit.sale_page(sale, "free")
-    await expect(page.locator("[data-action=buy]")).to_contain_text("Free")
+    await expect(page.locator("[data-action=buy]")).to_have_text("Get it free")
     await press(page)
     await order_is(page, "paid")
     await expect(page.get_by_role("status").first).to_contain_text("nothing to pay")
@@ -420,7 +420,9 @@ async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit
     page = await visit.sale_page(daily, "dora", timezone_id="Asia/Shanghai")
     await expect(page.locator(".product")).to_contain_text("Every day · next: ")
     await expect(page.locator(".product")).to_contain_text("GMT+8")
-    once = await visit.sale_page(await stack.create_sale(title="Cake", units=1), "dora")
+    cake = await stack.create_sale(title="Cake", units=1, timezone="America/New_York")
+    once = await visit.sale_page(cake, "dora", timezone_id="Asia/Shanghai")
+    await expect(once.locator("[data-period-there]")).to_contain_text("local time in New York")
     await expect(once.locator("[data-action=buy]")).to_be_enabled()
     await expect(once.locator(".product")).not_to_contain_text("next:")
 

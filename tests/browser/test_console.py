@@ -93,6 +93,10 @@ async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit:
     await form.locator("[name=units]").fill("20")
     await form.locator("[name=price]").fill("9.99")
     await form.locator("[name=ends_at]").fill("2099-01-01T00:00:00")
+    await form.locator("[name=timezone]").fill("Asia/Shangai")
+    await form.locator("button[type=submit]").click()
+    await expect(form.locator("[data-field=timezone] .problem")).to_contain_text("is not a time zone")
+    await form.locator("[name=timezone]").fill("Asia/Shanghai")
     await page.route("**/v1/sales", lambda route: route.fulfill(status=422, json=problem))
     await form.locator("button[type=submit]").click()
     await expect(form.locator("[data-field=title] .problem")).to_have_text("is taken")
@@ -102,6 +106,7 @@ async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit:
     await expect(page.locator(".sale-list")).to_contain_text("Teapot")
     await units(page, available=20)
     await expect(page.locator(".view-head")).to_contain_text("9.99")
+    assert (await sale_called(stack, "Teapot"))["timezone"] == "Asia/Shanghai"
 
 
 async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: Stack) -> None:

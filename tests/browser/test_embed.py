@@ -431,8 +431,7 @@ async def top(page: Page) -> float:
     return found
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("theme", "lang"), [("light", "en"), ("dark", "zh")])
 async def test_keyboard_and_screen_reader(window: Window, stack: Stack, theme: str, lang: str) -> None:
     """The whole way without a mouse; axe finds nothing at any step of it."""
     sale = await stack.create_sale(units=3, begins_at=in_s(-60), images=[], description="## Made\n\n- of clay")

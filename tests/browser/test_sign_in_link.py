@@ -23,8 +23,7 @@ async def signed_in(page: Page) -> str | None:
     return token
 
 
-@pytest.mark.parametrize("locale", WORDS)
-@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.parametrize(("locale", "viewport"), list(zip(WORDS, (PHONE, DESKTOP), strict=True)), ids=list(WORDS))
 async def test_a_buyer_who_is_signed_in_is_asked_first(
     visit: Visit, stack: Stack, locale: str, viewport: dict[str, int]
 ) -> None:
@@ -98,8 +97,7 @@ def forged(token: str) -> str:
     return f"{head}.{payload}.{'A' * len(signature)}"
 
 
-@pytest.mark.parametrize("locale", REFUSED)
-@pytest.mark.parametrize("path", ["/", "/orders"])
+@pytest.mark.parametrize(("locale", "path"), list(zip(REFUSED, ("/", "/orders"), strict=True)))
 async def test_a_link_that_the_server_does_not_accept_changes_nothing(
     visit: Visit, stack: Stack, locale: str, path: str
 ) -> None:

@@ -315,13 +315,16 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
     url, asked = api[0], api[1].asked
     monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
     command = ["sale", "create", "Phone", "--units", "7", "--begins", "2026-11-20T10:00:00", "--json", "--url", url]
-    for more in (["--repeat", "daily", "--timezone", "Asia/Shanghai"], []):
+    there = ["--timezone", "Asia/Shanghai"]
+    for more in (["--repeat", "daily", *there], [], there):
         assert seckill(monkeypatch, *command, *more) in (None, 0)
-    daily, once = asked[0][3], asked[1][3]
+    daily, once, elsewhere = asked[0][3], asked[1][3], asked[2][3]
     assert (daily["repeat"], daily["timezone"]) == ("daily", "Asia/Shanghai")
     assert (daily["begins_at"], daily["ends_at"]) == ("2026-11-20T10:00:00+08:00", "2026-11-20T11:00:00+08:00")
     assert (once["begins_at"], once["ends_at"]) == ("2026-11-20T10:00:00+00:00", "2026-11-21T10:00:00+00:00")
-    assert "repeat" not in once
+    assert {"repeat", "timezone"}.isdisjoint(once)
+    assert (elsewhere["begins_at"], elsewhere["timezone"]) == ("2026-11-20T10:00:00+08:00", "Asia/Shanghai")
+    assert "repeat" not in elsewhere
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def sale_facts(sale: Sale) -> dict[str, Any]:
         "pay_within_s": sale.pay_within_s,
         "confirm": sale.confirm,
         "repeat": None if sale.recurrence is None else sale.recurrence.repeat,
+        "timezone": sale.timezone,
         "limit_by": sale.limit_by,
         "limit_group": round_.limit_group,
         "vouchers": sale.vouchers,

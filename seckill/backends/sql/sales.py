@@ -38,8 +38,9 @@ _OF_SALE = (
     "list_version",
     "list_buyers",
     "limit_by",
+    "timezone",
 )
-_OF_RECURRENCE = ("repeat", "timezone", "begins_ms", "window_ms")
+_OF_RECURRENCE = ("repeat", "begins_ms", "window_ms")
 _OF_ROUND = (
     "id",
     "sale_id",
@@ -136,7 +137,8 @@ async def to_round(connection: AsyncConnection, row: AnyRow) -> Round:
 def _to_sale(row: AnyRow, items: tuple[Item, ...], round_: Round) -> Sale:
     recurrence = None
     if row.sales_repeat is not None:
-        recurrence = Recurrence(**{name: getattr(row, f"sales_{name}") for name in _OF_RECURRENCE})
+        again = {name: getattr(row, f"sales_{name}") for name in _OF_RECURRENCE}
+        recurrence = Recurrence(timezone=row.sales_timezone, **again)
     facts = {name: getattr(row, f"sales_{name}") for name in _OF_SALE}
     goods = to_goods({name: getattr(row, f"sales_{name}") for name in GOODS})
     return Sale(
@@ -187,7 +189,7 @@ async def create_sale(
             begins_ms=draft.begins_ms if again is None else again.begins_ms,
             window_ms=draft.ends_ms - draft.begins_ms if again is None else again.window_ms,
             repeat=None if again is None else again.repeat,
-            timezone="UTC" if again is None else again.timezone,
+            timezone=draft.timezone if again is None else again.timezone,
             created_ms=database.now_ms,
             changed=version,
             published=int(draft.published),

@@ -126,14 +126,14 @@ async def test_a_slow_endpoint_holds_up_nobody_and_a_slow_order_no_other(
 
     shop.receiver.answer = answer
     async with shop.keepers():
-        await shop.orders(300)
+        await shop.orders(100)
         wanted = {event["id"] for event in await shop.events(types="order.*") if event["data"]["order_id"] not in stuck}
-        await shop.receiver.until(lambda: len(shop.receiver.at("/good")) == 598)
+        await shop.receiver.until(lambda: len(shop.receiver.at("/good")) == 198)
         assert {each.id for each in shop.receiver.at("/good")} <= wanted
         assert shop.receiver.at("/dead") == []
         assert len([each for each in shop.receiver.got if each.order == stuck[0] and each.path == "/good"]) == 1
         released.set()
-        await shop.receiver.until(lambda: len(shop.receiver.taken) == 2 * 600)
+        await shop.receiver.until(lambda: len(shop.receiver.taken) == 2 * 200)
     assert set(shop.receiver.times().values()) == {1}, "what was slow arrived, and was not sent again"
     assert in_order(shop.receiver.at("/good"), await shop.cursors())
 

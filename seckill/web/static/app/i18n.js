@@ -132,8 +132,15 @@ export function period({ begins_at: from, ends_at: to, state }, nowMs) {
   const hands = whole || ends - begins > SHORT_MS ? HANDS : CLOCK;
   const closed = isClosedEarly({ state, ends_at: to }, nowMs);
   const form = new Intl.DateTimeFormat(locale(), { ...dateOf(closed ? [begins] : [begins, ends], nowMs), ...hands });
-  const values = { from: form.format(begins), to: form.format(ends), zone: zone(begins) };
+  const values = { from: form.format(begins), to: untilThen(begins, ends, form, hands), zone: zone(begins) };
   return t(closed ? "from_closed_early" : "from_to", values);
+}
+
+/** Without the date, if that has just been said. */
+function untilThen(begins, ends, form, hands, timeZone) {
+  const day = new Intl.DateTimeFormat("en", { dateStyle: "short", timeZone });
+  const sameDay = day.format(begins) === day.format(ends);
+  return (sameDay ? new Intl.DateTimeFormat(locale(), { ...hands, timeZone }) : form).format(ends);
 }
 
 /** The same by the clocks of the sale's zone; "": where those are the reader's, or the browser does not know them. */
@@ -143,7 +150,7 @@ export function periodThere({ begins_at: from, ends_at: to, timezone }, nowMs) {
   try {
     const [there, here] = [form(timezone), form()];
     if (there.format(begins) === here.format(begins) && there.format(ends) === here.format(ends)) return "";
-    return t("from_to_there", { from: there.format(begins), to: there.format(ends), zone: timezone.split("/").pop().replaceAll("_", " ") });
+    return t("from_to_there", { from: there.format(begins), to: untilThen(begins, ends, there, HANDS, timezone), zone: timezone.split("/").pop().replaceAll("_", " ") });
   } catch {
     return "";
   }

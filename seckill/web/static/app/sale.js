@@ -405,7 +405,9 @@ function Offer({ phase, onShow, ...offers }) {
   const itemIsBack = wanted !== null && state === "open" && !offers.isGone(wanted);
   const refused = phase.kind === "refused" && holds && !itemIsBack;
   const isBack = itemIsBack || (phase.kind === "refused" && phase.code === "sold_out" && !refused && state === "open");
-  const has = phase.code === "limit_reached" && sale.limit_per_buyer === 1 && phase.problem.order_ids[0];
+  const has = phase.code === "limit_reached" && (sale.limit_per_buyer === 1 || left < 1) && phase.problem.order_ids[0];
+  // Nor is it for whom it is not open.
+  const isOut = refused && phase.code === "not_invited";
   return html`<div class="panel" tabindex="-1">
       ${state === "scheduled" && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} /><${Ahead} sale=${sale} now=${now} />`}
       ${state === "open" && !refused && !isBack && html`<${UntilEnd} leftMs=${ends - now} />`}
@@ -417,7 +419,7 @@ function Offer({ phase, onShow, ...offers }) {
       <${Choice} ...${offers} />
       ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} unitCents=${priceOf(sale, offers.item?.item_id)} currency=${sale.currency} onChange=${setQuantity} />`}
     </div>
-    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : html`<${BuyButton} ...${offers} waits=${againMs > 0} />`}`;
+    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : isOut ? html`<${OtherSales} />` : html`<${BuyButton} ...${offers} waits=${againMs > 0} />`}`;
 }
 
 /** Also before the sale begins: then there is time to choose. */
@@ -432,17 +434,20 @@ function UntilEnd({ leftMs }) {
   return html`<div><p class="headline" data-state="open">${t("open_title")}</p><p class="result">${t("open_text")}</p></div>`;
 }
 
+/** Where there is nothing to do here. In a page of a shop, that has its own ways. */
+const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
+
 function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
   }
-  if (state === "ended" && isEmbedded()) return null;
-  if (state === "ended") return html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
+  if (state === "ended") return html`<${OtherSales} />`;
   const price = money(priceOf(sale, item?.item_id) * quantity, sale.currency);
   const unchosen = sale.items && item === null;
   const gone = item !== null && isGone(item);
-  const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : "buy", { price });
+  const costs = priceOf(sale, item?.item_id) > 0;
+  const open = unchosen ? t("choose_first") : gone ? t("sale_sold_out") : t(again ? "buy_again" : costs ? "buy" : "buy_free", { price });
   const label = {
     scheduled: t("begins_at", { time: roundTime(Date.parse(sale.begins_at), now) }),
     open: known ? open : t("loading"),

@@ -18,6 +18,7 @@ export const STRINGS = {
   area_buyers: ["Blocked buyers", "限制买家"],
   area_keys: ["Keys", "密钥"],
   area_audit: ["Audit", "审计"],
+  help: ["Handbook", "使用手册"],
   api_docs: ["API docs", "API 文档"],
   buyers_page: ["Buyers' page", "买家页面"],
 
@@ -86,7 +87,7 @@ export const STRINGS = {
   repetition_daily: ["Every day", "每天"],
   repetition_cron: ["By a cron line", "按 cron 表达式"],
   field_repeat: ["Minute, hour, day, month, weekday", "分 时 日 月 星期"],
-  field_timezone: ["Time zone of the repetition", "重复所用时区"],
+  field_timezone: ["Time zone of the sale", "秒杀所用时区"],
   advanced: ["Advanced", "高级"],
   goods: ["What buyers are shown", "商品展示"],
   field_description: ["Description", "商品介绍"],

@@ -1,5 +1,6 @@
 // Currencies and time zones by their names, to choose from.
 
+import { useMemo } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
 import { currencies, decimalsOf } from "../currencies.js";
 import { counted, htmlLanguage, t, zone } from "../i18n.js";
@@ -38,8 +39,11 @@ function offsetOf(timeZone) {
   return parts.find((part) => part.type === "timeZoneName").value;
 }
 
-/** For the field of a sale that repeats: what begins like what was typed, with its offset now. */
+/** For the sale's zone: what begins like what was typed, with its offset now. Made once: there are hundreds, and the form
+ * around it is drawn anew with every key. */
 export function ZoneList() {
-  const names = Intl.supportedValuesOf?.("timeZone") ?? [];
-  return html`<datalist id="zones">${["UTC", ...names].map((name) => html`<option key=${name} value=${name}>${offsetOf(name)}</option>`)}</datalist>`;
+  return useMemo(() => {
+    const names = ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])];
+    return html`<datalist id="zones">${names.map((name) => html`<option key=${name} value=${name}>${offsetOf(name)}</option>`)}</datalist>`;
+  }, []);
 }

@@ -5,7 +5,7 @@ import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base, meta } from "../api.js";
 import { keepClock } from "../clock.js";
-import { addTexts, count, ready, t } from "../i18n.js";
+import { addTexts, count, currentLanguage, ready, t } from "../i18n.js";
 import { STRINGS as SHARED } from "../strings.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
@@ -152,6 +152,14 @@ function Desk() {
   const [listed, setListed] = useState(false);
   const current = useRef(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
+  const areas = useRef(null);
+  // On a phone they are a line that goes on beyond the screen.
+  useEffect(() => {
+    const here = areas.current?.querySelector("[aria-current=page]");
+    if (!narrow || !here) return;
+    const [all, one] = [areas.current.getBoundingClientRect(), here.getBoundingClientRect()];
+    if (one.left < all.left || one.right > all.right) areas.current.scrollLeft += one.left - all.left - 16;
+  }, [address.area, narrow]);
   const created = (made) => {
     setCreating(false);
     location.hash = `#/sales/${made.id}`;
@@ -180,9 +188,10 @@ function Desk() {
         </ul>
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
       </details></nav>
-      <nav aria-label=${t("navigation")} class="areas">
+      <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
         ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
         ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${meta("help") && html`<a href=${`${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}operations.html`} target="_blank" rel="noopener">${t("help")}</a>`}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>

@@ -136,17 +136,17 @@ function wrongPrice({ currency }) {
 
 const price = ({ price: typed, currency }) => minorUnits(typed.trim() || "0", currency);
 
-/** How it comes again, as the API wants it; null for a sale that does not. */
-function repeated({ repetition, repeat, timezone }) {
-  if (repetition === "once") return null;
-  return { repeat: repetition === "daily" ? "daily" : repeat.trim(), timezone: timezone.trim() };
+/** Whose clocks it goes by, and how it comes again, as the API wants it. */
+function clocks({ repetition, repeat, timezone }) {
+  if (repetition === "once") return { timezone: timezone.trim() };
+  return { timezone: timezone.trim(), repeat: repetition === "daily" ? "daily" : repeat.trim() };
 }
 
 /** What the server can tell the next rounds of; null while something is missing. */
 function toPreview(values) {
   const [begins, ends] = [Date.parse(values.begins_at), Date.parse(values.ends_at)];
-  const again = repeated(values);
-  if (again === null || again.repeat === "" || !(ends > begins)) return null;
+  const again = clocks(values);
+  if (!again.repeat || !(ends > begins)) return null;
   return { ...again, begins_at: new Date(begins).toISOString(), ends_at: new Date(ends).toISOString() };
 }
 
@@ -168,7 +168,7 @@ function body(values, sale) {
     ...(values.draft ? { published: false } : {}),
     ...(values.vouchers ? { vouchers: true } : {}),
     ...times,
-    ...repeated(values),
+    ...clocks(values),
     ...stock,
     currency: values.currency,
     pay_within_s: Number(values.pay_within) * 60,
@@ -178,7 +178,7 @@ function body(values, sale) {
 }
 
 // What a form leaves out where there is nothing of it. In a copy, null says so: what is not named is as in the sale.
-const LEFT_OUT = ["audience", "beacon", "description", "delivery", "external_id", "images", "limit_by", "limit_group", "list_price_cents", "metadata", "order", "pass", "pass_work", "repeat", "return_url", "serve_per_s", "terms_url", "timezone", "vouchers", "waiting_list"];
+const LEFT_OUT = ["audience", "beacon", "description", "delivery", "external_id", "images", "limit_by", "limit_group", "list_price_cents", "metadata", "order", "pass", "pass_work", "repeat", "return_url", "serve_per_s", "terms_url", "vouchers", "waiting_list"];
 const copyBody = (values) => ({ ...Object.fromEntries(LEFT_OUT.map((name) => [name, null])), ...body(values, null), published: !values.draft });
 
 /** A sale that has begun cannot begin at another time, not even at the same one to the second. */
@@ -266,7 +266,6 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   };
   const tick = (name) => html`<label class="check"><input type="checkbox" name=${name} checked=${values[name]} onChange=${(event) => setValues((known) => ({ ...known, [name]: event.target.checked }))} /><span>${t(`field_${name}`)}</span></label>`;
   const addPicture = (address) => setValues((known) => ({ ...known, images: [known.images.trim(), address].filter(Boolean).join("\n") }));
-  const repeats = values.repetition !== "once";
   const plain = values.items.length === 0;
   return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit}>
     ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
@@ -281,7 +280,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
     ${sale === null && choice("repetition", REPETITIONS, chooseRepetition)}
     ${sale === null && values.repetition === "cron" && field("repeat", { placeholder: "0 10 * * MON-FRI" })}
-    ${sale === null && repeats && html`${field("timezone", { list: "zones" })}<${ZoneList} />`}
+    ${sale === null && html`${field("timezone", { list: "zones" })}<${ZoneList} />`}
     ${sale === null && values.repetition === "daily" && wrong.repeat && html`<p class="problem" role="alert">${wrong.repeat}</p>`}
     <${Preview} wanted=${wanted} windows=${windows} now=${now} />
     ${(sale === null || !plain) && html`<${Folded} title=${t("items")} open=${Object.keys(wrong).some((name) => name.startsWith("items") && wrong[name])}>

@@ -35,7 +35,7 @@ export function RefundsView() {
     ${content === null && html`<p class="facts" role="status">${trouble ? told(trouble) : t("loading")}</p>`}
     ${content?.refunds.length === 0 && html`<${Empty} text=${t("no_refunds")} />`}
     ${content?.refunds.length > 0 &&
-    html`<section><div class="scroll"><table>
+    html`<section><div class="scroll"><table class="stacked">
       <thead><tr>
         <th scope="col">${t("order")}</th><th scope="col" class="number">${t("amount")}</th><th scope="col">${t("payment")}</th>
         <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th>

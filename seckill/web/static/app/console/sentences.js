@@ -79,7 +79,6 @@ const CHINESE = {
   "must be later than begins_at": "结束时间必须晚于开始时间。",
   "a sale must end after it begins": "结束时间必须晚于开始时间。",
   "is already over": "这个时间已经过去。",
-  "is for sales that repeat; leave it out, and write the offset into begins_at": "只用于会重复的秒杀，请留空。",
   "does not come any more": "以后不会再有场次。",
   "must be at most {most}, as SECKILL_LANES says": "最多 {most} 条通道（由 SECKILL_LANES 设定）。",
   "must be daily, or cron with five fields: minute hour day-of-month month day-of-week": "请填写 cron 的五个字段：分 时 日 月 星期。",

@@ -103,8 +103,9 @@ export const TEXTS = {
   remind_body: "Starts at {time}",
 
   // Buying
-  buy: "Buy now · {price}",
-  buy_again: "Try again · {price}",
+  buy: "Buy now\u00a0· {price}",
+  buy_free: "Get it free",
+  buy_again: "Try again\u00a0· {price}",
   buy_after_all: "Changed your mind? Buy it after all",
   buy_another: "Buy another one",
   choose_item: "Choose an option",
@@ -147,7 +148,7 @@ export const TEXTS = {
   refused_join_the_line: "Units in this sale go down the line.",
   see_order: "See your order",
   refused_cooling_down_title: "A short wait",
-  refused_cooling_down: "You cancelled an order in this sale or didn't pay in time, so others go first for a moment. Nothing was ordered; you can buy again at {time}. The wait gets longer each time.",
+  refused_cooling_down: "You cancelled an order in this sale or didn't pay in time, so others go first for a moment. Nothing was ordered. The wait gets longer each time.",
   again_in_label: "You can buy again in",
   refused_not_started_title: "Not started yet",
   refused_not_started: "The sale starts at {time}. The button will be ready on time.",

@@ -103,8 +103,9 @@ export const TEXTS = {
   remind_body: "{time} 開始",
 
   // Buying
-  buy: "今すぐ購入 · {price}",
-  buy_again: "もう一度試す · {price}",
+  buy: "今すぐ購入\u00a0· {price}",
+  buy_free: "無料で手に入れる",
+  buy_again: "もう一度試す\u00a0· {price}",
   buy_after_all: "やはり購入する",
   buy_another: "もう1点購入する",
   choose_item: "種類を選ぶ",
@@ -147,7 +148,7 @@ export const TEXTS = {
   refused_join_the_line: "このセールは順番にご案内しています。",
   see_order: "注文を見る",
   refused_cooling_down_title: "少しお待ちください",
-  refused_cooling_down: "このセールの注文を取り消したか、期限内に支払わなかったため、しばらく他の方が優先されます。今回は注文されていません。{time} から再び購入できます。繰り返すたびに待ち時間は長くなります。",
+  refused_cooling_down: "このセールの注文を取り消したか、期限内に支払わなかったため、しばらく他の方が優先されます。今回は注文されていません。繰り返すたびに待ち時間は長くなります。",
   again_in_label: "再び購入できるまで",
   refused_not_started_title: "まだ始まっていません",
   refused_not_started: "セールは {time} に始まります。時間になるとボタンが使えるようになります。",

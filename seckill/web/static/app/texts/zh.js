@@ -103,8 +103,9 @@ export const TEXTS = {
   remind_body: "{time} 开抢",
 
   // Buying
-  buy: "立即抢购 · {price}",
-  buy_again: "再抢一次 · {price}",
+  buy: "立即抢购\u00a0· {price}",
+  buy_free: "免费领取",
+  buy_again: "再抢一次\u00a0· {price}",
   buy_after_all: "改主意了？还是想买",
   buy_another: "再买一件",
   choose_item: "选择规格",
@@ -147,7 +148,7 @@ export const TEXTS = {
   refused_join_the_line: "这场按排队顺序供货。",
   see_order: "查看我的订单",
   refused_cooling_down_title: "请稍等片刻",
-  refused_cooling_down: "你在本场取消过订单或没有按时付款，先让给其他人一会儿。这次没有下单，{time} 后可以再次购买。每放弃一次，等待会更久。",
+  refused_cooling_down: "你在本场取消过订单或没有按时付款，先让给其他人一会儿。这次没有下单。每放弃一次，等待会更久。",
   again_in_label: "距离可再次抢购",
   refused_not_started_title: "还没开始",
   refused_not_started: "{time} 开抢，到点按钮自动可用。",
