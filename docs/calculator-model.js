@@ -3,14 +3,14 @@
 globalThis.SECKILL_MODEL = {
   "planned": 0.7,
   "connectionsEach": 50000,
-  "apiUs": 60,
-  "gateUs": 21,
-  "gateBytes": 153,
+  "apiUs": 67,
+  "gateUs": 18,
+  "gateBytes": 66,
   "heldS": 1.08,
   "pressBytes": 1657.0,
   "ledgers": {
     "sqlite": {
-      "workerUs": 28,
+      "workerUs": 45,
       "databaseUs": 0
     },
     "postgresql": {

@@ -23,6 +23,7 @@ function seckillNeeds(buyers, seconds, units, ledger, model = globalThis.SECKILL
     api,
     workers,
     primaries,
+    replicas: primaries,
     lanes: Math.max(primaries, workers),
     cores: rounded(apiCores + workerCores + gateCores, 2),
     orders_per_s: rounded(orders, 1),

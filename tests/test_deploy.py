@@ -26,6 +26,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 ROLES = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "seckill"}
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
+OPTIONAL = set(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE))
 
 
 IMAGES = {
@@ -39,7 +40,7 @@ TRACING = {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"}
 def filled(text: str) -> str:
     """As compose does it with an .env in which every line is filled in."""
     values = {name: value or secrets.token_hex(24) for name, value in VARIABLES.items()}
-    values |= dict.fromkeys(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE), "")
+    values |= dict.fromkeys(OPTIONAL, "")
     return re.sub(r"\$\{([A-Z_]+)(?::[-?]([^}]*))?\}", lambda found: values[found[1]], text)
 
 
@@ -125,7 +126,8 @@ def test_there_are_no_default_secrets() -> None:
         if re.search("PASSWORD|SECRET|KEY", name):
             assert value == "", name
             for found in re.findall(rf"\$\{{{name}[^}}]*\}}", (ROOT / "compose.yaml").read_text()):
-                assert ":?" in found, f"compose refuses to start without {name}"
+                wanted = ":-}" if name in OPTIONAL else ":?"
+                assert wanted in found, f"compose refuses to start without {name}, unless that may stay empty"
     used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
     assert used - IMAGES == set(VARIABLES)
 

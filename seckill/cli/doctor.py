@@ -34,6 +34,9 @@ from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.settings.otel import Tracing
 from seckill.web.auth import Buyers
 from seckill.web.connection_places import Room, descriptors
+from seckill.web.key_set import KeySet
+from seckill.web.sign_in_examination import examine_sign_in
+from seckill.web.token_keys import TokenKeys
 
 CONNECTIONS_ADVISED = 10_000
 
@@ -181,8 +184,11 @@ async def _rounds(settings: Settings) -> str:
 async def _secrets(settings: Settings) -> str:
     if settings.admin_key is None or not settings.knows_buyers:
         return "none set; `seckill up` makes its own, the roles on their own refuse to start"
-    Buyers(settings)
-    return "there"
+    Buyers(settings, TokenKeys(settings, KeySet.of(settings.jwks_url)))
+    if not settings.jwks_url:
+        return "there"
+    keys = len(await KeySet(settings.jwks_url).fetch())
+    return f"there, and the issuer of buyers' tokens shows {keys} key{'' if keys == 1 else 's'}"
 
 
 async def _payment(settings: Settings) -> Health:
@@ -251,6 +257,7 @@ CHECKS: dict[str, Check] = {
     "broker": _broker,
     "rounds": _rounds,
     "secrets": _secrets,
+    "sign-in": examine_sign_in,
     "payment": _payment,
     "rehearsal": _rehearsal,
     "connections": _connections,

@@ -22,6 +22,7 @@ from seckill.cli.folder_argument import make_folder
 from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Whole
 from seckill.errors import StartError
+from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY
 from seckill.lab.rehearsal.report import NAMES, figure, report
 from seckill.lab.rehearsal.runner import RehearsalWanted, Say, own_senders
 from seckill.lab.rehearsal.runner import run as run_rehearsal
@@ -62,6 +63,7 @@ def rehearse(
     need: Rate = None,
     senders: OptionalWhole = None,
     lanes: Whole = 1,
+    presses_only: Annotated[bool, Flag] = False,
     metrics: Annotated[tuple[str, ...], Flag] = (),
     beside_sales: Annotated[bool, Flag] = False,
     with_webhooks: Annotated[bool, Flag] = False,
@@ -86,6 +88,8 @@ def rehearse(
         Processes that send; when left out, one for every two cores.
     lanes
         Of the marked sale: as many as the real one will have.
+    presses_only
+        Everybody presses once and does nothing else: to compare with `seckill bench`.
     metrics
         Where other roles serve /metrics (SECKILL_METRICS_PORT), once for each.
     beside_sales
@@ -106,6 +110,7 @@ def rehearse(
         need=need,
         senders=own_senders() if senders is None else senders,
         lanes=lanes,
+        habits=PRESSES_ONLY if presses_only else HABITS,
         metrics=metrics,
         beside_sales=beside_sales,
         with_webhooks=with_webhooks,

@@ -94,6 +94,13 @@ class SignInProvider:
         joint = "&" if urlsplit(facts.authorization_endpoint).query else "?"
         return f"{facts.authorization_endpoint}{joint}{urlencode(query)}"
 
+    async def keys_published(self) -> int:
+        """How many of them can be used here. Raises ProviderAway."""
+        try:
+            return len(await KeySet((await self._known()).jwks_uri, "SECKILL_OIDC_URL").fetch())
+        except IssuerAway as error:
+            raise ProviderAway(str(error)) from error
+
     async def person(self, code: str, verifier: str, nonce: str, issuer: str | None) -> Person:
         """Who has come back with that code. `issuer`: which provider says so, if it does (RFC 9207). Raises NotBelieved
         or ProviderAway."""
@@ -223,7 +230,7 @@ def _facts(issuer: str, content: Any) -> _Facts:
         raise ValueError("it says nothing of itself")
     said = content.get("issuer")
     if not isinstance(said, str) or said.rstrip("/") != issuer.rstrip("/"):
-        raise ValueError("it says that it is another issuer")
+        raise ValueError(f"it says that it is another issuer, {str(said)[:200]!r}: give that one")
     found = {name: content.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
     scheme = urlsplit(issuer).scheme
     for name, url in found.items():

@@ -112,7 +112,9 @@ def running_provider() -> Iterator[Provider]:
     thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     made.url = f"http://127.0.0.1:{server.server_port}"
-    yield made
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -8,13 +8,16 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.operations.presence import present
+from seckill.engine.rounds.report_memory import REMEMBERED_S
+from seckill.operations.presence import identify, present
 from seckill.ports.alarm import Alarm
 from seckill.ports.alarm_notes import AlarmNotes
+from seckill.ports.board import NodeReport
 from seckill.ports.figures import RoundReading
 from tests.api.conftest import OPERATOR, Node, buyer
 
@@ -121,6 +124,34 @@ async def test_two_keepers_and_one_that_was_started_anew_double_nothing(node: No
     kept = [await each.kept(sale) for each in (*keepers, another)][-1]
     assert [each.accepted for each in kept] == [1, 2, 3, 4]
     assert len({each.at_s for each in kept}) == 4
+
+
+async def test_a_board_that_was_lost_doubles_no_refusal(node: Node) -> None:
+    sale = await node.create(units=9)
+    keeping = Keeping(node)
+    await keeping.second()
+    round_id = (await keeping.kept(sale))[0].round_id
+    board = node.engine.board
+
+    def report(name: str, refused: int) -> NodeReport:
+        counted = {str(round_id): {"sold_out": refused}}
+        return msgspec.structs.replace(identify("api"), node=name, refused=counted)
+
+    for told, lost in (((40, 60), False), ((41, None), True), ((42, 61), False)):
+        if lost:
+            await board.remove("one")
+            await board.remove("other")
+        for name, refused in zip(("one", "other"), told, strict=True):
+            if refused is not None:
+                await board.post(report(name, refused))
+        await keeping.second()
+    kept = await keeping.kept(sale)
+    assert [each.refused.get("sold_out") for each in kept] == [None, 100, 101, 103]
+    assert await node.engine.ledger.figures.refusals(round_id) == {"sold_out": 103}
+    await board.remove("other")
+    await keeping.second(REMEMBERED_S)
+    assert (await keeping.kept(sale))[-1].refused == {"sold_out": 42}, "one that has gone is not waited for any more"
+    assert await node.engine.ledger.figures.refusals(round_id) == {"sold_out": 103}
 
 
 async def test_history_in_the_api_and_for_a_spreadsheet(node: Node) -> None:

@@ -18,6 +18,7 @@ from seckill.cli.audit import _sold
 from seckill.cli.output import instant
 from seckill.cli.up_announcement import _token_command, greet
 from seckill.settings import Secret, Settings
+from tests.api.sign_in_stand_in import running_provider
 
 KEY = "kR7tq2Zx9vLm4Wp8"
 
@@ -426,6 +427,19 @@ def test_doctor_and_a_database_without_tables(
     printed = capsys.readouterr().out
     assert "mend  ledger: the schema is behind this version: run `seckill migrate`." in printed
     assert "secrets" in printed, "the checks go on"
+
+
+def test_doctor_fetches_the_keys_of_the_issuer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", "Wq5xTz81LrVnB0mKs7Yd2HfGp9JcUe4A")
+    with running_provider() as issuer:
+        monkeypatch.setenv("SECKILL_JWKS_URL", f"{issuer.url}/k")
+        seckill(monkeypatch, "doctor")
+        assert "ok    secrets: there, and the issuer of buyers' tokens shows 1 key" in capsys.readouterr().out
+        monkeypatch.setenv("SECKILL_JWKS_URL", f"{issuer.url}/gone")
+        assert seckill(monkeypatch, "doctor") == 1
+    assert "mend  secrets: SECKILL_JWKS_URL shows no keys" in capsys.readouterr().out
 
 
 def test_doctor_survives_what_nobody_thought_of(

@@ -24,7 +24,7 @@ from tests.e2e.stack import Stack, running
 from tests.patience import PATIENCE_S
 
 SMALL = ("--for", "5", "--buyers", "400", "--senders", "1")
-LONG = ("--for", "60", "--buyers", "20000", "--senders", "1")  # which is cut off in the middle
+LONG = ("--for", "60", "--buyers", "20000", "--senders", "1", "--presses-only")  # which is cut off in the middle
 PLAYS = b"presses a second"
 REAL_PAYMENTS = {
     "SECKILL_PAYMENT_PROVIDER": "callback",

@@ -37,6 +37,13 @@ MUTANTS = (
         caught_by=f"{_FIGURES}::test_refusals_are_added_up_and_a_process_that_goes_takes_nothing_back",
     ),
     Mutant(
+        name="Refusals count twice after the board was lost",
+        trap="ours",
+        path="engine/rounds/report_memory.py",
+        edits={"if at_s - seen_s < REMEMBERED_S": "if at_s == seen_s"},
+        caught_by=f"{_BACK}::test_a_board_that_was_lost_doubles_no_refusal",
+    ),
+    Mutant(
         name="Refunded money counts as revenue",
         trap="ours",
         path="web/looking_back.py",

@@ -1,12 +1,12 @@
 """How the sales that are on are going: what every process reports, what the ledger has, and what waits in between."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seckill.domain.sale import Sale
 from seckill.engine.sale_cache import SaleCache
-from seckill.ports.board import Board, Seen
+from seckill.ports.board import Board, NodeReport, Seen
 from seckill.ports.gate import Pulse
 from seckill.ports.ledger import CountLedger
 
@@ -42,10 +42,7 @@ class LiveFigures:
         rounds = self._sale_cache.watched()
         if not rounds:
             return []
-        refused: dict[str, Counter[str]] = {}
-        for one in seen:
-            for round_id, counted in one.report.refused.items():
-                refused.setdefault(round_id, Counter()).update(counted)
+        refused = refused_by_round(one.report for one in seen)
         # Read before the gate's pulse is looked at, so that more can never seem written than was accepted.
         by_round = await self._ledger.counted([round_.id for round_ in rounds])
         waiting = await self._board.waiting({lane for round_ in rounds for lane in round_.every_lane})
@@ -61,9 +58,18 @@ class LiveFigures:
                         sale=sale,
                         pulse=self._sale_cache.pulse(round_.id),
                         written=by_round[round_.id].written,
-                        refused=refused.get(str(round_.id), {}),
+                        refused=refused.get(round_.id, {}),
                         backlog=sum(lane.entries for lane in lanes),
                         lag_ms=0 if oldest_ms is None else max(0, now_ms - oldest_ms),
                     )
                 )
         return found
+
+
+def refused_by_round(reports: Iterable[NodeReport]) -> dict[int, Counter[str]]:
+    """Claims by outcome, of all these processes."""
+    found: dict[int, Counter[str]] = {}
+    for report in reports:
+        for round_id, counted in report.refused.items():
+            found.setdefault(int(round_id), Counter()).update(counted)
+    return found

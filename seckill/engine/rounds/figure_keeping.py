@@ -6,12 +6,13 @@ write the same seconds, and whoever is first counts.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from seckill.domain.sale import Round
 from seckill.engine.claims.claim_figures import added, percentile_ms
-from seckill.engine.claims.live_figures import LiveFigures, LiveRound
+from seckill.engine.claims.live_figures import LiveFigures, LiveRound, refused_by_round
+from seckill.engine.rounds.report_memory import ReportMemory
 from seckill.engine.sale_cache import SaleCache
 from seckill.ports.figures import FiguresLedger, RoundReading
 from seckill.ports.ledger import FigureLedger, Tally
@@ -53,6 +54,7 @@ class FigureKeeping:
         self._live = live
         self._sale_cache = sale_cache
         self._monotonic = monotonic
+        self._reports = ReportMemory()
         self._tallies: dict[int, Tallied] = {}
         self._last: dict[int, RoundReading] = {}
         self._sold_out_s: dict[int, int] = {}
@@ -94,16 +96,19 @@ class FigureKeeping:
         live = await self._live.read()
         p99_ms = percentile_ms(added(one.report.answers for one in live.seen), 0.99)
         at_s = self._sale_cache.now_ms() // 1000
+        refused = refused_by_round(self._reports.reports(live.seen, at_s))
         largest = sorted(live.rounds, key=lambda each: (-each.sale.round.total, each.sale.round.id))
         for each in largest[:SALES_SHOWN_MAX]:
-            self._take(each.sale.round, self._reading(each, at_s, None if p99_ms is None else round(p99_ms * 1000)))
+            round_ = each.sale.round
+            p99_us = None if p99_ms is None else round(p99_ms * 1000)
+            self._take(round_, self._reading(each, at_s, p99_us, refused.get(round_.id, {})))
 
     def _forget_others(self, ids: set[int]) -> None:
         self._last = {round_id: known for round_id, known in self._last.items() if round_id in ids}
         self._tallies = {round_id: known for round_id, known in self._tallies.items() if round_id in ids}
         self._sold_out_s = {round_id: at_s for round_id, at_s in self._sold_out_s.items() if round_id in ids}
 
-    def _reading(self, live: LiveRound, at_s: int, p99_us: int | None) -> RoundReading:
+    def _reading(self, live: LiveRound, at_s: int, p99_us: int | None, refused: Mapping[str, int]) -> RoundReading:
         round_id = live.sale.round.id
         tally = self._tallies.get(round_id)
         return RoundReading(
@@ -112,7 +117,7 @@ class FigureKeeping:
             available=None if live.pulse is None else live.pulse.available,
             accepted=None if live.pulse is None else live.pulse.admitted,
             persisted=live.written,
-            refused=dict(live.refused),
+            refused=dict(refused),
             backlog=live.backlog,
             lag_ms=live.lag_ms,
             p99_us=p99_us,

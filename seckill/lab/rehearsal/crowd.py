@@ -39,6 +39,8 @@ class Habits:
 
 
 HABITS = Habits()
+# Everybody presses once and does nothing else, as in `seckill bench`.
+PRESSES_ONLY = Habits(bots=0, looks=0, repeats=0, polls=0, streams=0, pays=0)
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):

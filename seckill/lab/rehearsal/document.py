@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from seckill.lab.rehearsal.capacity import PLANNED, needs
-from seckill.lab.rehearsal.crowd import HABITS
+from seckill.lab.rehearsal.crowd import Habits
 from seckill.lab.rehearsal.deployment import Deployment
 from seckill.lab.rehearsal.judgement import (
     ADVICE,
@@ -35,6 +35,7 @@ class Findings:
     need: float | None
     senders: int
     lanes: int
+    habits: Habits
     deployment: Deployment
     idle: Idle
     phases: Sequence[Judged]
@@ -55,6 +56,7 @@ def document(found: Findings, marked: MarkedSale) -> dict[str, Any]:
             "says": says(verdict, found.audit),
             "safe_per_s": verdict.safe,
             "steady_per_s": verdict.steady,
+            "alone_per_s": verdict.alone,
             "at_least": verdict.is_lower_bound,
             "full": verdict.full,
             "full_at_per_s": verdict.full_at,
@@ -72,7 +74,7 @@ def document(found: Findings, marked: MarkedSale) -> dict[str, Any]:
             "senders": found.senders,
             "seconds": found.seconds,
             "lanes": found.lanes,
-            "habits": asdict(HABITS),
+            "habits": asdict(found.habits),
         },
         "promises": {"p99_ms": WITHIN_MS, "lag_ms": LAG_MS_MAX, "planned_share_of_a_core": PLANNED},
         "after": {
@@ -118,6 +120,11 @@ def advice(verdict: RehearsalVerdict, found: Findings, *, shared: bool) -> list[
             "The crowd was sent from a machine that also serves: both compete for its cores, and the deployment alone "
             "can do more. Send from another machine."
         )
+    if shared and verdict.alone is not None and verdict.steady is not None:
+        said.append(
+            f"{verdict.steady:,.0f} presses a second went well evenly. By what the parts used then, the same machine "
+            f"without the sender and all else could take about {verdict.alone:,.0f} of this crowd."
+        )
     if any(each.parts.gate_busiest is None for each in found.phases):
         said.append("The gate's own figures could not be read: set SECKILL_REDIS_URL to see them.")
     if found.drain_s is None:
@@ -127,7 +134,7 @@ def advice(verdict: RehearsalVerdict, found: Findings, *, shared: bool) -> list[
 
 def _measured(each: Judged) -> Measured:
     return Measured(
-        rate=each.phase.rate,
+        rate=each.phase.presses / each.phase.seconds,
         answered=each.seen.answered,
         connections=each.seen.connections,
         bytes_in=each.seen.bytes_out,

@@ -170,6 +170,7 @@ def _many(count: int, seen: PhaseSeen) -> bool:
 class RehearsalVerdict:
     safe: float | None  # the peak of an opening that kept every promise
     steady: float | None  # the highest even rate that did
+    alone: float | None  # where sender and deployment share a machine: what its cores could do without all else
     full: Bottleneck | None  # first of all; None: nothing was full
     full_at: float | None
     need: float | None
@@ -193,12 +194,28 @@ def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> Reh
     unsure = RehearsalVerdict(
         safe=safe,
         steady=steady,
+        alone=_alone(phases),
         full=full,
         full_at=bad[0].phase.rate if bad else None,
         need=need,
         exit_code=COULD_NOT_TELL,
     )
     return replace(unsure, exit_code=_exit_code(unsure, audit))
+
+
+def _alone(phases: Sequence[Judged]) -> float | None:
+    """By what the parts used in the highest even rate that was good, until all cores are busy or a process is full.
+    None also where the cores of the gate cannot be seen."""
+    good = [each for each in phases if each.good and each.phase.shape is Shape.STEADY and each.parts.shared]
+    if not good:
+        return None
+    highest = max(good, key=lambda each: each.phase.rate)
+    parts = highest.parts
+    if parts.gate_cpu_s is None or parts.gate_busiest is None or parts.machine_cores is None:
+        return None
+    serving = (parts.gate_cpu_s + sum(role.cpu_s for role in parts.roles.values())) / parts.lasted_s
+    fullest = max(serving / parts.machine_cores, parts.gate_busiest, *(role.busiest for role in parts.roles.values()))
+    return round(highest.phase.rate / fullest, 1) if fullest > 0 else None
 
 
 def _exit_code(verdict: RehearsalVerdict, audit: str) -> int:

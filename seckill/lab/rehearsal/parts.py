@@ -37,6 +37,7 @@ class PartFigures:
     record_s: float | None = None  # in transactions, of all workers
     connections: int | None = None
     machine: float | None = None  # share of all cores of the machine that sends
+    machine_cores: int | None = None
     shared: bool = False  # that machine serves, too
 
     def role(self, name: str) -> RoleFigures:
@@ -72,6 +73,7 @@ def between(
         record_s=_grown(before, after, "seckill_record_seconds_sum"),
         connections=None if connections is None else int(connections),
         machine=_machine(before, after),
+        machine_cores=after.machine_cores,
         shared=any(node.host == own_host for node in after.nodes.values()),
         **gate,  # type: ignore[arg-type]
     )
@@ -144,7 +146,7 @@ class Costs:
 class Measured:
     """Of one phase, as far as costs are concerned."""
 
-    rate: float
+    rate: float  # on average
     answered: int
     connections: int
     bytes_in: int
@@ -173,12 +175,16 @@ class Idle:
         return max(0.0, (parts.gate_cpu_s or 0.0) - self.gate * parts.gate_span_s)
 
 
+# Of the highest rate: what a press costs depends on how many share a call, and so on the rate.
+COUNTED_FROM = 0.8
+
+
 def costs(measured: Sequence[Measured], idle: Idle) -> Costs:
-    """Of phases in which nothing was full, those with at least half of the highest rate."""
+    """Of phases in which nothing was full, those with nearly the highest rate."""
     if not measured:
         return Costs()
     highest = max(each.rate for each in measured)
-    counted = [each for each in measured if each.rate >= highest / 2]
+    counted = [each for each in measured if each.rate >= highest * COUNTED_FROM]
     presses = sum(each.parts.role("api").done for each in counted)
     orders = sum(each.parts.role("worker").done for each in counted)
     answered = sum(each.answered for each in counted)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seckill.lab.rehearsal.crowd import HABITS, Phase, Shape
+from seckill.lab.rehearsal.crowd import HABITS, Habits, Phase, Shape
 
 FIRST_RATE = 100.0
 RATE_MAX = 1_000_000.0
@@ -33,6 +33,7 @@ class Budget:
     seconds: float  # of load
     buyers: int
     need: float | None = None
+    habits: Habits = HABITS
 
     @property
     def step_s(self) -> float:
@@ -44,7 +45,7 @@ class Budget:
 
     @property
     def presses(self) -> float:
-        return self.buyers * HABITS.presses_per_visit
+        return self.buyers * self.habits.presses_per_visit
 
 
 def highest_good(tried: Sequence[Tried], shape: Shape) -> float | None:

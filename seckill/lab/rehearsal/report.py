@@ -234,8 +234,8 @@ def method(found: Found) -> list[str]:
         f"The rate doubles until a phase is not good, then halves the gap. {SAFE_SHARE:.0%} of the highest good rate "
         f"is then the peak of an opening: everybody at once for {HOLDS:.0%} of its time, then fewer. The rate is "
         "called safe when that was good.",
-        "Costs are those of good phases: the time of processors that each process reports, over the claims and orders "
-        "that it reports, without what it uses when nobody is there. "
+        "Costs are those of the good phases with the highest rates: the time of processors that each process reports, "
+        "over the claims and orders that it reports, without what it uses when nobody is there. "
         f"A larger crowd is planned with {promises['planned_share_of_a_core']:.0%} of a core for each "
         "process. It is a straight line from what was measured: the database, the network and the proxy have limits of "
         "their own.",

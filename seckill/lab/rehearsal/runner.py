@@ -10,7 +10,7 @@ from typing import Any
 
 from seckill.client import ClientError
 from seckill.errors import StartError
-from seckill.lab.rehearsal.crowd import Phase, Shape
+from seckill.lab.rehearsal.crowd import HABITS, Habits, Phase, Shape
 from seckill.lab.rehearsal.deployment import BuyersTokens, Deployment, OperatorSite
 from seckill.lab.rehearsal.document import Findings, document
 from seckill.lab.rehearsal.judgement import Judged, judge
@@ -43,6 +43,7 @@ class RehearsalWanted:
     need: float | None = None
     senders: int = 1
     lanes: int = 1
+    habits: Habits = HABITS
     metrics: tuple[str, ...] = ()
     beside_sales: bool = False
     with_webhooks: bool = False
@@ -134,6 +135,7 @@ class Rehearsal:
                 need=self._wanted.need,
                 senders=self._wanted.senders,
                 lanes=self._wanted.lanes,
+                habits=self._wanted.habits,
                 deployment=self._deployment,
                 idle=idle,
                 phases=self._phases,
@@ -163,10 +165,12 @@ class Rehearsal:
             tokens=list(self._tokens.given),
             pays=self._deployment.no_money_moves,
             connections_max=connections_max(),
+            habits=self._wanted.habits,
         )
 
     async def _play(self, crowd: Senders, watch: Watch) -> None:
-        budget = Budget(seconds=self._wanted.seconds, buyers=self._buyers, need=self._wanted.need)
+        wanted = self._wanted
+        budget = Budget(seconds=wanted.seconds, buyers=self._buyers, need=wanted.need, habits=wanted.habits)
         while (phase := next_phase([each.tried for each in self._phases], budget)) is not None:
             self._say(_words(phase))
             before = await watch.read()

@@ -13,6 +13,7 @@ import secrets
 import ssl
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ import msgspec
 
 from seckill.http_reply import HttpReply
 from seckill.lab.bench.tokens import Tokens
-from seckill.lab.rehearsal.crowd import HABITS, arrivals
+from seckill.lab.rehearsal.crowd import arrivals
 from seckill.lab.rehearsal.sending import PhaseOrders, PhaseSeen, SenderOrders, note
 from seckill.settings import Secret
 
@@ -83,16 +84,21 @@ class Connection(asyncio.Protocol):
         """The answer when it is complete, or as much of it as is enough."""
         self._reply = HttpReply()
         self._until = until or (lambda reply: reply.is_done)
-        self._waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
         self.transport.write(request)
+        too_late = loop.call_later(ANSWER_WITHIN_S, self._give_up)
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                reply = await self._waiter
-        except TimeoutError:
-            self.transport.abort()
-            raise NoReply("too late") from None
+            reply = await self._waiter
+        finally:
+            too_late.cancel()
         self.used_s = time.monotonic()
         return reply
+
+    def _give_up(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(NoReply("too late"))
+        self.transport.abort()
 
     @property
     def is_fresh(self) -> bool:
@@ -182,10 +188,20 @@ class Visitors:
         own = range(orders.number, orders.buyers, orders.senders)
         self._numbers = iter(own)
         self._given = orders.tokens
+        self._ready: deque[tuple[int, str]] = deque()
         self._name = orders.run
         self._tokens = Tokens(Secret(orders.secret), orders.claims) if orders.secret else None
 
+    def expect(self, many: float) -> None:
+        """Makes their tokens before the crowd comes: while it is there, that would take cores from whoever is
+        measured on the same machine."""
+        while len(self._ready) < many and (visitor := self._made()) is not None:
+            self._ready.append(visitor)
+
     def next(self) -> tuple[int, str] | None:
+        return self._ready.popleft() if self._ready else self._made()
+
+    def _made(self) -> tuple[int, str] | None:
         number = next(self._numbers, None)
         if number is None:
             return None
@@ -197,6 +213,7 @@ class Visitors:
 class Sender:
     def __init__(self, orders: SenderOrders) -> None:
         self._orders = orders
+        self._habits = orders.habits
         self._site = SenderSite(orders.url, orders.connections_max)
         self._visitors = Visitors(orders)
         self._dice = random.Random(f"{orders.run} {orders.number}")  # noqa: S311 (chance, not a secret)
@@ -211,10 +228,11 @@ class Sender:
         """Lets the visitors of a phase come, and waits until those who pressed were answered."""
         self._seen = seen = PhaseSeen(connections=self._site.open)
         self._site.bytes_in = self._site.bytes_out = 0
+        self._visitors.expect(orders.phase.presses / self._habits.presses_per_visit)
         await asyncio.sleep(max(0.0, orders.begins_s - time.time()))
         self._began_s = began_s = time.monotonic()
         cpu_s = time.process_time()
-        for due_s in arrivals(orders.phase, self._dice):
+        for due_s in arrivals(orders.phase, self._dice, self._habits):
             wait_s = began_s + due_s - time.monotonic()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
@@ -242,22 +260,22 @@ class Sender:
 
     async def _visit(self, visitor: tuple[int, str], came_s: float) -> None:
         number, token = visitor
-        if self._dice.random() < HABITS.bots:
-            for _ in range(HABITS.bot_presses):
+        if self._dice.random() < self._habits.bots:
+            for _ in range(self._habits.bot_presses):
                 await self._press(number, token, self._fresh_key(), BOT, came_s)
                 came_s = time.monotonic()
             return
         browser = BROWSERS[number % len(BROWSERS)]
-        if self._dice.random() < HABITS.looks:
+        if self._dice.random() < self._habits.looks:
             self._start(self._beside, self._look(token, browser))
         key = self._fresh_key()
         order_id = await self._press(number, token, key, browser, came_s)
-        if order_id is not None and self._dice.random() < HABITS.repeats:
+        if order_id is not None and self._dice.random() < self._habits.repeats:
             await self._press(number, token, key, browser, time.monotonic())
         if order_id is not None and len(self._beside) < BESIDE_MAX:
             fate = self._dice.random()
-            if fate < HABITS.polls + HABITS.streams:
-                self._start(self._beside, self._follow(order_id, token, browser, streams=fate < HABITS.streams))
+            if fate < self._habits.polls + self._habits.streams:
+                self._start(self._beside, self._follow(order_id, token, browser, streams=fate < self._habits.streams))
 
     async def _press(self, number: int, token: str, key: str, browser: str, came_s: float) -> str | None:
         """The order's id, if there is one."""
@@ -292,8 +310,8 @@ class Sender:
             await self._stream(f"{path}/events", token, browser)
         else:
             await self._beside_press("GET", f"{path}?wait={POLL_S}&seen=queued", token, browser)
-        if self._orders.pays and self._dice.random() < HABITS.pays:
-            await asyncio.sleep(self._dice.expovariate(1 / HABITS.think_s))
+        if self._orders.pays and self._dice.random() < self._habits.pays:
+            await asyncio.sleep(self._dice.expovariate(1 / self._habits.think_s))
             self._seen.paid += await self._beside_press("POST", f"{path}/pay", token, browser)
 
     async def _beside_press(self, method: str, path: str, token: str, browser: str) -> bool:
@@ -306,14 +324,14 @@ class Sender:
 
     async def _stream(self, path: str, token: str, browser: str) -> None:
         request = self._request("GET", path, token, browser, "Accept: text/event-stream\r\n")
-        leaves_s = time.monotonic() + HABITS.stream_s
+        leaves_s = time.monotonic() + self._habits.stream_s
 
         def enough(reply: HttpReply) -> bool:
             # The connection is given up by whoever has seen the order's state and stayed for a while.
             return reply.is_done or (bool(reply.body) and time.monotonic() >= leaves_s) or reply.status >= 400
 
         try:
-            async with asyncio.timeout(HABITS.stream_s):
+            async with asyncio.timeout(self._habits.stream_s):
                 await self._site.ask(request, enough)
         except TimeoutError:
             return  # stayed as long as it wanted to

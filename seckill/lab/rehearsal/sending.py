@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import msgspec
 
-from seckill.lab.rehearsal.crowd import Phase
+from seckill.lab.rehearsal.crowd import HABITS, Habits, Phase
 
 # Upper ends in seconds: 0.5 ms to above 30 s, each 1.15 times the one before, so a percentile is off by that at most.
 BOUNDS_S = tuple(0.0005 * 1.15**step for step in range(80))
@@ -26,6 +26,7 @@ class SenderOrders(msgspec.Struct, kw_only=True):
     tokens: list[str] = []  # instead of a secret
     pays: bool = False
     connections_max: int = 1_000
+    habits: Habits = HABITS
 
 
 class PhaseOrders(msgspec.Struct, kw_only=True):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import socket
 import time
@@ -67,6 +68,7 @@ class WatchReading:
     metrics: Mapping[str, float] = field(default_factory=dict)
     gate: GateFigures | None = None
     cores: tuple[float, float] | None = None  # of this machine: seconds of use, and of all
+    machine_cores: int | None = None
 
 
 class Watch:
@@ -97,7 +99,9 @@ class Watch:
     async def read(self) -> WatchReading:
         """All there is. A part that does not answer is left out."""
         live, metrics, gate = await asyncio.gather(self._live(), self._metrics(), self._gate())
-        reading = WatchReading(at_s=self.now_s(), metrics=metrics, gate=gate, cores=_cores(), **live)
+        reading = WatchReading(
+            at_s=self.now_s(), metrics=metrics, gate=gate, cores=_cores(), machine_cores=os.cpu_count(), **live
+        )
         self.readings.append(reading)
         return reading
 

@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from scripts.calculator_model import written
-from seckill.lab.rehearsal.capacity import CONNECTIONS_EACH, LEDGERS, MEASURED, PLANNED, needs, needs_of_crowd
+from seckill.lab.rehearsal.capacity import (
+    API_MB,
+    CONNECTIONS_EACH,
+    KEEPER_MB,
+    LEDGERS,
+    MEASURED,
+    PLANNED,
+    PLANNED_BATCH,
+    WORKER_MB,
+    needs,
+    needs_of_crowd,
+)
 from seckill.lab.rehearsal.parts import Costs, Idle, Measured, between, costs
 from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, WatchReading, metrics_in
 from tests.fixtures import missing
@@ -79,7 +90,7 @@ def test_costs_leave_out_what_is_used_when_nobody_is_there() -> None:
 
 def test_only_the_busier_phases_count() -> None:
     busy = Measured(rate=1000, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
-    idle = Measured(rate=100, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
+    idle = Measured(rate=700, answered=100, connections=1, bytes_in=0, bytes_out=0, parts=parts())
     assert costs([busy, idle], Idle()) == costs([busy], Idle())
     assert not costs([], Idle()).known
 
@@ -104,23 +115,38 @@ def test_what_is_not_known_is_not_made_up() -> None:
     assert found.api == 1
 
 
-def test_the_table_in_the_docs_is_this_functions() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "capacity.md").read_text()
-    for words in (
-        "60 µs a claim",
-        "21 µs a claim",
-        "28 µs an order",
-        "153 bytes an order",
-        "1,657 bytes",
-        "| 1.08 for",
-    ):
-        assert words in page
+@pytest.mark.parametrize("page", ["capacity.md", "capacity.zh-CN.md"])
+def test_the_table_in_the_docs_is_this_functions(page: str) -> None:
+    text = (DOCS / page).read_text()
+    for words in ("67 µs", "18 µs", "45 µs", "66 ", "1,657 ", " 1.08 "):
+        assert words in text
     for rate in (10_000, 100_000, 1_000_000):
         each = needs(rate, MEASURED)
         assert each.cores is not None
+        assert each.api is not None
+        assert each.workers is not None
         cores = f"{each.cores:.1f}".removesuffix(".0")
-        row = f"| {rate:,} | {each.api} | {each.workers} | {each.primaries} | {each.lanes} | {cores} |"
-        assert f"{row} {each.connections:,} | {each.network_mbit:,.0f} |" in page
+        memory = each.api * API_MB + each.workers * WORKER_MB + KEEPER_MB
+        row = (
+            f"| {rate:,} | {each.api} | {each.workers} | {each.primaries} | {each.replicas} | {each.lanes} | {cores} |"
+        )
+        assert (
+            f"{row} {each.orders_per_s:,.0f} | {each.connections:,} | {memory:,} | {each.network_mbit:,.0f} |" in text
+        )
+
+
+def test_how_far_the_model_is_off_is_what_its_table_says() -> None:
+    """Of each row: the parts add up, the law of the page predicts so much, and that is off by so much."""
+    text = (DOCS / "capacity.md").read_text()
+    law = [(float(claim), float(call)) for claim, call in re.findall(r"\| (\d+) \+ (\d+) / B µs", text)]
+    assert [round(claim + call / PLANNED_BATCH) for claim, call in law] == [67, 18, 45]
+    rows = re.findall(r"^\| \d \| \d \| [^|]+ \| ([\d |]+) \| ([+-]\d+) % \|$", text, re.MULTILINE)
+    assert len(rows) == 11
+    for figures, off in rows:
+        batch, *parts, together, predicted = map(int, figures.split(" | "))
+        assert sum(parts) == pytest.approx(together, abs=1)
+        assert sum(claim + call / batch for claim, call in law) == pytest.approx(predicted, abs=2)
+        assert (predicted / together - 1) * 100 == pytest.approx(int(off), abs=1)
 
 
 CROWDS = [
@@ -135,7 +161,7 @@ CROWDS = [
 def test_a_crowd_needs_what_its_rate_does() -> None:
     found = needs_of_crowd(1_000_000, 10, 1_000_000, "sqlite")
     assert found.needs == needs(100_000, MEASURED)
-    assert (found.refused_per_s, found.database_cores, found.gate_mb) == (0, 0, 153)
+    assert (found.refused_per_s, found.database_cores, found.gate_mb) == (0, 0, 66)
     few = needs_of_crowd(1_000_000, 10, 1_000, "postgresql")
     assert (few.needs.orders_per_s, few.refused_per_s, few.needs.api) == (100, 99_900, found.needs.api)
     assert few.memory_mb < found.memory_mb

@@ -92,3 +92,16 @@ def test_what_was_full_at_the_lowest_rate_is_first() -> None:
 def test_books_that_do_not_add_up_are_worse_than_any_rate() -> None:
     assert conclude(GOOD, 1, audit="broken").exit_code == NOT_REACHED
     assert conclude(GOOD, 1, audit="unknown").exit_code == REACHED
+
+
+def test_what_the_machine_could_do_without_the_sender() -> None:
+    """API and worker used 0.024 s in that second, and the gate 0.016."""
+    facts = {"gate_cpu_s": 0.016, "gate_busiest": 0.016, "machine_cores": 2}
+    here = parts(shared=True, api=0.01, worker=0.004, **facts)
+    phases = [judge(steady(100), seen(), here), judge(steady(400), seen(), here), judge(wave(900), seen(), here)]
+    assert conclude(phases, None, audit="holds").alone == pytest.approx(400 * 2 / 0.04)
+    full = [judge(steady(400), seen(), parts(shared=True, api=0.5, worker=0.004, **facts))]
+    assert conclude(full, None, audit="holds").alone == pytest.approx(800), "no process has more than a core"
+    elsewhere = [judge(steady(100), seen(), parts(**facts))]
+    unseen = [judge(steady(100), seen(), parts(shared=True, machine_cores=2))]
+    assert [conclude(each, None, audit="holds").alone for each in (elsewhere, unseen, [])] == [None] * 3

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from seckill.lab.rehearsal.crowd import HABITS, Phase, Shape, arrivals, intensity
+from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY, Phase, Shape, arrivals, intensity
 from seckill.lab.rehearsal.plan import SAFE_SHARE, WAVES_MAX, Budget, Tried, next_phase
 from tests.lab.rehearsal.making import steady, wave
 
@@ -76,3 +76,10 @@ def test_a_wave_begins_with_everybody_and_only_gets_smaller() -> None:
     assert heights[0] == 1
     assert heights == sorted(heights, reverse=True)
     assert 0 < heights[-1] < 0.1
+
+
+def test_who_only_presses_does_so_once() -> None:
+    assert PRESSES_ONLY.presses_per_visit == 1
+    assert Budget(seconds=60, buyers=100, habits=PRESSES_ONLY).presses == 100
+    came = list(arrivals(steady(1_000, 5), random.Random(7), PRESSES_ONLY))
+    assert len(came) == pytest.approx(5_000, rel=0.05)

@@ -7,6 +7,7 @@ import pytest
 
 from seckill.cli.rehearse import _print
 from seckill.client.documents import Sale
+from seckill.lab.rehearsal.crowd import HABITS
 from seckill.lab.rehearsal.deployment import Deployment, sales_near
 from seckill.lab.rehearsal.document import Findings, document
 from seckill.lab.rehearsal.judgement import Judged
@@ -59,6 +60,7 @@ def found(phases: list[Judged], *, need: float | None = None, audit: str = "hold
         need=need,
         senders=2,
         lanes=1,
+        habits=HABITS,
         deployment=Deployment(url="http://x", version="1", no_money_moves=False, signs_anybody_in=False),
         idle=Idle(),
         phases=phases,
