@@ -15,6 +15,7 @@ import aiomysql
 import pymysql
 
 from seckill.errors import StartError
+from seckill.lab.servers.freezing import freeze
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
 
@@ -103,7 +104,7 @@ class EmbeddedMariaDB:
 
     def pause(self) -> None:
         """From here on it neither answers nor hangs up, like a machine that lost its disk."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

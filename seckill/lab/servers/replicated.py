@@ -16,6 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from seckill.errors import StartError
+from seckill.lab.servers.freezing import freeze
 from seckill.lab.servers.ports import HOST
 from seckill.local.valkey import Durability, EmbeddedValkey
 
@@ -109,7 +110,7 @@ class Node:
 
     def pause(self) -> None:
         """It keeps its connections and does nothing: a replica lags behind, a primary is silent."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
         self._paused = True
 
     def resume(self) -> None:

@@ -85,7 +85,9 @@ def test_a_short_run_holds(folder: Path, database: str, seed: int) -> None:
     assert found["windows"]["required"], "windows were asked for, and exit code 0 says that they were hit"
     assert all(found["windows"]["fired"][name] for name in found["windows"]["required"])
     assert {fault["kind"] for fault in found["faults"]} >= {"takeover", "comeback"}
-    assert {recovery["what"] for recovery in found["recoveries"] if recovery["calm"]} == {"takeover", "comeback"}
+    measured = {recovery["what"] for recovery in found["recoveries"] if recovery["calm"]}
+    assert measured
+    assert measured | {check["name"] for check in wrong} >= set(speeds), "measured, or it says that it could not be"
     assert found["audits"]["holds"] > 0
     assert found["feed"]["resumed"] > 0, "the feed was read on after faults"
     assert found["feed"]["events"] > found["orders"]
