@@ -22,8 +22,13 @@ from seckill.telemetry import PACED_LANES
 WINDOW_S = 1.0
 # Nothing is slowed down before this share of the lag that is allowed.
 EARLY = 0.5
+# And below this share, the ledger has nothing to do.
+IDLE = 0.1
 # All nodes together let in so much of what is written when the ledger is far behind, and so much when it is not.
 SHARE_MIN, SHARE_MAX = 0.5, 2.0
+# From one look to the next, a rate changes by no more than these factors: a ledger may stand still for a moment. It
+# rises as fast while the ledger has nothing to do, since then nobody knows how fast it could be.
+FALL_MAX, RISE_MAX = 4.0, 2.0
 # How strongly nodes with less than others catch up with them: 0 not at all, 1 at once, and with much ado.
 EVENING = 0.2
 # The least that a node lets in, of what is written. More than a hundred busy nodes in one lane would be too many.
@@ -64,6 +69,7 @@ class LanePace:
 class _Look:
     at_s: float
     passed: int
+    rate: float | None  # that there was until then
     flow: LaneFlow
 
 
@@ -111,7 +117,7 @@ class WritingPace:
         pace, looks = self.of(lane), self._looks.setdefault(lane, deque())
         if looks and flow.admitted < looks[-1].flow.admitted:  # the gate has forgotten, if only a day of long ago
             looks.clear()
-        look = _Look(self._monotonic(), pace.passed, flow)
+        look = _Look(self._monotonic(), pace.passed, pace.rate, flow)
         looks.append(look)
         while len(looks) > 1 and look.at_s - looks[1].at_s >= WINDOW_S:
             looks.popleft()
@@ -128,12 +134,18 @@ class WritingPace:
         own, lags = (look.passed - since.passed) / took_s, flow.waiting / written / self._lag_s
         if pace.rate is None and (lags < EARLY or flow.waiting < FEW):
             return
-        if pace.rate is not None and lags < EARLY and own < pace.rate * UNUSED:
+        allowed = min((each.rate or 0.0 for each in looks), default=0.0)
+        if pace.rate is not None and lags < EARLY and own < allowed * UNUSED:
             pace.rate = None
+            return
+        before = own if pace.rate is None else pace.rate
+        if lags < IDLE:
+            pace.rate = before * RISE_MAX
             return
         wanted = written * min(max(SHARE_MAX - lags, SHARE_MIN), SHARE_MAX)
         even = (written / own) ** EVENING if own > 0 else 1.0
         rate = own * even * wanted / admitted if admitted > 0 else wanted
+        rate = min(max(rate, before / FALL_MAX), before * RISE_MAX)
         pace.rate = max(rate, written * NODE_MIN, RATE_MIN)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from seckill.engine.claims.writing_pace import FEW, LanePace, WritingPace
+from seckill.engine.claims.writing_pace import FEW, LanePace, WritingPace, call_max
 from seckill.ports.transport import LaneFlow
 
 LANE = 3
@@ -66,6 +66,8 @@ class Node:
         if self.world.now_s < self.free_s:
             return
         asked = round(self.asked_per_s * TICK_S)
+        if self.lane.rate is not None:
+            asked = min(asked, call_max(self.lane.rate, asked))
         admitted = min(asked, ROOM - self.world.waiting, self.world.on_sale - self.world.admitted)
         self.world.refused += asked - admitted
         self.world.admitted += admitted
@@ -78,7 +80,7 @@ class Node:
 @pytest.mark.parametrize("nodes", [1, 2, 5])
 async def test_what_is_let_in_is_what_is_written(written_per_s: int, nodes: int) -> None:
     world = World(written_per_s, [20_000 / nodes] * nodes)
-    await world.pass_time(60)
+    await world.pass_time(120)
     before = world.admitted
     await world.pass_time(60)
     assert world.worst <= max(2 * LAG_S * written_per_s, 2 * FEW)
@@ -115,6 +117,19 @@ async def test_a_node_that_people_turn_to_later_gets_its_share() -> None:
     await world.pass_time(60)
     first, second = (node.admitted for node in world.nodes)
     assert second / first == pytest.approx(1.0, abs=0.4)
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+async def test_a_ledger_that_stood_still_for_a_moment_is_used_again_at_once(nodes: int) -> None:
+    world = World(12_000, [20_000 / nodes] * nodes)
+    await world.pass_time(10)
+    world.written_per_s = 300
+    await world.pass_time(1.5)
+    world.written_per_s = 12_000
+    await world.pass_time(3)
+    before = world.admitted
+    await world.pass_time(5)
+    assert (world.admitted - before) / 5 > 11_000
 
 
 async def test_while_nothing_is_written_the_queue_takes_them() -> None:
