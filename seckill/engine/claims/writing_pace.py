@@ -56,12 +56,13 @@ class LanePace:
         self.passed = 0  # claims that were sent; while there is a rate, orders that came of them
 
     def after(self, admitted: int) -> float:
-        """How long the next call has to wait after one that admitted so many."""
+        """How long the next call has to wait after one that admitted so many: not for ever, because these may have been
+        let in when there was no rate yet."""
         self.passed += admitted
         if self.rate is None:
             return 0.0
         now_s = self._monotonic()
-        self._free_s = max(now_s, self._free_s) + admitted / self.rate
+        self._free_s = min(max(now_s, self._free_s) + admitted / self.rate, now_s + WAIT_S)
         return self._free_s - now_s
 
 

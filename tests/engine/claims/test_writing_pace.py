@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from seckill.engine.claims.writing_pace import FEW, LanePace, WritingPace, call_max
+from seckill.engine.claims.writing_pace import FEW, WAIT_S, LanePace, WritingPace, call_max
 from seckill.ports.transport import LaneFlow
 
 LANE = 3
@@ -176,6 +176,12 @@ def test_calls_of_several_rounds_share_the_lanes_pace() -> None:
     lane = LanePace(lambda: now_s)
     assert lane.after(100) == 0
     lane.rate = 50.0
-    assert lane.after(100) == pytest.approx(2.0)
-    assert lane.after(50) == pytest.approx(3.0)
-    assert lane.after(0) == pytest.approx(3.0)
+    assert lane.after(50) == pytest.approx(1.0)
+    assert lane.after(25) == pytest.approx(1.5)
+    assert lane.after(0) == pytest.approx(1.5)
+
+
+def test_no_call_is_held_up_for_what_was_let_in_before_there_was_a_rate() -> None:
+    lane = LanePace(lambda: 5.0)
+    lane.rate = 10.0
+    assert lane.after(500) == pytest.approx(WAIT_S)
