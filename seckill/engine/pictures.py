@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from seckill.domain.picture import UNUSED_KEPT_DAYS, Picture
+from seckill.engine.shared_look import SharedAnswers
 from seckill.ports.pictures import PictureLedger, PictureMaker
 
 DAY_MS = 86_400_000
@@ -21,6 +22,7 @@ class PictureDesk:
         self._making = asyncio.Lock()
         self._known: OrderedDict[str, Picture] = OrderedDict()
         self._known_bytes = 0
+        self._asking = SharedAnswers[Picture | None]()
 
     async def upload(self, content: bytes) -> Picture:
         """Raises BadPicture, and StartError where what it takes is not installed."""
@@ -30,7 +32,9 @@ class PictureDesk:
         return picture
 
     async def find(self, digest: str) -> Picture | None:
-        picture = self._known.get(digest) or await self._ledger.picture(digest)
+        picture = self._known.get(digest)
+        if picture is None:
+            picture = await self._asking.of(digest, lambda: self._ledger.picture(digest))
         if picture is not None:
             self._remember(picture)
         return picture

@@ -13,6 +13,7 @@ from dataclasses import replace
 from seckill.domain.item import Item
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
+from seckill.engine.shared_look import SharedLook
 from seckill.ports.gate import Pulse, PulseGate
 from seckill.ports.ledger import CatalogueLedger
 
@@ -53,6 +54,8 @@ class SaleCache:
         # As we spell it: no claim has to be deciphered. Only what is published, so no claim has to look whether it is.
         self._by_public_id: dict[str, int] = {}
         self._version = 0
+        # A crowd that knows of a sale before we do is one query, not one each.
+        self._look_again = SharedLook(self.refresh_sales)
         self._taken: Counter[int] = Counter()  # lanes, by rounds that are being made
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
@@ -186,7 +189,7 @@ class SaleCache:
             return known
         sale = await self.find_any(public_id)
         if sale is not None and not sale.published and self._has_not_just_looked():  # it may be, since
-            await self.refresh_sales()
+            await self._look_again()
             sale = await self.find_any(public_id)
         return sale if sale is not None and sale.published else None
 
@@ -200,7 +203,7 @@ class SaleCache:
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None
         if number not in self._sales:
-            await self.refresh_sales()
+            await self._look_again()
         rounds = self._sales.get(number)
         return None if rounds is None else current(rounds, self.now_ms())
 
@@ -234,7 +237,7 @@ class SaleCache:
 
     async def sale_of_item(self, item_id: int) -> Sale | None:
         """Also one that another node has announced a moment ago."""
-        for look in (None, self.refresh_sales):
+        for look in (None, self._look_again):
             if look is not None:
                 await look()
             for sale in self.newest():
@@ -245,7 +248,7 @@ class SaleCache:
     async def know(self, sale_ids: Collection[int]) -> None:
         """Also those that another node has announced a moment ago."""
         if any(sale_id not in self._sales for sale_id in sale_ids):
-            await self.refresh_sales()
+            await self._look_again()
 
     def recent(self) -> list[Round]:
         """Rounds whose orders may not all be in the ledger yet."""

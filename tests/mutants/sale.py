@@ -107,6 +107,23 @@ MUTANTS = (
         caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
     ),
     Mutant(
+        name="A crowd at a new sale is a query each",
+        trap="ours",
+        path="engine/sale_cache.py",
+        edits={"self._look_again = SharedLook(self.refresh_sales)": "self._look_again = self.refresh_sales"},
+        caught_by="tests/engine/test_shared_look.py::"
+        "test_a_crowd_that_knows_of_a_sale_before_the_node_does_is_one_query",
+    ),
+    Mutant(
+        name="A look that began too early is shared",
+        trap="ours",
+        path="engine/shared_look.py",
+        edits={
+            "        self._under_way, self._next = self._next, None\n        await self._look()\n": "        await self._look()\n        self._under_way, self._next = self._next, None\n"
+        },
+        caught_by="tests/engine/test_shared_look.py::test_whoever_comes_after_a_look_began_is_told_what_is_true_now",
+    ),
+    Mutant(
         name="Another buyer's order is shown",
         trap="S8",
         path="engine/orders/tracking.py",

@@ -1,6 +1,5 @@
 """How far a line has come, for all who look at it: asked for once a second at most, however many look."""
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.line_estimate import RoundSoFar, passes_left
 from seckill.domain.sale import Round
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.shared_look import SharedAnswers
 from seckill.ports.ledger import TallyLedger
 from seckill.ports.line import LineFiguresLedger
 
@@ -38,18 +38,14 @@ class LineFigures:
         self._sale_cache = sale_cache
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, LineProgress | None]] = {}
-        self._asking: dict[int, asyncio.Task[LineProgress | None]] = {}
+        self._asking = SharedAnswers[LineProgress | None]()
 
     async def of(self, round_: Round) -> LineProgress | None:
         """At most a second old. None: the round has no line."""
         asked_s, known = self._known.get(round_.id, (0.0, None))
         if asked_s and self._monotonic() - asked_s < FRESH_S:
             return known
-        asking = self._asking.get(round_.id)
-        if asking is None:  # those who come meanwhile wait for the same answer
-            asking = self._asking[round_.id] = asyncio.create_task(self._ask(round_))
-            asking.add_done_callback(lambda _: self._asking.pop(round_.id, None))
-        return await asyncio.shield(asking)
+        return await self._asking.of(round_.id, lambda: self._ask(round_))
 
     def fresh(self, round_id: int) -> LineProgress | None:
         """The same, if it is known. None: `of` has to ask."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from seckill.domain.line import RoundLine
 from seckill.domain.sale import Sale, SaleState
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.shared_look import SharedAnswers
 from seckill.ports.board import Board
 from seckill.ports.line import LineFiguresLedger
 from seckill.ports.story import RoundStory, StoryLedger
@@ -41,6 +42,7 @@ class Stories:
         self._sale_cache = sale_cache
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, ToldStory]] = {}
+        self._asking = SharedAnswers[ToldStory]()
 
     async def of(self, sale: Sale) -> ToldStory | None:
         """None: it is not over, and how much of it is sold is nobody's business yet."""
@@ -50,14 +52,17 @@ class Stories:
         read_s, known = self._known.get(sale.round.id, (0.0, None))
         if known is not None and self._monotonic() - read_s < FRESH_S:
             return known
+        return await self._asking.of(sale.round.id, lambda: self._ask(sale.round.id))
+
+    async def _ask(self, round_id: int) -> ToldStory:
         told = ToldStory(
-            await self._ledger.story(sale.round.id, STEPS),
-            await self._refused(sale.round.id),
-            await self._lines.line(sale.round.id),
+            await self._ledger.story(round_id, STEPS),
+            await self._refused(round_id),
+            await self._lines.line(round_id),
         )
         if len(self._known) >= ROUNDS_KEPT:
             self._known.clear()
-        self._known[sale.round.id] = self._monotonic(), told
+        self._known[round_id] = self._monotonic(), told
         return told
 
     async def _refused(self, round_id: int) -> Mapping[str, int]:

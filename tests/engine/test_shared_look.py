@@ -1,0 +1,120 @@
+"""A crowd that wants to know the same is one look, and nobody is told what was true before they asked."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from seckill.domain.public_id import PublicIds
+from seckill.domain.sale import Sale
+from seckill.engine.pictures import PictureDesk
+from seckill.engine.sale_cache import SaleCache
+from seckill.engine.shared_look import SharedAnswers, SharedLook
+from tests.engine.test_sale_cache import versions
+
+CROWD = 500
+IDS = PublicIds(b"k" * 32, "sale")
+
+
+class Slow:
+    """A ledger that reads what there is, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.there: list[Sale] = []
+        self.looks = 0
+        self.answers = asyncio.Event()
+
+    async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
+        self.looks += 1
+        seen = list(self.there)
+        await self.answers.wait()
+        return seen
+
+    async def picture(self, digest: str) -> None:
+        self.looks += 1
+        await self.answers.wait()
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_a_crowd_that_knows_of_a_sale_before_the_node_does_is_one_query() -> None:
+    ledger = Slow()
+    ledger.there = list(versions((0, 10)))
+    sale_cache = SaleCache(cast(Any, ledger), cast(Any, None), IDS)
+    crowd = [asyncio.create_task(sale_cache.find_any(IDS.encode(1))) for _ in range(CROWD)]
+    await turns()
+    ledger.answers.set()
+    assert all(sale is not None and sale.id == 1 for sale in await asyncio.gather(*crowd))
+    assert ledger.looks == 1
+
+
+async def test_whoever_comes_after_a_look_began_is_told_what_is_true_now() -> None:
+    """A sale is announced while the ledger is being read: the reading may have missed it."""
+    ledger = Slow()
+    sale_cache = SaleCache(cast(Any, ledger), cast(Any, None), IDS)
+    early = asyncio.create_task(sale_cache.find_any(IDS.encode(1)))
+    await turns()
+    ledger.there = list(versions((0, 10)))
+    late = [asyncio.create_task(sale_cache.find_any(IDS.encode(1))) for _ in range(CROWD)]
+    await turns()
+    ledger.answers.set()
+    assert await early is None
+    assert all(await asyncio.gather(*late))
+    assert ledger.looks == 2
+
+
+async def test_an_outage_is_told_to_all_who_wait_and_to_nobody_after_them() -> None:
+    outcomes = [OSError("gone"), None]
+    looks = 0
+
+    async def look() -> None:
+        nonlocal looks
+        looks += 1
+        await turns()
+        if (error := outcomes[looks - 1]) is not None:
+            raise error
+
+    shared = SharedLook(look)
+    told = await asyncio.gather(*(shared() for _ in range(CROWD)), return_exceptions=True)
+    assert [str(each) for each in told] == ["gone"] * CROWD
+    await shared()
+    assert looks == 2
+
+
+async def test_who_gives_up_takes_the_look_from_nobody() -> None:
+    answers = asyncio.Event()
+    shared = SharedLook(answers.wait)
+    first, second = asyncio.create_task(shared()), asyncio.create_task(shared())
+    await turns()
+    first.cancel()
+    await turns()
+    answers.set()
+    await second
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_a_picture_that_everybody_looks_at_is_read_once() -> None:
+    ledger = Slow()
+    pictures = PictureDesk(cast(Any, ledger), cast(Any, None))
+    crowd = [asyncio.create_task(pictures.find(name)) for name in ["a", "b"] * CROWD]
+    await turns()
+    ledger.answers.set()
+    await asyncio.gather(*crowd)
+    assert ledger.looks == 2, "one for each of two pictures"
+
+
+async def test_an_answer_is_shared_while_it_is_asked_for_and_not_kept() -> None:
+    shared, looks = SharedAnswers[int](), 0
+
+    async def look() -> int:
+        nonlocal looks
+        looks += 1
+        await turns()
+        return looks
+
+    assert await asyncio.gather(*(shared.of("one", look) for _ in range(CROWD))) == [1] * CROWD
+    assert await shared.of("one", look) == 2
