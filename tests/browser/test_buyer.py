@@ -393,7 +393,7 @@ async def test_an_order_that_was_paid_late_leads_to_the_one_that_the_money_has_p
 
 async def test_sales_that_were_over_long_ago_are_shown_on_demand(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(title="Antique", units=1)
-    old = await ask(stack, "GET", f"/v1/sales/{sale['id']}", {})  # a list may come from a process that has yet to read it
+    old = await ask(stack, "GET", f"/v1/sales/{sale['id']}", {})  # a list may be of a process that has yet to read it
     page = await visit.page()
 
     async def shortened(route: Route) -> None:
