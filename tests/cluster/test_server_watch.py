@@ -1,7 +1,7 @@
 """What `strict` needs of its servers is asked for all the time, of every server that a lane may land on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -209,6 +209,11 @@ async def test_a_replica_that_could_not_keep_orders_closes_its_primary(
             assert await shop.insist(f"late-{name}") == 202
 
 
+async def until_it_raises(call: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await call()
+
+
 async def refused_at_start(url: str, says: str) -> None:
     """A replica that a busy machine keeps from answering, or that has lost its link for a moment and cannot take over,
     is no reason to stay shut: it is looked at again."""
@@ -216,8 +221,7 @@ async def refused_at_start(url: str, says: str) -> None:
     try:
         async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(StartError, match=says):
-                while True:
-                    await gate.check("strict")
+                await until_it_raises(lambda: gate.check("strict"))
     finally:
         await gate.close()
 
