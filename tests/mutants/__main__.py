@@ -2,6 +2,7 @@
 
 python -m tests.mutants [WORD …]          only those with one of these in number, name or file; "several words" are what
                                           stands in a name like that, or else each of them a word
+python -m tests.mutants --part 1/2        every second of them, from the first on: several parts can be run at once
 python -m tests.mutants --by TEST         which of them would that test catch?
 
 Exit 0: all tests are green without a flaw, and each flaw turns its test red. A test that cannot be found, a flaw that
@@ -218,12 +219,21 @@ def _has(mutant: Mutant, word: str) -> bool:
     return word == mutant.trap or word in mutant.path or word in mutant.name
 
 
+def part(text: str) -> tuple[int, int]:
+    which, _, many = text.partition("/")
+    if not 1 <= int(which) <= int(many):
+        raise ValueError(text)
+    return int(which), int(many)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("words", nargs="*", help="only flaws with one of these in number, name or file")
     parser.add_argument("--by", help="see which of them this test would catch, instead of those in the list")
+    parser.add_argument("--part", type=part, default=(1, 1), help="which part of how many, such as 1/2")
     wanted = parser.parse_args()
-    mutants = chosen(wanted.words)
+    first, parts = wanted.part
+    mutants = chosen(wanted.words)[first - 1 :: parts]
     if not mutants:  # without a test to run, pytest would run them all
         parser.error("no flaw has one of these words in its number, name or file")
     catchers = {m.name: m.catchers if wanted.by is None else (wanted.by,) for m in mutants}

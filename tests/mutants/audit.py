@@ -118,7 +118,7 @@ MUTANTS = (
         trap="ours",
         path="audit/counter_checks.py",
         edits={"(gate.total, gate.rules) != (after.total, after.rules)": "gate.total != after.total"},
-        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-the gate sells after the end]",
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[the gate sells after the end-sqlite]",
     ),
     Mutant(
         name="The auditor takes any note of lapses for true",
@@ -126,7 +126,7 @@ MUTANTS = (
         path="audit/buyer_checks.py",
         edits={"        if round_.cool_down_s:\n": "        if False:\n"},
         caught_by="tests/audit/test_plantings.py::"
-        "test_a_planted_flaw_is_named[sqlite-a buyer who let an order lapse need not wait]",
+        "test_a_planted_flaw_is_named[a buyer who let an order lapse need not wait-sqlite]",
     ),
     Mutant(
         name="A lapse that the ledger has just learned of is taken for a wrong note",
@@ -140,6 +140,6 @@ MUTANTS = (
         trap="ours",
         path="audit/order_checks.py",
         edits={"if row.expires_ms > row.recorded_ms + ": "if 0 > row.recorded_ms + "},
-        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-more time to pay than announced]",
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[more time to pay than announced-sqlite]",
     ),
 )

@@ -161,6 +161,6 @@ MUTANTS = (
         trap="ours",
         path="audit/money_checks.py",
         edits={"    if pays and back != row.refunded_cents:\n": "    if not pays and back != row.refunded_cents:\n"},
-        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[sqlite-a part of the price goes back, and the order does not say so]",
+        caught_by="tests/audit/test_plantings.py::test_a_planted_flaw_is_named[a part of the price goes back, and the order does not say so-sqlite]",
     ),
 )

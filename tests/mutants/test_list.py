@@ -1,5 +1,7 @@
 """The list of flaws fits the code: each can be planted, and the test that must catch it is there. `make mutants` runs it."""
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -20,6 +22,14 @@ def test_every_flaw_can_be_planted_and_has_its_catcher() -> None:
         problems += [f"{mutant.name}: there is no {test}" for test in mutant.catchers if not defines(ROOT, test)]
     assert problems == []
     assert [name for name, count in Counter(mutant.name for mutant in MUTANTS).items() if count > 1] == []
+
+
+def test_every_catcher_is_found_with_its_parameters() -> None:
+    """Parameters get new names with every fixture that a test takes; a catcher that nobody finds catches nothing."""
+    catchers = sorted({test for mutant in MUTANTS for test in mutant.catchers})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *catchers]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
 
 
 def test_a_flaw_is_chosen_by_its_name_or_by_words() -> None:

@@ -194,7 +194,7 @@ MUTANTS = (
         edits={"    if subject.codes_astray:\n": "    if False:\n"},
         caught_by=(
             "tests/audit/test_plantings.py::"
-            "test_a_planted_flaw_is_named[sqlite-a code that is for another item than its order's]"
+            "test_a_planted_flaw_is_named[a code that is for another item than its order's-sqlite]"
         ),
     ),
     Mutant(
