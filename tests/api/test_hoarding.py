@@ -80,14 +80,16 @@ async def test_after_a_lapse_another_buyer_gets_the_unit(shop: Node) -> None:
     answers: Counter[str] = Counter()
     held = await press(shop, sale, HOARDER, 0.0, answers)
     hoarding = asyncio.create_task(press(shop, sale, HOARDER, 0.0, answers))
-    buying = [asyncio.create_task(buy_and_pay(shop, sale, user)) for user in HONEST]
+    buying: list[asyncio.Task[str]] = []
     try:
         await let_lapse(shop, held)
+        while not answers["cooling_down"]:  # it presses all the time, and nobody else does yet
+            assert not hoarding.done(), f"the hoarder has it again: {answers}"
+            await asyncio.sleep(0.01)
+        buying = [asyncio.create_task(buy_and_pay(shop, sale, user)) for user in HONEST]
         done, _ = await asyncio.wait([*buying, hoarding], return_when=asyncio.FIRST_COMPLETED)
         assert hoarding not in done, f"the hoarder has it again: {answers}"
         assert next(iter(done)).result() in HONEST
-        while not answers["cooling_down"]:  # it presses all the time
-            await asyncio.sleep(0.01)
     finally:
         for task in (*buying, hoarding):
             task.cancel()
