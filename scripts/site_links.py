@@ -22,8 +22,12 @@ def on_config(config: Any) -> None:
     logging.getLogger("jieba").setLevel(logging.WARNING)  # which tells how it loads its dictionary
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     text = _OTHER_LANGUAGE.sub("", markdown, count=1)
+    if page.file.src_uri.endswith(".zh-CN.md"):
+        # What a page leaves to its own English one is there, and not in itself, where the site would look for it.
+        name = page.file.src_uri.removesuffix(".zh-CN.md")
+        text = re.sub(rf"\[([^]]*)\]\({name}\.md(#[^)]*)\)", rf'<a href="../{name}.html\2">\1</a>', text)
     text = _OUTSIDE.sub(lambda link: link[1] if "`" in link[1] else f"*{link[1]}*", text)
     return text.replace(".zh-CN.md", ".md").replace(".zh-CN.svg", ".svg")
 

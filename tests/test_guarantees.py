@@ -1,4 +1,7 @@
-"""docs/guarantees.md: every promise has a test, every test is there, and the figures are those of the code."""
+"""docs/guarantees.md: every promise has a test, every test is there, and the figures are those of the code.
+
+The Chinese page makes the same promises, row by row and under the same conditions.
+"""
 
 import re
 
@@ -7,10 +10,16 @@ import pytest
 from tests.audit.planting import PLANTINGS
 from tests.mutants import MUTANTS
 from tests.mutants.mutant import ROOT, defines
-from tests.mutants.table import PAGE, table, written
+from tests.mutants.table import CHINESE, PAGE, table, written
 
 HEADER = "| promise | holds with | test |"
 NEEDS = {"any", "`strict`", "RabbitMQ", "Cluster", "`strict`, Cluster", "`strict`, Cluster or Sentinel", "control"}
+IN_CHINESE = {
+    "any": "任意",
+    "control": "对照",
+    "`strict`, Cluster": "`strict`，Cluster",
+    "`strict`, Cluster or Sentinel": "`strict`，Cluster 或 Sentinel",
+}
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./(tests/[\w/]+\.py)\)")
 
 
@@ -78,3 +87,33 @@ def test_the_figures() -> None:
     assert f"plants **{len(MUTANTS)}** flaws" in page
     assert f"**{len(PLANTINGS)}** flaws are written by hand" in page
     assert len(MUTANTS) >= 40
+    chinese = CHINESE.read_text(encoding="utf-8")
+    assert f"把 **{len(MUTANTS)}** 处差错" in chinese
+    assert f"手工写入 **{len(PLANTINGS)}** 处差错" in chinese
+
+
+def sections(page: str) -> list[tuple[str, str]]:
+    """Each heading with what stands below it."""
+    return [(part.partition("\n")[0].lstrip("# "), part) for part in re.split(r"\n(?=##+ )", page)[1:]]
+
+
+def test_the_chinese_page_promises_the_same_under_the_same_conditions() -> None:
+    english, chinese = sections(PAGE.read_text()), sections(CHINESE.read_text(encoding="utf-8"))
+    for (heading, original), (_, translation) in zip(english, chinese, strict=True):
+        if HEADER not in original:
+            continue
+        rows = [row.strip("| ").rsplit(" | ", 1) for row in re.findall(r"^\| .*", translation, re.MULTILINE)]
+        needs = [IN_CHINESE.get(needs, needs) for _, needs, _ in promises(original)]
+        assert rows[0] == ["承诺", "条件"], heading
+        assert [row[1] for row in rows[1:]] == needs, heading
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        assert translation.rstrip().endswith(f"\n\n[对应的测试](guarantees.md#{anchor})"), heading
+
+
+def test_the_chinese_page_leaves_out_nothing_that_is_not_promised_and_no_run() -> None:
+    english, chinese = PAGE.read_text(), CHINESE.read_text(encoding="utf-8")
+    for (heading, original), (_, translation) in zip(sections(english), sections(chinese), strict=True):
+        points = [part.count("\n- ") for part in (original, translation)]
+        assert points[0] == points[1], heading
+    runs = [re.findall(r"^\| `seckill chaos .*", page, re.MULTILINE) for page in (english, chinese)]
+    assert runs[0] == runs[1] != []

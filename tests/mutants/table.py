@@ -1,4 +1,7 @@
-"""The list as it stands in docs/guarantees.md. `python -m tests.mutants.table` writes it there."""
+"""The list as it stands in docs/guarantees.md. `python -m tests.mutants.table` writes it there.
+
+The Chinese page has only their number.
+"""
 
 import re
 
@@ -6,6 +9,7 @@ from tests.mutants import MUTANTS
 from tests.mutants.mutant import ROOT, without_parameters
 
 PAGE = ROOT / "docs" / "guarantees.md"
+CHINESE = ROOT / "docs" / "guarantees.zh-CN.md"
 _PLACE = re.compile(r"(<!-- mutants: made by .*?; begin -->\n)(.*?)(<!-- mutants: end -->)", re.DOTALL)
 
 
@@ -32,6 +36,7 @@ def written() -> str:
 def main() -> None:
     page = _PLACE.sub(lambda place: place[1] + table() + place[3], PAGE.read_text())
     PAGE.write_text(re.sub(r"plants \*\*\d+\*\* flaws", f"plants **{len(MUTANTS)}** flaws", page))
+    CHINESE.write_text(re.sub(r"把 \*\*\d+\*\* 处差错", f"把 **{len(MUTANTS)}** 处差错", CHINESE.read_text()))
 
 
 if __name__ == "__main__":

@@ -108,3 +108,6 @@ async def test_the_site_is_built_and_its_links_lead_somewhere(client: httpx2.Asy
     assert len(asked) > 2 * len(names)
     for path in sorted(asked):
         assert (await client.get(unquote(path))).status_code == 200, path
+    promises = (await client.get("/help/zh-CN/guarantees.html")).text
+    assert '<a href="../guarantees.html#money">对应的测试</a>' in promises, "tests are named in the English page only"
+    assert 'id="money"' in (await client.get("/help/guarantees.html")).text
