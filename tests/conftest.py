@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.patience",
     "tests.quick",
     "tests.long_first",
+    "tests.fixtures.statements",
     "tests.fixtures.valkey",
     "tests.fixtures.backends",
     "tests.fixtures.cluster",

@@ -1,10 +1,12 @@
 """`pytest --quick` (`make test-quick`): what a change breaks most often, within three minutes.
 
-One store of each kind, Valkey and SQLite, and no other server; no crowd, no browser, nothing that is killed. Whatever
-it leaves out is for `make test`.
+One store of each kind, Valkey and SQLite, and no other server; no crowd, no browser, nothing that is killed. Of a test
+with many cases on a store, a few of them. Whatever it leaves out is for `make test`.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -24,6 +26,11 @@ OTHER_SERVERS = {
     "redis7_url",
     "sentinel",
 }
+# A case costs what a store and a node cost: of a test with more than so many, these fixtures have a few.
+STORES = {"backend_url", "ledger_url", "redis_backend_url", "redis_url", "sqlite_database"}
+CASES = 4
+
+T = TypeVar("T")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,9 +42,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("quick"):
         return
     long = set(config.getini("quick_leaves_out"))
-    chosen = [item for item in items if is_quick(item) and item.nodeid.partition("[")[0] not in long]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    quick = [item for item in items if is_quick(item) and item.nodeid.partition("[")[0] not in long]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in quick:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {item for same in cases.values() for item in (a_few(same) if on_a_store(same[0]) else same)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def on_a_store(item: pytest.Item) -> bool:
+    return bool(STORES & set(getattr(item, "fixturenames", ())))
+
+
+def a_few(cases: Sequence[T]) -> Sequence[T]:
+    """From everywhere among them, the first and the last too."""
+    if len(cases) <= CASES:
+        return cases
+    return [cases[place * (len(cases) - 1) // (CASES - 1)] for place in range(CASES)]
 
 
 def is_quick(item: pytest.Item) -> bool:

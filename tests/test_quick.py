@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,30 @@ from tests import quick
 from tests.fixtures.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
+LEFT_OUT = "left out: "
+COLLECT = f"""
+import pytest
+
+class Told:
+    def pytest_deselected(self, items):
+        for item in items:
+            print({LEFT_OUT!r} + item.nodeid)
+
+raise SystemExit(pytest.main(["--quick", "--collect-only", "-q", "-p", "no:cacheprovider"], plugins=[Told()]))
+"""
 
 
 @pytest.fixture(scope="module")
 def collected() -> dict[bool, set[str]]:
-    """All tests, and those of the quick run."""
-    found = {}
-    for quickly in (False, True):
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-        done = subprocess.run([*command, *["--quick"][: int(quickly)]], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-2000:]
-        found[quickly] = {line for line in done.stdout.splitlines() if "::" in line}
-    return found
+    """All tests, and those of the quick run: the same collection tells both."""
+    done = subprocess.run([sys.executable, "-c", COLLECT], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    left_out = {line.removeprefix(LEFT_OUT) for line in lines if line.startswith(LEFT_OUT)}
+    chosen = {line for line in lines if "::" in line and not line.startswith(LEFT_OUT)}
+    assert left_out
+    assert not chosen & left_out
+    return {False: chosen | left_out, True: chosen}
 
 
 def test_every_folder_is_in_it_or_left_out_on_purpose(collected: dict[bool, set[str]]) -> None:
@@ -48,6 +61,20 @@ def test_what_takes_long_is_named_rightly(collected: dict[bool, set[str]], reque
     long = set(request.config.getini("quick_leaves_out"))
     assert long <= names
     assert not long & {test.partition("[")[0] for test in collected[True]}
+
+
+def test_of_every_test_that_is_not_left_out_there_is_a_case(collected: dict[bool, set[str]]) -> None:
+    """Where only a few of many are taken, none is lost altogether."""
+    tests = Counter(test.partition("[")[0] for test in collected[True])
+    assert tests["tests/audit/test_plantings.py::test_a_planted_flaw_is_named"] == quick.CASES
+    assert tests["tests/domain/test_webhook_target.py::test_not_public"] > quick.CASES, "no store: all are taken"
+
+
+@pytest.mark.parametrize("many", [1, 2, quick.CASES, quick.CASES + 1, 17, 100])
+def test_a_few_are_from_everywhere(many: int) -> None:
+    few = quick.a_few(range(many))
+    assert len(set(few)) == len(few) == min(many, quick.CASES)
+    assert (few[0], few[-1]) == (0, many - 1)
 
 
 def test_the_fixtures_that_it_avoids_exist(request: pytest.FixtureRequest) -> None:

@@ -20,7 +20,7 @@ from seckill.backends.redis.gate import RedisGate
 from seckill.backends.redis.streams import StreamTransport
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.history import SqlHistory
-from seckill.backends.sql.schema import Schema, schema_of
+from seckill.backends.sql.schema import Schema, schema_in
 from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.boundaries import watched
 from seckill.domain.public_id import PublicIds
@@ -111,7 +111,7 @@ async def open_engine(
         stack.push_async_callback(history.close)
         for advice in await gate.check(settings.durability):
             log.warning("the gate could be safer", advice=advice)
-        if await schema_of(settings.database_url) is Schema.BEHIND:
+        if await schema_in(ledger.database) is Schema.BEHIND:
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -336,16 +336,18 @@ def _openapi(routes: tuple[Route, ...], prefix: str) -> bytes:
     return msgspec.json.encode(document(routes, prefix))
 
 
-def _by_path(routes: Sequence[Route]) -> list[BaseRoute]:
-    """One route for each path, so that a wrong method learns all the right ones."""
+@lru_cache
+def _by_path(routes: tuple[Route, ...]) -> tuple[BaseRoute, ...]:
+    """One route for each path, so that a wrong method learns all the right ones. They know nothing of a node: made
+    once, also where one process makes several."""
     handlers: dict[str, dict[str, Handler]] = {}
     for route in routes:
         handlers.setdefault(route.path, {})[route.method] = _asked_properly(route)
     # A voucher's code may have any character in it, also a slash.
-    return [
+    return tuple(
         StarletteRoute(path.replace("{code}", "{code:path}"), _dispatch(found), methods=list(found))
         for path, found in handlers.items()
-    ]
+    )
 
 
 def _asked_properly(route: Route) -> Handler:

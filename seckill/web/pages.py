@@ -143,7 +143,7 @@ class Pages:
     def __init__(self, settings: Settings, provider: PaymentProvider) -> None:
         no_money_moves = provider.sandbox or getattr(provider, "test_mode", False)
         self._assets = _assets()
-        self.version = _digest(b"".join(path.encode() + b"\0" + self._assets[path].plain for path in self._assets))
+        self.version = _version()
         facts = {
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
@@ -284,6 +284,11 @@ def _embed_script(facts: bytes) -> Content:
 def _assets() -> dict[str, Content]:
     """They are part of the package: packed once, also where one process makes several nodes."""
     return {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
+
+
+@cache
+def _version() -> str:
+    return _digest(b"".join(path.encode() + b"\0" + content.plain for path, content in _assets().items()))
 
 
 def _names(folder: str) -> list[str]:

@@ -117,8 +117,8 @@ def settings_of_a_node(redis_url: str, database_url: str) -> Settings:
 
 
 @pytest.fixture
-def settings(redis_url: str, sqlite_database: str) -> Settings:
-    return settings_of_a_node(redis_url, sqlite_database)
+def settings(redis_url: str, sqlite_in_use: str) -> Settings:
+    return settings_of_a_node(redis_url, sqlite_in_use)
 
 
 @pytest.fixture

@@ -345,8 +345,11 @@ async def test_events_are_read_and_followed(shop: MemoryEngine) -> None:
     await again.aclose()
 
 
-async def test_who_asks_for_little_keeps_a_cursor_that_does_not_grow_old(shop: MemoryEngine) -> None:
+async def test_who_asks_for_little_keeps_a_cursor_that_does_not_grow_old(
+    shop: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing that was asked for has happened, and yet there is something to keep."""
+    monkeypatch.setattr(module, "POLL_S_MAX", 0.1)  # after which the API answers that nothing has
     sale, _ = await sell_to(shop, "ann", "bob")
     everything = await shop.operator.events()
     pages = shop.operator.event_pages(types=["order.refunded"], sale_id=sale.id)

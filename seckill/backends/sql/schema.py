@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, insert, select, text
 
 from seckill import __version__
+from seckill.backends.sql.database import Database
 from seckill.backends.sql.errors import edge
 from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.tables import MIGRATED_BY, NEEDS_REVISION, meta
@@ -29,12 +30,16 @@ class Schema(StrEnum):
 async def schema_of(url: str) -> Schema:
     database = open_database(url)
     try:
-        if database.is_new():
-            return Schema.BEHIND
-        async with edge(database, LOOK_WITHIN_S), database.readers.connect() as connection:
-            return await connection.run_sync(schema)
+        return await schema_in(database)
     finally:
         await database.close()
+
+
+async def schema_in(database: Database) -> Schema:
+    if database.is_new():
+        return Schema.BEHIND
+    async with edge(database, LOOK_WITHIN_S), database.readers.connect() as connection:
+        return await connection.run_sync(schema)
 
 
 def schema(connection: Connection) -> Schema:

@@ -114,8 +114,8 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(redis_url: str, sqlite_database: str) -> Settings:
-    return replace(settings_of_a_node(redis_url, sqlite_database), webhook_private="on")
+def settings(redis_url: str, sqlite_in_use: str) -> Settings:
+    return replace(settings_of_a_node(redis_url, sqlite_in_use), webhook_private="on")
 
 
 @pytest.fixture
