@@ -111,22 +111,30 @@ async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: 
 async def test_a_draw_says_what_can_still_be_had_and_what_is_paid_for(visit: Visit) -> None:
     stack = visit.stack
     sale = await announce(stack, order="draw")
-    page = await visit.sale_page(sale, "wendy-who-won")
-    await page.click("[data-action=join]:enabled")
-    await page.get_by_role("button", name="Withdraw from the draw").click()
-    await expect(page.locator("dialog[open]")).to_contain_text("You can join again until the start.")
-    await page.get_by_role("button", name="Keep it").click()
+    pages = {user: await visit.sale_page(sale, user) for user in ("wendy-of-the-draw", "walt-of-the-draw")}
+    for page in pages.values():
+        await page.click("[data-action=join]:enabled")
+        await page.get_by_role("button", name="Withdraw from the draw").click()
+        await expect(page.locator("dialog[open]")).to_contain_text("You can join again until the start.")
+        await page.get_by_role("button", name="Keep it").click()
     await begin(stack, sale)
-    await expect(page.locator("[data-line=served]")).to_contain_text("It's your turn")
+    for page in pages.values():
+        await expect(page.locator("[data-line] .headline")).to_have_text(re.compile("It's your turn|Place 2"))
+    (winner,) = [user for user, page in pages.items() if await page.locator("[data-line=served]").count()]
+    page, waiting = pages.pop(winner), pages.popitem()[1]
+    await waiting.get_by_role("button", name="Leave the line").click()
+    await expect(waiting.locator("dialog[open]")).to_contain_text("you can't join again")
+    await waiting.get_by_role("button", name="Keep it").click()
     newcomer = await visit.sale_page(sale, "nick-the-newcomer")
     await expect(newcomer.locator("[data-line=none]")).to_contain_text("If a unit isn't paid for in time")
     await expect(newcomer.locator("[data-action=join]")).to_be_enabled()
-    (order,) = await orders_of(stack, "wendy-who-won")
-    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/pay", buyer(stack, "wendy-who-won"))
+    (order,) = await orders_of(stack, winner)
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/pay", buyer(stack, winner))
     await expect(page.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
+    await expect(waiting.locator("[data-line=passed_over]")).to_contain_text("all units are paid for")
     await expect(newcomer.locator("[data-line=none]")).to_contain_text("All units are paid for")
     await expect(newcomer.locator("[data-action=join]")).to_have_count(0)
-    another = await visit.sale_page(sale, "wendy-who-won")  # with a browser that knows of no entry
+    another = await visit.sale_page(sale, winner)  # with a browser that knows of no entry
     await expect(another.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
     await expect(another.get_by_text("See your order")).to_be_visible()
     nobody = await visit.page()

@@ -122,20 +122,22 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
     if (order !== null) return html`<${Buying} ...${shown} given=${order} />`;
     const isIn = entry !== null && !OVER.includes(entry.state);
     const begins = Date.parse(sale.begins_at);
+    // An operator may have begun it before the time that this page knows.
+    const isBegun = now >= begins || line?.drawn === true;
+    const undrawn = kind !== "waiting_list" && !isBegun;
     // A place in a draw that is made is published, so it is the only one; and who was removed stays out.
-    const wasDrawn = entry !== null && kind !== "waiting_list" && now >= begins && Date.parse(entry.joined_at) < begins;
+    const wasDrawn = entry !== null && kind !== "waiting_list" && isBegun && Date.parse(entry.joined_at) < begins;
     // All units are paid for, so none comes back. If the shop adds some, the sale is open again.
     const isGone = sale.state === "sold_out" && line?.units_left === 0 && line.unpaid === 0 && line.waiting === 0;
     const mayJoin = !isIn && !ended && !isGone && !wasDrawn && (entry?.state !== "left" || entry.reason === null);
     const unchosen = sale.items && itemOf(sale, itemId) === null;
-    const undrawn = kind !== "waiting_list" && now < begins;
     const leaving = kind === "draw" && undrawn ? "line_withdraw" : "line_leave";
     const askLeave = () => setQuestion({ title: t(`${leaving}_title`), effect: t(undrawn ? "line_leave_undrawn_effect" : wasDrawn ? "line_leave_drawn_effect" : "line_leave_effect"), yes: t(leaving), no: t("cancel_no"), act: leave });
     const label = t(kind === "waiting_list" ? "line_join_list" : kind === "draw" && undrawn ? "line_join_draw" : "line_join");
     return html`<div class="panel line" tabindex="-1" data-line=${entry?.state ?? "none"}>
-        ${now < begins && !line?.drawn && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
+        ${!isBegun && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
         <div role="status" aria-live="polite">
-          ${entry === null ? html`<${Outside} kind=${kind} state=${sale.state} isGone=${isGone} isDrawn=${now >= begins} />` : html`<${Standing} entry=${entry} line=${line} ended=${ended} />`}
+          ${entry === null ? html`<${Outside} kind=${kind} state=${sale.state} isGone=${isGone} isDrawn=${isBegun} />` : html`<${Standing} entry=${entry} line=${line} ended=${ended} />`}
         </div>
         ${mayJoin && html`<${PassNote} pass=${pass} />`}
         ${mayJoin && sale.items && html`<${ItemChoice} sale=${sale} chosen=${itemId} isGone=${() => false} onChoose=${onChoose} />`}
