@@ -218,7 +218,7 @@ export const TEXTS = {
 
   // The receipt
   receipt: "Receipt",
-  receipt_number: "Order number",
+  receipt_number: "Order no.",
   receipt_item: "Option",
   receipt_price: "Price",
   receipt_total: "Total",
