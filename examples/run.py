@@ -102,12 +102,9 @@ def main() -> int:
     folder = HERE / given.shop
     data = (given.data or folder / ".data").absolute()
     shop_url, seckill_url = (f"http://127.0.0.1:{port}" for port in (given.port, given.seckill_port))
-    for port, option in ((given.port, "--port"), (given.seckill_port, "--seckill-port")):
-        if is_taken(port):
-            return say(
-                f"Port {port} is taken. Stop what runs there, or choose another: "
-                f'make -C examples/{given.shop} run ARGS="{option} {port + 1}"'
-            )
+    ports = {"--port": given.port, "--seckill-port": given.seckill_port}
+    if taken := [port for port in ports.values() if is_taken(port)]:
+        return say(taken_ports(given.shop, ports, taken))
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -134,6 +131,19 @@ def main() -> int:
         for process in reversed(running):  # seckill last: the shop may still have something to tell it
             process.terminate()
             process.wait()
+
+
+def taken_ports(shop: str, ports: Mapping[str, int], taken: Sequence[int]) -> str:
+    """What to type instead: with every port, so that it is not the other one that is taken then."""
+    free: dict[str, int] = {}
+    for option, port in ports.items():
+        while is_taken(port) or port in free.values():
+            port += 1
+        free[option] = port
+    which = "Port {} is" if len(taken) == 1 else "Ports {} are"
+    named = which.format(" and ".join(map(str, taken)))
+    choice = " ".join(f"{option} {port}" for option, port in free.items())
+    return f'{named} taken. Stop what runs there, or choose others: make -C examples/{shop} run ARGS="{choice}"'
 
 
 def is_taken(port: int) -> bool:
@@ -174,7 +184,7 @@ The shop is open at {shop_url}
 
   shop       {shop_url}/
   console    {seckill_url}/console
-  its key    SECKILL_DATA_DIR={data} {Path(sys.executable).parent / "seckill"} token admin
+  its key    SECKILL_DATA_DIR={data} {Path(os.path.normpath(sys.executable)).with_name("seckill")} token admin
   data, logs {data}
 
 To try:

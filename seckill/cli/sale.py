@@ -66,7 +66,7 @@ ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "next_rounds", "round")
 _NO_ZONE = ("timezone", "UTC")
 _OF_PASS = ("pass", "pass_work")
-_OF_LINE = ("order", "waiting_list", "lined")
+_OF_LINE = ("order", "waiting_list", "lined", "beacon")
 _OF_DOOR = (*_OF_PASS, "audience", "list_buyers")
 _NOT_SHOWN = ("price_cents", "currency", "server_time", "items")
 _OF_GOODS = tuple(field.name for field in fields(GoodsOptions))
@@ -384,7 +384,11 @@ def _print_facts(sale: dict[str, Any]) -> None:
     for name, value in (sale | {"state": _state(sale), "price": _price(sale)}).items():
         if name in _NOT_SHOWN or (sale["repeat"] is None and (name in _OF_REPEATING or (name, value) == _NO_ZONE)):
             continue
-        if name in _OF_GOODS and not value:
+        if (
+            value is None
+            or (name in _OF_GOODS and not value)
+            or (name == "waits_for_codes" and not sale.get("vouchers"))
+        ):
             continue
         if name in _OF_LINE and sale["order"] == LineOrder.PRESS and not sale["waiting_list"]:
             continue
@@ -403,6 +407,8 @@ def _print_facts(sale: dict[str, Any]) -> None:
 
 def _lines(value: object) -> str:
     """Of a list, one in each line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -82,4 +82,4 @@ def _print_one(voucher: dict[str, Any], as_json: bool) -> None:
         return
     when = "" if voucher["redeemed_at"] is None else f" at {instant(voucher['redeemed_at'])}"
     of = "" if voucher["order_id"] is None else f", order {voucher['order_id']} of {voucher['buyer']}"
-    console().print(f"It is {voucher['state']}{when}{of}.", markup=False)
+    console().print(f"{voucher['state'].capitalize()}{when}{of}.", markup=False)

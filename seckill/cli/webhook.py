@@ -201,9 +201,7 @@ def _print_delivery(delivery: dict[str, Any], as_json: bool) -> None:
         print_json(delivery)
         return
     took = "" if delivery["took_ms"] is None else f" after {delivery['took_ms']} ms"
-    console().print(
-        f"Delivery {delivery['id']} ({delivery['type']}) is {delivery['state']}: {_answer(delivery)}{took}."
-    )
+    console().print(f"Delivery {delivery['id']} ({delivery['type']}): {delivery['state']}, {_answer(delivery)}{took}.")
 
 
 def _answer(delivery: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ async def test_all_sales_at_a_glance_found_by_words_and_keys(visit: Visit, stack
     page = await visit.console()
     row = page.locator(f"[data-sale='{sale['id']}']")
     await expect(row.locator("[data-cell=state]")).to_contain_text("Sold out")
+    await expect(page.locator("[data-group=on]")).to_contain_text("Running")  # though it is sold out
     await expect(row.locator("[data-cell=sold]")).to_contain_text("2 of 2")
     await expect(row.locator("[data-cell=revenue]")).to_have_text("CN¥12.50")
     await page.keyboard.press("/")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 from playwright.async_api import Page, Route, expect
 
-from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, orders_of
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
@@ -106,6 +106,41 @@ async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: 
     await expect(behind.locator("[data-line=left]")).to_be_visible()
     await page.click("text=See your order")
     await expect(page.locator("[data-action=pay]:enabled, button:has-text('Pay')").first).to_be_visible()
+
+
+async def test_a_draw_says_what_can_still_be_had_and_what_is_paid_for(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="draw")
+    pages = {user: await visit.sale_page(sale, user) for user in ("wendy-of-the-draw", "walt-of-the-draw")}
+    for page in pages.values():
+        await page.click("[data-action=join]:enabled")
+        await page.get_by_role("button", name="Withdraw from the draw").click()
+        await expect(page.locator("dialog[open]")).to_contain_text("You can join again until the start.")
+        await page.get_by_role("button", name="Keep it").click()
+    await begin(stack, sale)
+    for page in pages.values():
+        await expect(page.locator("[data-line] .headline")).to_have_text(re.compile("It's your turn|Place 2"))
+    (winner,) = [user for user, page in pages.items() if await page.locator("[data-line=served]").count()]
+    page, waiting = pages.pop(winner), pages.popitem()[1]
+    await waiting.get_by_role("button", name="Leave the line").click()
+    await expect(waiting.locator("dialog[open]")).to_contain_text("you can't join again")
+    await waiting.get_by_role("button", name="Keep it").click()
+    newcomer = await visit.sale_page(sale, "nick-the-newcomer")
+    await expect(newcomer.locator("[data-line=none]")).to_contain_text("If a unit isn't paid for in time")
+    await expect(newcomer.locator("[data-action=join]")).to_be_enabled()
+    (order,) = await orders_of(stack, winner)
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/pay", buyer(stack, winner))
+    await expect(page.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
+    await expect(waiting.locator("[data-line=passed_over]")).to_contain_text("all units are paid for")
+    await expect(newcomer.locator("[data-line=none]")).to_contain_text("All units are paid for")
+    await expect(newcomer.locator("[data-action=join]")).to_have_count(0)
+    another = await visit.sale_page(sale, winner)  # with a browser that knows of no entry
+    await expect(another.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
+    await expect(another.get_by_text("See your order")).to_be_visible()
+    nobody = await visit.page()
+    await nobody.goto(f"{stack.url}/sales/{sale['id']}")
+    await expect(nobody.locator("[data-line=none] .headline")).to_have_text("Sold out")
+    await expect(nobody.locator(".action button")).to_have_count(0)
 
 
 async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) -> None:

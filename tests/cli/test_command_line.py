@@ -269,6 +269,12 @@ def test_a_sale_that_repeats_and_where_its_units_are(
     assert re.search(r"state +open", printed)
     assert re.search(r"5 +ended +20 +2026-11-17 02:00:00Z +2026-11-17 03:00:00Z", printed)
     assert len(re.findall(r"4 +ended +20", printed)) == 4, "the last five"
+    api[1].answer = (200, SALE | {"published": True, "vouchers": False, "waits_for_codes": False, "limit_group": None})
+    assert seckill(monkeypatch, "sale", "show", "SALE", "--url", url) in (None, 0)
+    printed = capsys.readouterr().out
+    assert re.search(r"published +yes", printed)
+    assert re.search(r"vouchers +no", printed)
+    assert not re.search("None|True|False|limit_group|waits_for_codes", printed), "words, and nothing that is not there"
     assert seckill(monkeypatch, "sale", "show", "SALE", "--json", "--url", url) in (None, 0)
     document = json.loads(capsys.readouterr().out)
     assert (document["id"], document["custody"]["available"]) == ("SALE", 900)

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ async def test_upload_count_redeem(
     await shop.engine.settle()
     assert (await shop.engine.buyer("ann").order(order_id)).codes == ["A-1"]
     assert await shop.command(monkeypatch, "redeem", "A-1") == 0
-    assert f"order {order_id} of ann" in capsys.readouterr().out
+    assert re.match(rf"Redeemed at .*, order {order_id} of ann\.", capsys.readouterr().out)
     assert await shop.command(monkeypatch, "redeem", "A-1") == 1
     assert "redeemed before" in capsys.readouterr().err
     assert await shop.command(monkeypatch, "show", "A-1", "--json") == 0

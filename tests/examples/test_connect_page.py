@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / name for name in ("connect-your-shop.md", "connect-your-shop.zh-CN.md")]
 SHOP = "http://127.0.0.1:9000"
 SECKILL = "http://127.0.0.1:8000"
-LETTERS = "until [ -f letters.db ]; do sleep 0.1; done; echo 'The letter has come.'"
+LETTERS = "until [ -f letters.db ]; do sleep 0.1; done; echo 'The letter has come.'; seckill webhook test 1"
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
@@ -65,8 +65,10 @@ async def test_word_by_word(folder: Path) -> None:
     assert len(exported.strip().splitlines()) == 2
     assert refunded.splitlines()[-2] == "bob 1 refunded"
     assert "3 free, 0 given" in codes
-    assert re.match(r"It is redeemed at .* of ann\.", redeemed)
+    assert re.match(r"Redeemed at .*, order \w{13} of ann\.", redeemed)
     assert "The letter has come." in told
+    assert "webhook.test" in told
+    assert "HTTP 204" in told
     assert said.count("END OF FILE") == 0
     check_settings(live[1])
 

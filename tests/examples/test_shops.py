@@ -6,6 +6,7 @@ import hmac
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -106,7 +107,8 @@ async def speaks_both_languages(shop: Shop) -> None:
 
     async def page(accepted: str) -> tuple[str, bool]:
         shown = (await client.get("/", headers={"Accept-Language": accepted})).text
-        return found(r'<html lang="(\w+)', shown), bool(re.search("[\u4e00-\u9fff]{4}", shown))
+        without = shown.replace("简体中文", "")  # the button that chooses it is the same in both
+        return found(r'<html lang="(\w+)', shown), bool(re.search("[\u4e00-\u9fff]{4}", without))
 
     for accepted, spoken in (
         ("", "en"),
@@ -121,6 +123,7 @@ async def speaks_both_languages(shop: Shop) -> None:
     chosen |= {"csrfmiddlewaretoken": hidden[1]} if hidden else {}
     assert 'lang="zh' in (await client.post("/language" if not hidden else "/language/", data=chosen)).text
     assert await page("en") == ("zh", True)
+    assert ">English</button>" in (await client.get("/")).text, "a language is named as its readers name it"
 
 
 @pytest.mark.parametrize("name", ["fastapi-shop/teashop", "django-shop/bookshop"])
@@ -150,6 +153,20 @@ async def has_letters(shop: Shop, staff: httpx2.AsyncClient, order_id: str, numb
 async def is_waiting(seckill: AsyncClient, webhook_id: str) -> bool:
     waiting = (await seckill.webhook_deliveries(webhook_id, state="waiting")).deliveries
     return any(delivery.tries for delivery in waiting)
+
+
+def test_what_to_type_when_ports_are_taken() -> None:
+    """One command that works, and not a new one for each port."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        taken = [each.getsockname()[1] for each in (one, other)]
+        command = [sys.executable, str(run.HERE / "run.py"), "fastapi-shop"]
+        command += ["--port", str(taken[0]), "--seckill-port", str(taken[1])]
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        assert refused.returncode == 1
+        assert f"Ports {taken[0]} and {taken[1]} are taken" in refused.stderr
+        chosen = [int(port) for port in re.findall(r"port (\d+)", refused.stderr)]
+        assert len({*chosen, *taken}) == 4
+        assert not any(run.is_taken(port) for port in chosen)
 
 
 @pytest.mark.parametrize("name", run.EXAMPLES)

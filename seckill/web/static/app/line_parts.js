@@ -13,11 +13,13 @@ const storedAt = (me, sale) => `seckill.entry.${me.user}.${sale.id}.${sale.round
 // What proves later that one had joined: kept when one joins, and not what is said of it afterwards.
 const receiptAt = (me, sale) => `seckill.receipt.${me.user}.${sale.id}.${sale.round}`;
 
-export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, has, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
+export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, has, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
   function useEntry(sale, me, onSignedOut, onEntry) {
     const [entry, setEntry] = useState(null);
     const [line, setLine] = useState(null);
     const entryId = entry?.entry_id ?? (me && localStorage.getItem(storedAt(me, sale)));
+    const isLookedFor = useRef(false);
+    const served = (order) => setEntry((older) => ({ state: "served", order_id: order.order_id, joined_at: order.created_at, ...older, order, readMs: performance.now() }));
     const take = (found) => {
       localStorage.setItem(storedAt(me, sale), found.entry_id);
       setEntry({ ...found, readMs: performance.now() });
@@ -29,16 +31,23 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
           const far = await call("GET", `/v1/sales/${sale.id}/line?round=${sale.round}`, { cache: "default" });
           if (isOver()) return Infinity;
           setLine(far);
-          if (!entryId || !me) return EVERY_MS + 1_000 * Math.random();
-          const waits = entry?.state === "waiting";
-          const isDue = entry === null || (waits && (far.served_up_to >= entry.place || (far.drawn && entry.place === null) || performance.now() - entry.readMs > OWN_EVERY_MS));
-          const isServed = entry?.order_id && performance.now() - entry.readMs > EVERY_MS;
-          if (isServed) {
-            const { state } = await call("GET", `/v1/orders/${entry.order_id}`, { token: me.token });
-            if (!isOver()) take({ ...entry, order_state: state });
-          } else if (isDue) {
-            const found = await call("GET", `/v1/entries/${entryId}`, { token: me.token });
-            if (!isOver()) take(found);
+          if (!me) return EVERY_MS + 1_000 * Math.random();
+          if (entry?.order_id) {
+            if (performance.now() - entry.readMs > EVERY_MS) {
+              const order = await call("GET", `/v1/orders/${entry.order_id}`, { token: me.token });
+              if (!isOver()) served(order);
+            }
+          } else if (entryId) {
+            const waits = entry?.state === "waiting";
+            const isDue = entry === null || (waits && (far.served_up_to >= entry.place || (far.drawn && entry.place === null) || performance.now() - entry.readMs > OWN_EVERY_MS));
+            const found = isDue && (await call("GET", `/v1/entries/${entryId}`, { token: me.token }));
+            if (found && !isOver()) take(found);
+          } else if (sale.lined && sale.state !== "scheduled" && !isLookedFor.current) {
+            // Who joined with another browser has an order here, and no entry.
+            const { orders } = await call("GET", "/v1/orders?limit=50", { token: me.token });
+            isLookedFor.current = true;
+            const order = orders.find((other) => other.sale_id === sale.id && other.round === sale.round);
+            if (order && !isOver()) served(order);
           }
           return EVERY_MS + 1_000 * Math.random();
         } catch (error) {
@@ -110,19 +119,25 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
         },
       );
     const show = (id) => act(() => call("GET", `/v1/orders/${id}`, { token: me.token }), (found) => setOrder({ ...found, found_as: found.state }));
-    const askLeave = () => setQuestion({ title: t("line_leave_title"), effect: t("line_leave_effect"), yes: t("line_leave"), no: t("cancel_no"), act: leave });
     if (order !== null) return html`<${Buying} ...${shown} given=${order} />`;
     const isIn = entry !== null && !OVER.includes(entry.state);
     const begins = Date.parse(sale.begins_at);
+    // An operator may have begun it before the time that this page knows.
+    const isBegun = now >= begins || line?.drawn === true;
+    const undrawn = kind !== "waiting_list" && !isBegun;
     // A place in a draw that is made is published, so it is the only one; and who was removed stays out.
-    const wasDrawn = entry !== null && kind !== "waiting_list" && now >= begins && Date.parse(entry.joined_at) < begins;
-    const mayJoin = !isIn && !ended && !wasDrawn && (entry?.state !== "left" || entry.reason === null);
+    const wasDrawn = entry !== null && kind !== "waiting_list" && isBegun && Date.parse(entry.joined_at) < begins;
+    // All units are paid for, so none comes back. If the shop adds some, the sale is open again.
+    const isGone = sale.state === "sold_out" && line?.units_left === 0 && line.unpaid === 0 && line.waiting === 0;
+    const mayJoin = !isIn && !ended && !isGone && !wasDrawn && (entry?.state !== "left" || entry.reason === null);
     const unchosen = sale.items && itemOf(sale, itemId) === null;
-    const label = t(kind === "waiting_list" ? "line_join_list" : kind === "draw" && now < begins ? "line_join_draw" : "line_join");
+    const leaving = kind === "draw" && undrawn ? "line_withdraw" : "line_leave";
+    const askLeave = () => setQuestion({ title: t(`${leaving}_title`), effect: t(undrawn ? "line_leave_undrawn_effect" : wasDrawn ? "line_leave_drawn_effect" : "line_leave_effect"), yes: t(leaving), no: t("cancel_no"), act: leave });
+    const label = t(kind === "waiting_list" ? "line_join_list" : kind === "draw" && undrawn ? "line_join_draw" : "line_join");
     return html`<div class="panel line" tabindex="-1" data-line=${entry?.state ?? "none"}>
-        ${now < begins && !line?.drawn && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
+        ${!isBegun && html`<${Countdown} label=${t("begins_in_label")} leftMs=${begins - now} />`}
         <div role="status" aria-live="polite">
-          ${entry === null ? html`<p class="headline" data-state="open">${t(ended ? "line_over" : `line_${kind}`)}</p><p class="result">${t(ended ? "line_over_text" : `line_${kind}_why`)}</p>` : html`<${Standing} entry=${entry} line=${line} ended=${ended} />`}
+          ${entry === null ? html`<${Outside} kind=${kind} state=${sale.state} isGone=${isGone} isDrawn=${isBegun} />` : html`<${Standing} entry=${entry} line=${line} ended=${ended} />`}
         </div>
         ${mayJoin && html`<${PassNote} pass=${pass} />`}
         ${mayJoin && sale.items && html`<${ItemChoice} sale=${sale} chosen=${itemId} isGone=${() => false} onChoose=${onChoose} />`}
@@ -131,16 +146,29 @@ export function make({ useState, backoffMs, base, call, canSignIn, isEmbedded, s
         ${problem && html`<p class="problem" role="alert">${problem}</p>`}
       </div>
       <div class="action">
-        ${entry?.order_id ? html`<${OrderLink} id=${entry.order_id} look="button primary" onShow=${show}>${t("line_see_order")}<//>` : isIn ? html`<button type="button" class="button quiet" data-action="leave" disabled=${busy || ended} onClick=${askLeave}>${t("line_leave")}</button>` : mayJoin && (me ? html`<button type="button" class="button primary" data-action="join" disabled=${busy || unchosen || pass.state === "refused"} onClick=${enter}>${unchosen ? t("choose_first") : label}</button>` : canSignIn() && html`<button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button>`)}
+        ${entry?.order_id ? html`<${OrderLink} id=${entry.order_id} look="button primary" onShow=${show}>${t("line_see_order")}<//>` : isIn ? html`<button type="button" class="button quiet" data-action="leave" disabled=${busy || ended} onClick=${askLeave}>${t(leaving)}</button>` : mayJoin && (me ? html`<button type="button" class="button primary" data-action="join" disabled=${busy || unchosen || pass.state === "refused"} onClick=${enter}>${unchosen ? t("choose_first") : label}</button>` : canSignIn() && html`<button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in")}</button>`)}
       </div>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
+  }
+
+  /** What there is to say to those who are not in the line. */
+  function Outside({ kind, state, isGone, isDrawn }) {
+    const said = (look, title, text) => html`<p class="headline" data-state=${look}>${t(title)}</p><p class="result">${t(text)}</p>`;
+    if (state === "ended") return said("ended", "line_over", "line_over_text");
+    if (isGone) return said("sold_out", "sale_sold_out", "line_gone");
+    if (kind === "waiting_list") return said("open", "line_waiting_list", "line_waiting_list_why");
+    if (state === "sold_out") return said("sold_out", "sale_sold_out", "line_may_return");
+    return kind === "draw" && isDrawn ? said("open", "line_drawn", "line_drawn_why") : said("open", `line_${kind}`, `line_${kind}_why`);
   }
 
   function Standing({ entry, line, ended }) {
     const { place, chance, reason } = entry;
     // As it was when the entry was read, or as the line has moved since.
     const ahead = entry.ahead === null ? null : Math.min(entry.ahead, Math.max(0, place - 1 - (line?.served_up_to ?? 0)));
-    const state = LAPSED.includes(entry.order_state) ? "lapsed" : entry.state;
+    const state = LAPSED.includes(entry.order?.state) ? "lapsed" : entry.state;
+    const how = entry.order?.price_cents > 0 ? "paid" : "free";
+    if (entry.order?.state === "paid") return html`<p class="headline" data-state="paid">${t(`order_${how}_title`)}</p><p class="result">${t(`order_${how}_text`)}</p>`;
+    if (entry.order?.state === "refunded") return html`<p class="headline" data-state="refunded">${t("order_refunded_title")}</p>`;
     const why = state === "passed_over" && has(`passed_over_${reason}`) ? t(`passed_over_${reason}`) : (reason ?? "");
     if (state !== "waiting") return html`<p class="headline" data-state=${state === "served" ? "open" : state}>${t(`line_${state}`)}</p><p class="result">${t(`line_${state}_text`, { reason: why })}</p>`;
     if (ended) return html`<p class="headline" data-state="ended">${t("line_over")}</p><p class="result">${t("line_over_text")}</p>`;

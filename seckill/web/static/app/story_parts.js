@@ -119,7 +119,7 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
     return html`<p class="headline" data-verdict="sound">${t("draw_sound", { entries: count(result.entries) })}</p>
       ${result.place && html`<p class="facts">${t("draw_mine", { place: count(result.place) })} ${result.isSigned && t("draw_receipt_signed")}</p>`}
       ${draw.beacon_missed_at && html`<p class="facts" data-beacon="missed">${t("draw_beacon_missed", { seconds: count(draw.beacon_source.within_s) })}</p>`}
-      <p class="facts">${t("draw_unproven")}</p>
+      <p class="facts unproven">${t("draw_unproven")}</p>
       <ul class="facts">${unproven.map((name) => html`<li key=${name}>${t(`draw_unproven_${name}`, { address: draw.beacon_source?.url.replace("{round}", draw.beacon_round) ?? "" })}</li>`)}</ul>`;
   }
 

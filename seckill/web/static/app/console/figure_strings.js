@@ -3,7 +3,7 @@
 export const FIGURE_STRINGS = {
   area_overview: ["All sales", "全部秒杀"],
   overview: ["All sales", "全部秒杀"],
-  overview_on: ["On now", "进行中"],
+  overview_on: ["Running", "进行中"],
   overview_rate: ["Accepted", "受理"],
   overview_revenue: ["Revenue", "收入"],
   overview_revenue_why: ["Paid and not refunded, of the rounds below.", "下列场次已付款且未退款的金额。"],
@@ -11,7 +11,7 @@ export const FIGURE_STRINGS = {
   overview_none_fits: ["No sale fits this.", "没有符合条件的秒杀。"],
   find_sale: ["Find a sale by title or id", "按标题或编号查找"],
   show_all: ["All", "全部"],
-  show_on: ["On now", "进行中"],
+  show_on: ["Running", "进行中"],
   show_to_come: ["To come", "未开始"],
   show_over: ["Over", "已结束"],
   show_alarmed: ["With alarms", "有告警"],
