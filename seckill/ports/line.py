@@ -76,7 +76,8 @@ class BlockedLines(LeaveLedger, Protocol):
 class LineDeskLedger(JoinLedger, LeaveLedger, Protocol):
     """For what buyers and operators do to a line."""
 
-    async def standing(self, entry_id: int) -> Standing | None: ...
+    async def standings(self, entry_ids: Sequence[int]) -> list[Standing]:
+        """Of those that there are. What it costs does not grow with them, but for a row each."""
 
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
         """Those that there are."""

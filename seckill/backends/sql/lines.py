@@ -58,9 +58,9 @@ class SqlLines:
             return list(await connection.scalars(mine.where(*waiting).order_by(_e.id)))
 
     @to_the_end
-    async def standing(self, entry_id: int) -> Standing | None:
+    async def standings(self, entry_ids: Sequence[int]) -> list[Standing]:
         async with reading(self._database) as connection:
-            return await line_joining.read_standing(connection, entry_id)
+            return await line_joining.read_standings(connection, entry_ids)
 
     @to_the_end
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:

@@ -1,5 +1,6 @@
-"""Joining a line and leaving it. An entry is in the ledger before its buyer hears of it; what comes while one
-transaction is under way goes into the next."""
+"""Joining a line, leaving it, and looking where one stands. An entry is in the ledger before its buyer hears of it.
+What comes while one transaction is under way goes into the next, and so do those who look: when places are drawn, all
+do."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from seckill.domain.sale import Sale
 from seckill.engine.batches import Batches, Waiter
 from seckill.engine.rounds.opening import Sync, bring_to_gate
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.shared_look import SharedAnswers
 from seckill.errors import GateUnavailable, LedgerError, LedgerUnavailable
 from seckill.ports.gate import OpeningGate
 from seckill.ports.ledger import OpeningLedger
@@ -25,6 +27,7 @@ BATCH_MAX = 500
 WAITING_MAX = 20_000
 
 Joined = Standing | NoEntry | LedgerError
+Found = Standing | LedgerError | None
 
 
 class NotSoldOut(Exception):
@@ -65,6 +68,36 @@ class _JoinBatches(Batches[Joining, Joined]):
                 waiting.set_result(answer)
 
 
+class _Looks(Batches[int, Found]):
+    """By the number of an entry."""
+
+    def __init__(self, ledger: LineDeskLedger) -> None:
+        super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
+        self._ledger = ledger
+
+    def _too_many(self) -> Found:
+        return LedgerUnavailable("Too many people are looking at once, try again.")
+
+    def _not_asked(self) -> Found:
+        return LedgerUnavailable("The ledger was not asked, try again.")
+
+    async def _serve(self, batch: list[tuple[int, Waiter[Found]]]) -> None:
+        found: dict[int, Standing] = {}
+        error: LedgerError | None = None
+        try:
+            standings = await self._ledger.standings(list({entry_id for entry_id, _ in batch}))
+            found = {standing.entry.id: standing for standing in standings}
+        except LedgerError as away:
+            error = away
+            self._answer_all(error)  # those who still wait have waited as long
+        except Exception:
+            log.exception("entries could not be read", entries=len(batch))
+            error = LedgerUnavailable("The entry could not be read, try again.")
+        for entry_id, waiting in batch:
+            if not waiting.done():
+                waiting.set_result(error or found.get(entry_id))
+
+
 class LineDesk:
     def __init__(self, lines: LineDeskLedger, ledger: OpeningLedger, gate: OpeningGate, sale_cache: SaleCache) -> None:
         self._lines = lines
@@ -72,13 +105,16 @@ class LineDesk:
         self._gate = gate
         self._sale_cache = sale_cache
         self._batches: dict[int, _JoinBatches] = {}
+        self._looks = _Looks(lines)
+        # It is sold out, and everybody wants to wait at the same moment: one of them opens the line for all.
+        self._opening = SharedAnswers[None]()
 
     async def join(self, sale: Sale, joining: Joining) -> Standing | NoEntry:
         """Raises NotSoldOut, LedgerError and GateError."""
         if not sale.door.line.has_line:
             return NoEntry.NO_LINE
         if not sale.round.lined:
-            await self._open(sale)
+            await self._opening.of(sale.round.id, lambda: self._open(sale))
         waiting: asyncio.Future[Joined] = asyncio.get_running_loop().create_future()
         self.submit(sale, joining, waiting)
         joined = await waiting
@@ -121,5 +157,9 @@ class LineDesk:
 
     async def find(self, entry_id: int, user: str) -> Standing | None:
         """None for one that does not exist, and the same for another buyer's."""
-        found = await self._lines.standing(entry_id)
+        waiting: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        self._looks.submit(entry_id, waiting)
+        found = await waiting
+        if isinstance(found, LedgerError):
+            raise found
         return found if found is not None and found.entry.user == user else None
