@@ -117,6 +117,9 @@ class LineFiguresLedger(Protocol):
 
     async def entry_of(self, round_id: int, user: str) -> LineEntry | None: ...
 
+    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        """Those at the `count` places after that one, by place."""
+
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         """Entries of a list that is closed, and of which none has a place yet, after this one."""
 

@@ -8,12 +8,14 @@ from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.watching import EntryWatches
 from seckill.engine.rounds.story import Stories
+from seckill.web.drawn_list import DrawnList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineParts:
     desk: LineDesk
     figures: LineFigures
+    drawn: DrawnList
     stories: Stories
     watches: EntryWatches
     rate: AddressRate

@@ -10,6 +10,7 @@ from sqlalchemy import event
 
 from seckill.backends.sql import SqlLedger
 from seckill.domain.sale import Sale
+from seckill.web import drawn_list
 from tests.api.conftest import Node, buyer
 from tests.api.test_line import Keeping, begin, join, joined, later, look
 from tests.api.test_line import keeper as keeper  # a fixture
@@ -105,3 +106,30 @@ async def test_who_looks_while_the_ledger_is_away_is_told_so_and_finds_the_entry
             (503, "not_ready")
         ] * 2
     assert (await look(node, entry, "ann"))["place"] == 1
+
+
+async def test_whoever_checks_a_draw_reads_what_was_read_before(
+    node: Node, keeper: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is public, and each page of it was thousands of rows for whoever asked, with a page of any size."""
+    monkeypatch.setattr(drawn_list, "PIECE", 50)
+    sale = await node.create(units=1, order="draw", **later())
+    users = [f"b{number}" for number in range(CROWD)]
+    entries = await asyncio.gather(*(joined(node, sale, user) for user in users))
+    await begin(node, sale)
+    address = f"/v1/sales/{sale['id']}/draw/entries"
+    assert (await node.http.get(address)).json()["code"] == "not_closed"
+    await keeper.draw()
+    await joined(node, sale, "late")
+    await asyncio.sleep(1.0)  # figures are a second old at most
+    placed = {}
+    for user, entry in zip(users, entries, strict=True):
+        placed[(await look(node, entry, user))["place"]] = entry["entry_id"]
+    whole = [placed[place] for place in range(1, CROWD + 1)]
+    assert (await node.http.get(address)).json() == {"entries": whole, "drawn": True, "next": None}
+    with statements(node.engine.ledger) as asked:
+        for after, limit in [(0, 50), (0, 51), (49, 2), (50, 50), (17, 9999), (119, 1), (120, 9), (10**12, 9)]:
+            page = (await node.http.get(address, params={"after": str(after), "limit": str(limit)})).json()
+            assert page["entries"] == whole[after : after + limit]
+            assert page["next"] == (after + limit if after + limit < CROWD else None)
+    assert [each for each in asked if "line_entries.place >" in each and "ORDER BY" in each] == []

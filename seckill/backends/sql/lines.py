@@ -180,6 +180,12 @@ class SqlLines:
             return await line_draws.unplaced(connection, round_id, after, count)
 
     @to_the_end
+    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        wanted = select(_e.id).where(_e.round_id == round_id, _e.place > after, _e.place <= after + count)
+        async with reading(self._database) as connection:
+            return list(await connection.scalars(wanted.order_by(_e.place)))
+
+    @to_the_end
     async def note_list(self, round_id: int, list_hash: str) -> None:
         async with writing(self._database) as connection:
             await line_draws.note_list(connection, self._use, round_id, list_hash)
