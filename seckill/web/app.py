@@ -65,6 +65,7 @@ from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
 from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
+from seckill.web.sale_list import SaleLists
 from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
 from seckill.web.token_keys import TokenKeys
@@ -109,6 +110,7 @@ class Api:
             item_ids=ItemIds(engine.item_ids),
             auditor=engine.auditor,
             sale_cache=use.sale_cache,
+            sale_lists=SaleLists(),
             desk=use.admission,
             operator_desk=use.operator_desk,
             failures=use.failures,

@@ -11,7 +11,9 @@ import pytest
 from seckill.backends.redis.gate import RedisGate
 from seckill.bootstrap.engine import Engine
 from seckill.engine.rounds.opening import bring_to_gate
+from seckill.engine.sale_cache import SaleCache
 from seckill.settings import Settings
+from seckill.web import sales as web_sales
 from seckill.web.app import Api
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
 from tests.backends.sql.making import draft
@@ -355,3 +357,32 @@ async def test_what_is_left_is_told_in_steps_and_only_while_it_is_known(node: No
         for number in range(buyers):
             assert (await node.buy(sale, f"buyer-{percent}-{number}")).status_code == 202
         assert await told(sale) == percent
+
+
+async def test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_changes(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every buyer asks again and again, and each of a hundred sales takes time to write down."""
+    now_ms, made = node.api.context.sale_cache.now_ms(), 0
+    sales = [await node.create(title=f"Phone {number}", units=1) for number in range(3)]
+
+    def counting(*args: Any, **facts: Any) -> Any:
+        nonlocal made
+        made += 1
+        return view(*args, **facts)
+
+    view = web_sales.view
+    monkeypatch.setattr(web_sales, "view", counting)
+    monkeypatch.setattr(SaleCache, "now_ms", lambda _: now_ms)
+    for _ in range(20):
+        for address in ("/v1/sales", "/", "/v1/sales"):
+            assert (await node.http.get(address)).status_code == 200
+    assert made == len(sales), "written down once"
+    await node.http.patch(f"/v1/sales/{sales[0]['id']}", json={"title": "Kettle"}, headers=OPERATOR)
+    await node.http.patch(f"/v1/sales/{sales[1]['id']}", json={"published": False}, headers=OPERATOR)
+    assert (await node.buy(sales[2], "ann")).status_code == 202
+    await node.refresh()
+    listed = (await node.http.get("/v1/sales")).json()["sales"]
+    assert {(sale["title"], sale["state"]) for sale in listed} == {("Kettle", "open"), ("Phone 2", "sold_out")}
+    now_ms += 2 * 3600 * 1000
+    assert {sale["state"] for sale in (await node.http.get("/v1/sales")).json()["sales"]} == {"ended"}

@@ -120,10 +120,13 @@ class BuyerOrders:
         as what it ends as. Looking in this order finds it wherever it is, also while it moves."""
         order = await self._ledger.order(number)
         if order is None:
-            held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
-            if number not in held and await self._sale_cache.refresh_sales():
-                # In a sale that was announced on another node a moment ago.
-                held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
+            refs = self._sale_cache.recent_rounds(number.lane)
+            held, doubtful = await self._held(user, refs)
+            if number not in held:
+                # It may be of a sale that was announced on another node a moment ago.
+                await self._sale_cache.look_again()
+                if (now := self._sale_cache.recent_rounds(number.lane)) != refs:
+                    held, doubtful = await self._held(user, now)
             if number in held:
                 return held[number]
             aside = await self._set_aside(user, number)
