@@ -321,10 +321,15 @@ def _check_years(**instants: datetime | None) -> None:
             raise invalid(field, f"must be in the years {YEARS[0]} to {YEARS[1]}")
 
 
-def _check_new(new: NewSale, now_ms: int) -> None:
-    _check_years(begins_at=new.begins_at, ends_at=new.ends_at)
-    if new.ends_at <= new.begins_at:
+def _check_order(begins_at: datetime, ends_at: datetime) -> None:
+    """In milliseconds: what is shorter is no window."""
+    _check_years(begins_at=begins_at, ends_at=ends_at)
+    if to_ms(ends_at) <= to_ms(begins_at):
         raise invalid("ends_at", "must be later than begins_at")
+
+
+def _check_new(new: NewSale, now_ms: int) -> None:
+    _check_order(new.begins_at, new.ends_at)
     if new.repeat is None and to_ms(new.ends_at) <= now_ms:
         raise invalid("ends_at", "is already over")
     _check_title(new.title)
@@ -340,9 +345,7 @@ async def show_windows(request: Request) -> Response:
     """Before it is announced, so that no operator has to trust in cron."""
     ctx = context(request)
     wanted = decode(await read_body(request.receive), _repetition)
-    _check_years(begins_at=wanted.begins_at, ends_at=wanted.ends_at)
-    if wanted.ends_at <= wanted.begins_at:
-        raise invalid("ends_at", "must be later than begins_at")
+    _check_order(wanted.begins_at, wanted.ends_at)
     recurrence = await asyncio.to_thread(_recurrence, wanted, wanted.repeat)
     after_ms = max(recurrence.begins_ms - 1, ctx.sale_cache.now_ms() - recurrence.window_ms)
     content = Windows(

@@ -68,6 +68,7 @@ async def test_another_node_knows_a_sale_at_once(node: Node, settings: Settings,
         ({"currency": "DEM"}, "currency"),  # was one
         ({"begins_at": "tomorrow"}, "begins_at"),
         ({"begins_at": "2026-11-15T10:00:00"}, "begins_at"),
+        ({"begins_at": "2030-01-01T00:00:00.0001Z", "ends_at": "2030-01-01T00:00:00.0009Z"}, "ends_at"),
         ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
         ({"begins_at": "2020-01-01T00:00:00Z", "ends_at": "2020-01-02T00:00:00Z"}, "ends_at"),
         ({"pay_within_s": 0}, "pay_within_s"),
@@ -380,9 +381,11 @@ async def test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_chan
     assert made == len(sales), "written down once"
     await node.http.patch(f"/v1/sales/{sales[0]['id']}", json={"title": "Kettle"}, headers=OPERATOR)
     await node.http.patch(f"/v1/sales/{sales[1]['id']}", json={"published": False}, headers=OPERATOR)
+    listed = (await node.http.get("/v1/sales")).json()["sales"]
+    assert [sale["title"] for sale in listed] == ["Kettle", "Phone 2"]
     assert (await node.buy(sales[2], "ann")).status_code == 202
     await node.refresh()
     listed = (await node.http.get("/v1/sales")).json()["sales"]
-    assert {(sale["title"], sale["state"]) for sale in listed} == {("Kettle", "open"), ("Phone 2", "sold_out")}
+    assert [sale["state"] for sale in listed] == ["open", "sold_out"]
     now_ms += 2 * 3600 * 1000
     assert {sale["state"] for sale in (await node.http.get("/v1/sales")).json()["sales"]} == {"ended"}
