@@ -117,11 +117,15 @@ class LineFiguresLedger(Protocol):
 
     async def entry_of(self, round_id: int, user: str) -> LineEntry | None: ...
 
-    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Those at the `count` places after that one, by place."""
-
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         """Entries of a list that is closed, and of which none has a place yet, after this one."""
+
+
+class DrawnLedger(Protocol):
+    """For showing a list that is drawn."""
+
+    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        """Entries at the `count` places after that one, by place."""
 
 
 class DrawLedger(Protocol):
@@ -180,5 +184,5 @@ class ServingLedger(Protocol):
         """Those who wait, from the end of the line. Returns how many it was."""
 
 
-class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawLedger, ServingLedger, Protocol):
+class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawnLedger, DrawLedger, ServingLedger, Protocol):
     """All of it: what a backend implements."""

@@ -280,7 +280,7 @@ def _line_parts(use: UseCases) -> LineParts:
     return LineParts(
         desk=use.line_desk,
         figures=use.line_figures,
-        drawn=DrawnList(use.line_figures, use.engine.entry_ids),
+        drawn=DrawnList(use.engine.ledger.lines, use.engine.entry_ids),
         stories=use.stories,
         watches=use.entry_watches,
         rate=AddressRate(use.settings.entries_per_address),

@@ -4,8 +4,8 @@ reads all of them. So they are read from the ledger and made once, whichever pag
 from collections import OrderedDict
 
 from seckill.domain.public_id import PublicIds
-from seckill.engine.line.figures import LineFigures
 from seckill.engine.shared_look import SharedAnswers
+from seckill.ports.line import DrawnLedger
 
 # Places of one piece of the list.
 PIECE = 1_000
@@ -14,8 +14,8 @@ PIECES_KEPT = 256
 
 
 class DrawnList:
-    def __init__(self, figures: LineFigures, entry_ids: PublicIds) -> None:
-        self._figures = figures
+    def __init__(self, ledger: DrawnLedger, entry_ids: PublicIds) -> None:
+        self._ledger = ledger
         self._entry_ids = entry_ids
         self._kept: OrderedDict[tuple[int, int], list[str]] = OrderedDict()  # by the round and the number of the piece
         self._reading = SharedAnswers[list[str]]()
@@ -37,7 +37,7 @@ class DrawnList:
         return await self._reading.of(key, lambda: self._read(round_id, piece))
 
     async def _read(self, round_id: int, piece: int) -> list[str]:
-        numbers = await self._figures.placed(round_id, piece * PIECE, PIECE)
+        numbers = await self._ledger.placed(round_id, piece * PIECE, PIECE)
         ids = self._kept[round_id, piece] = self._entry_ids.encode_all(numbers) if numbers else []
         if len(self._kept) > PIECES_KEPT:
             self._kept.popitem(last=False)

@@ -38,18 +38,10 @@ MUTANTS = (
         caught_by=f"{_CROWDS}::test_all_who_want_to_wait_when_it_is_sold_out_open_the_line_once",
     ),
     Mutant(
-        name="Each who looks at an entry asks the ledger alone",
+        name="Each who looks asks the ledger alone",
         trap="ours",
-        path="engine/line/joining.py",
-        edits={
-            """        super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
-        self._ledger = ledger
-
-    def _too_many(self) -> Found:""": """        super().__init__(batch_max=1, waiting_max=WAITING_MAX)
-        self._ledger = ledger
-
-    def _too_many(self) -> Found:"""
-        },
+        path="engine/batched_reads.py",
+        edits={"super().__init__(batch_max=BATCH_MAX, ": "super().__init__(batch_max=1, "},
         caught_by=f"{_CROWDS}::test_all_who_look_when_places_are_drawn_are_a_few_queries",
     ),
     Mutant(

@@ -138,6 +138,21 @@ MUTANTS = (
         caught_by="tests/api/test_orders.py::test_an_order_is_found_though_the_node_hears_of_its_sale_while_it_looks",
     ),
     Mutant(
+        name="Each who looks at an order asks the ledger alone",
+        trap="ours",
+        path="engine/batched_reads.py",
+        edits={"BATCH_MAX = 500": "BATCH_MAX = 1"},
+        caught_by="tests/engine/test_shared_look.py::"
+        "test_all_who_look_at_their_orders_at_once_are_a_query_for_hundreds",
+    ),
+    Mutant(
+        name="Each who asks whether it is ready asks the servers",
+        trap="ours",
+        path="engine/readiness.py",
+        edits={'return await self._looking.of("all", self._look)': "return await self._look()"},
+        caught_by="tests/engine/test_shared_look.py::test_who_asks_whether_it_is_ready_shares_one_look",
+    ),
+    Mutant(
         name="A crowd at a new sale is a query each",
         trap="ours",
         path="engine/sale_cache.py",
@@ -246,7 +261,7 @@ MUTANTS = (
         trap="ours",
         path="web/sales.py",
         edits={
-            "    if to_operator:\n        return json_response(content)\n": "",
+            "    return json_response(Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older))\n": "    return cacheable(request, Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older), MAX_AGE_S)\n"
         },
         caught_by="tests/api/test_goods.py::test_no_cache_gives_an_operators_answer_to_buyers",
     ),

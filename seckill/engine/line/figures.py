@@ -98,10 +98,6 @@ class LineFigures:
         """Entries of a list that is closed and not drawn."""
         return await self._unplaced.of((round_id, after, count), lambda: self._lines.unplaced(round_id, after, count))
 
-    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Entries at the places after that one."""
-        return await self._lines.placed(round_id, after, count)
-
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
         """By place."""
         return await self._lines.entries_by_place(round_id, after, count, state)

@@ -3,12 +3,13 @@ What comes while one transaction is under way goes into the next, and so do thos
 do."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from seckill.domain.line import LineOrder
 from seckill.domain.sale import Sale
+from seckill.engine.batched_reads import BatchedReads
 from seckill.engine.batches import Batches, Waiter
 from seckill.engine.rounds.opening import Sync, bring_to_gate
 from seckill.engine.sale_cache import SaleCache
@@ -27,7 +28,6 @@ BATCH_MAX = 500
 WAITING_MAX = 20_000
 
 Joined = Standing | NoEntry | LedgerError
-Found = Standing | LedgerError | None
 
 
 class NotSoldOut(Exception):
@@ -68,36 +68,6 @@ class _JoinBatches(Batches[Joining, Joined]):
                 waiting.set_result(answer)
 
 
-class _Looks(Batches[int, Found]):
-    """By the number of an entry."""
-
-    def __init__(self, ledger: LineDeskLedger) -> None:
-        super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
-        self._ledger = ledger
-
-    def _too_many(self) -> Found:
-        return LedgerUnavailable("Too many people are looking at once, try again.")
-
-    def _not_asked(self) -> Found:
-        return LedgerUnavailable("The ledger was not asked, try again.")
-
-    async def _serve(self, batch: list[tuple[int, Waiter[Found]]]) -> None:
-        found: dict[int, Standing] = {}
-        error: LedgerError | None = None
-        try:
-            standings = await self._ledger.standings(list({entry_id for entry_id, _ in batch}))
-            found = {standing.entry.id: standing for standing in standings}
-        except LedgerError as away:
-            error = away
-            self._answer_all(error)  # those who still wait have waited as long
-        except Exception:
-            log.exception("entries could not be read", entries=len(batch))
-            error = LedgerUnavailable("The entry could not be read, try again.")
-        for entry_id, waiting in batch:
-            if not waiting.done():
-                waiting.set_result(error or found.get(entry_id))
-
-
 class LineDesk:
     def __init__(self, lines: LineDeskLedger, ledger: OpeningLedger, gate: OpeningGate, sale_cache: SaleCache) -> None:
         self._lines = lines
@@ -105,7 +75,7 @@ class LineDesk:
         self._gate = gate
         self._sale_cache = sale_cache
         self._batches: dict[int, _JoinBatches] = {}
-        self._looks = _Looks(lines)
+        self._standings = BatchedReads(self._read)
         # It is sold out, and everybody wants to wait at the same moment: one of them opens the line for all.
         self._opening = SharedAnswers[None]()
 
@@ -157,9 +127,8 @@ class LineDesk:
 
     async def find(self, entry_id: int, user: str) -> Standing | None:
         """None for one that does not exist, and the same for another buyer's."""
-        waiting: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        self._looks.submit(entry_id, waiting)
-        found = await waiting
-        if isinstance(found, LedgerError):
-            raise found
+        found = await self._standings.of(entry_id)
         return found if found is not None and found.entry.user == user else None
+
+    async def _read(self, entry_ids: Sequence[int]) -> Mapping[int, Standing]:
+        return {standing.entry.id: standing for standing in await self._lines.standings(entry_ids)}
