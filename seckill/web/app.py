@@ -45,7 +45,6 @@ from seckill.web.context import Context, context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.door import ClaimDoor
-from seckill.web.drawn_list import DrawnList
 from seckill.web.envelope import Envelope
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.help_pages import help_routes
@@ -280,7 +279,7 @@ def _line_parts(use: UseCases) -> LineParts:
     return LineParts(
         desk=use.line_desk,
         figures=use.line_figures,
-        drawn=DrawnList(use.engine.ledger.lines, use.engine.entry_ids),
+        drawn=use.drawn_list,
         stories=use.stories,
         watches=use.entry_watches,
         rate=AddressRate(use.settings.entries_per_address),

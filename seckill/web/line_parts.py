@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from seckill.domain.receipt import Receipts
 from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.line.drawn_list import DrawnList
 from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.watching import EntryWatches
 from seckill.engine.rounds.story import Stories
-from seckill.web.drawn_list import DrawnList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from sqlalchemy import event
 
 from seckill.backends.sql import SqlLedger
 from seckill.domain.sale import Sale
-from seckill.web import drawn_list
+from seckill.engine.line import drawn_list
 from tests.api.conftest import Node, buyer
 from tests.api.test_line import Keeping, begin, join, joined, later, look
 from tests.api.test_line import keeper as keeper  # a fixture

@@ -17,14 +17,14 @@ MUTANTS = (
     Mutant(
         name="The list of a draw is read anew for whoever checks it",
         trap="ours",
-        path="web/drawn_list.py",
+        path="engine/line/drawn_list.py",
         edits={"if (kept := self._kept.get(key)) is not None:": "kept = self._kept.get(key)\n        if kept == []:"},
         caught_by=f"{_CROWDS}::test_whoever_checks_a_draw_reads_what_was_read_before",
     ),
     Mutant(
         name="A page of a draw begins where a piece of the list does",
         trap="ours",
-        path="web/drawn_list.py",
+        path="engine/line/drawn_list.py",
         edits={"found += ids[max(0, after - first) : up_to - first]": "found += ids[: up_to - first]"},
         caught_by=f"{_CROWDS}::test_whoever_checks_a_draw_reads_what_was_read_before",
     ),
