@@ -29,6 +29,7 @@ from seckill.engine.event_feed import EventFeed
 from seckill.engine.keeper import Keeper
 from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
+from seckill.engine.line.drawn_list import DrawnList
 from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.serving import Serving
@@ -184,6 +185,10 @@ class UseCases:
     @cached_property
     def entry_watches(self) -> EntryWatches:
         return EntryWatches(self.engine.ledger.lines)
+
+    @cached_property
+    def drawn_list(self) -> DrawnList:
+        return DrawnList(self.engine.ledger.lines, self.engine.entry_ids)
 
     @cached_property
     def line_figures(self) -> LineFigures:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seckill.engine.shared_look import SharedAnswers
 from seckill.errors import GateError, LedgerError
 from seckill.ports.gate import ServerGate
 from seckill.ports.ledger import PingLedger
@@ -34,9 +35,13 @@ class Readiness:
     def __init__(self, gate: ServerGate, ledger: PingLedger) -> None:
         self._gate = gate
         self._ledger = ledger
+        self._looking = SharedAnswers[Parts]()
 
     async def look(self) -> Parts:
-        """What has not answered in time is away."""
+        """What has not answered in time is away. Anybody may ask, so one look is for all who ask meanwhile."""
+        return await self._looking.of("all", self._look)
+
+    async def _look(self) -> Parts:
         parts = Parts()
 
         async def gate() -> None:

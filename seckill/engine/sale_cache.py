@@ -54,8 +54,9 @@ class SaleCache:
         # As we spell it: no claim has to be deciphered. Only what is published, so no claim has to look whether it is.
         self._by_public_id: dict[str, int] = {}
         self._version = 0
+        self.news = 0  # grows with whatever is learnt
         # A crowd that knows of a sale before we do is one query, not one each.
-        self._look_again = SharedLook(self.refresh_sales)
+        self.look_again = SharedLook(self.refresh_sales)
         self._taken: Counter[int] = Counter()  # lanes, by rounds that are being made
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
@@ -83,6 +84,7 @@ class SaleCache:
         rounds.sort(key=lambda each: each.round.ordinal)
         for forgotten in rounds[:-ROUNDS_KEPT]:
             self._sale_of_round.pop(forgotten.round.id, None)
+        self.news += 1
         self._sales[sale.id] = tuple(rounds[-ROUNDS_KEPT:])
         self._sale_of_round |= {each.round.id: each for each in self._sales[sale.id]}
         public_id = self._public_ids.setdefault(sale.id, self._sale_ids.encode(sale.id))
@@ -101,6 +103,7 @@ class SaleCache:
         before_s = self._monotonic()
         now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
         self._gate_ms = (now_ms, before_s)
+        self.news += 1
         self._pulses = {round_.id: pulse for round_, pulse in zip(rounds, pulses, strict=True) if pulse is not None}
         self._without_pulse = [round_ for round_ in rounds if round_.id not in self._pulses]
         return self._pulses
@@ -189,7 +192,7 @@ class SaleCache:
             return known
         sale = await self.find_any(public_id)
         if sale is not None and not sale.published and self._has_not_just_looked():  # it may be, since
-            await self._look_again()
+            await self.look_again()
             sale = await self.find_any(public_id)
         return sale if sale is not None and sale.published else None
 
@@ -203,7 +206,7 @@ class SaleCache:
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None
         if number not in self._sales:
-            await self._look_again()
+            await self.look_again()
         rounds = self._sales.get(number)
         return None if rounds is None else current(rounds, self.now_ms())
 
@@ -237,7 +240,7 @@ class SaleCache:
 
     async def sale_of_item(self, item_id: int) -> Sale | None:
         """Also one that another node has announced a moment ago."""
-        for look in (None, self._look_again):
+        for look in (None, self.look_again):
             if look is not None:
                 await look()
             for sale in self.newest():
@@ -248,7 +251,7 @@ class SaleCache:
     async def know(self, sale_ids: Collection[int]) -> None:
         """Also those that another node has announced a moment ago."""
         if any(sale_id not in self._sales for sale_id in sale_ids):
-            await self._look_again()
+            await self.look_again()
 
     def recent(self) -> list[Round]:
         """Rounds whose orders may not all be in the ledger yet."""

@@ -248,7 +248,7 @@ class UnwrittenLedger(WritingLedger, Protocol):
         """`failed`, for orders that the gate has given back and of which this ledger has no row."""
 
 
-class TrackingLedger(SaleLookup, OrderLookup, OrdersLookup, Protocol):
+class TrackingLedger(SaleLookup, OrdersLookup, Protocol):
     """For showing buyers their orders."""
 
     async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]: ...

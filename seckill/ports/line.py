@@ -76,7 +76,8 @@ class BlockedLines(LeaveLedger, Protocol):
 class LineDeskLedger(JoinLedger, LeaveLedger, Protocol):
     """For what buyers and operators do to a line."""
 
-    async def standing(self, entry_id: int) -> Standing | None: ...
+    async def standings(self, entry_ids: Sequence[int]) -> list[Standing]:
+        """Of those that there are. What it costs does not grow with them, but for a row each."""
 
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
         """Those that there are."""
@@ -118,6 +119,13 @@ class LineFiguresLedger(Protocol):
 
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         """Entries of a list that is closed, and of which none has a place yet, after this one."""
+
+
+class DrawnLedger(Protocol):
+    """For showing a list that is drawn."""
+
+    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        """Entries at the `count` places after that one, by place."""
 
 
 class DrawLedger(Protocol):
@@ -176,5 +184,5 @@ class ServingLedger(Protocol):
         """Those who wait, from the end of the line. Returns how many it was."""
 
 
-class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawLedger, ServingLedger, Protocol):
+class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawnLedger, DrawLedger, ServingLedger, Protocol):
     """All of it: what a backend implements."""

@@ -64,6 +64,7 @@ from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
 from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
+from seckill.web.sale_list import SaleLists
 from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
 from seckill.web.token_keys import TokenKeys
@@ -108,6 +109,7 @@ class Api:
             item_ids=ItemIds(engine.item_ids),
             auditor=engine.auditor,
             sale_cache=use.sale_cache,
+            sale_lists=SaleLists(),
             desk=use.admission,
             operator_desk=use.operator_desk,
             failures=use.failures,
@@ -277,6 +279,7 @@ def _line_parts(use: UseCases) -> LineParts:
     return LineParts(
         desk=use.line_desk,
         figures=use.line_figures,
+        drawn=use.drawn_list,
         stories=use.stories,
         watches=use.entry_watches,
         rate=AddressRate(use.settings.entries_per_address),

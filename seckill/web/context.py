@@ -51,6 +51,7 @@ from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.open_streams import Seats
 from seckill.web.problems import HttpProblem, incident_in, suspicious
+from seckill.web.sale_list import SaleLists
 from seckill.web.token_keys import KeysNotKnown
 
 _BEARER = b"Bearer "
@@ -71,6 +72,7 @@ class Context:
     item_ids: ItemIds
     auditor: Auditor | None  # None: with memory:// there is nothing that it could read
     sale_cache: SaleCache
+    sale_lists: SaleLists
     desk: AdmissionDesk
     operator_desk: OperatorDesk
     failures: DeadLetterDesk

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from seckill.domain.receipt import Receipts
 from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.line.drawn_list import DrawnList
 from seckill.engine.line.figures import LineFigures
 from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.watching import EntryWatches
@@ -14,6 +15,7 @@ from seckill.engine.rounds.story import Stories
 class LineParts:
     desk: LineDesk
     figures: LineFigures
+    drawn: DrawnList
     stories: Stories
     watches: EntryWatches
     rate: AddressRate

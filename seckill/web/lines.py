@@ -106,12 +106,13 @@ async def list_draw(request: Request) -> Response:
         raise HttpProblem(409, "not_closed", "The list is not closed yet.")
     if line.drawn_ms is None:
         numbers = await ctx.line.figures.unplaced(line.round_id, after, count)
+        ids = ctx.entry_ids.encode_all(numbers) if numbers else []
         following = numbers[-1] if len(numbers) == count else None
     else:
-        entries = await ctx.line.figures.entries(line.round_id, after, min(count, max(0, line.entries - after)))
-        numbers = [entry.id for entry in entries]
-        following = after + len(numbers) if after + len(numbers) < line.entries else None
-    shown = DrawEntries(ctx.entry_ids.encode_all(numbers) if numbers else [], line.drawn_ms is not None, following)
+        up_to = min(after + count, line.entries)
+        ids = await ctx.line.drawn.of(line.round_id, after, up_to)
+        following = up_to if up_to < line.entries else None
+    shown = DrawEntries(ids, line.drawn_ms is not None, following)
     return cacheable(request, shown, MAX_AGE_S if line.drawn_ms is None else DRAWN_MAX_AGE_S)
 
 

@@ -91,7 +91,7 @@ async def may_be_on_its_way(ctx: Context, number: OrderNumber) -> bool:
     """Whether an order that the ledger does not have may come, also of a sale that another node has announced a moment
     ago."""
     if number.lane not in ctx.sale_cache.lanes():
-        await ctx.sale_cache.refresh_sales()
+        await ctx.sale_cache.look_again()
     return may_be_queued(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
 
 

@@ -32,7 +32,8 @@ from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.first_view import FirstView, language_tag, page_around, view_of_list, view_of_sale
 from seckill.web.mounting import prefix_in
 from seckill.web.problems import not_found
-from seckill.web.sales import listed_sales, timeless, view
+from seckill.web.sale_list import timeless
+from seckill.web.sales import sale_list, view
 from seckill.web.schemas import Sale
 
 STATIC = files("seckill.web") / "static"
@@ -188,10 +189,8 @@ class Pages:
 
     async def list_of_sales(self, request: Request) -> Response:
         ctx = context(request)
-        found, _ = listed_sales(ctx, None, hidden_too=False)
-        shown = [timeless(view(ctx, sale, whole=False)) for sale in found]
-        going = [sale for sale in shown if sale.state != "ended"]
-        page = self._list_page(prefix_in(request.scope), len(shown), msgspec.json.encode(going))
+        sales = sale_list(ctx, None)
+        page = self._list_page(prefix_in(request.scope), sales.many, sales.going)
         return page.answer(request, f"public, max-age={FIRST_VIEW_MAX_AGE_S}", self._headers)
 
     async def sale(self, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import msgspec
 from starlette.requests import Request
@@ -15,6 +16,27 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(msgspec.json.encode(content), status, headers, "application/json")
 
 
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """What caches may keep, written down."""
+
+    body: bytes
+    etag: str
+
+    @classmethod
+    def of(cls, content: msgspec.Struct, tagged: msgspec.Struct | None = None) -> "Tagged":
+        """`tagged`: what its tag is made of, if not of all of it."""
+        body = msgspec.json.encode(content)
+        digest = hashlib.blake2b(body if tagged is None else msgspec.json.encode(tagged), digest_size=12).hexdigest()
+        return cls(body, f'W/"{digest}"')
+
+    def response(self, request: Request, max_age_s: int, more: Mapping[str, str] | None = None) -> Response:
+        headers = {"ETag": self.etag, "Cache-Control": f"public, max-age={max_age_s}", **(more or {})}
+        if self.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(self.body, 200, headers, "application/json")
+
+
 def cacheable(
     request: Request,
     content: msgspec.Struct,
@@ -23,8 +45,4 @@ def cacheable(
     more: Mapping[str, str] | None = None,
 ) -> Response:
     """`tagged`: what its tag is made of, if not of all of it."""
-    digest = hashlib.blake2b(msgspec.json.encode(tagged or content), digest_size=12).hexdigest()
-    headers = {"ETag": f'W/"{digest}"', "Cache-Control": f"public, max-age={max_age_s}", **(more or {})}
-    if headers["ETag"] in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return json_response(content, headers=headers)
+    return Tagged.of(content, tagged).response(request, max_age_s, more)

@@ -32,6 +32,7 @@ from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import cacheable, json_response
 from seckill.web.sale_copy import SaleCopy, copied
+from seckill.web.sale_list import SaleList, timeless
 from seckill.web.schemas import (
     Custody,
     ItemCustody,
@@ -50,6 +51,7 @@ from seckill.web.schemas import (
 )
 
 MAX_AGE_S = 1
+VARY = {"Vary": "Authorization, Seckill-Console"}  # an operator gets another answer from the same address
 YEARS = (2000, 2999)
 ROUNDS_MAX = 50  # in one answer
 ENDED_MAX = 100  # in one answer: the past grows for ever, and every buyer asks for the list
@@ -125,15 +127,23 @@ def _left(ctx: Context, sale: domain.Sale) -> int | None:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    to_operator = await ctx.is_operator(request)
-    if to_operator:
-        only(request, ("before",))
-    found, older = listed_sales(ctx, request.query_params.get("before"), hidden_too=to_operator)
-    sales = [view(ctx, sale, whole=False, to_operator=to_operator) for sale in found]
-    content = Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older)
-    if to_operator:
-        return json_response(content)
-    return _cacheable(request, content, Sales([timeless(sale) for sale in sales], "", older))
+    if not await ctx.is_operator(request):
+        return sale_list(ctx, request.query_params.get("before")).answer.response(request, MAX_AGE_S, VARY)
+    only(request, ("before",))
+    found, older = listed_sales(ctx, request.query_params.get("before"), hidden_too=True)
+    sales = [view(ctx, sale, whole=False, to_operator=True) for sale in found]
+    return json_response(Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older))
+
+
+def sale_list(ctx: Context, before: str | None) -> SaleList:
+    """As everybody sees it."""
+
+    def make() -> SaleList:
+        found, older = listed_sales(ctx, before, hidden_too=False)
+        return SaleList([view(ctx, sale, whole=False) for sale in found], older, now_ms)
+
+    now_ms = ctx.sale_cache.now_ms()
+    return ctx.sale_lists.of(before, ctx.sale_cache.news, now_ms, make)
 
 
 def listed_sales(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list[domain.Sale], str | None]:
@@ -165,17 +175,8 @@ async def show_sale(request: Request) -> Response:
     sale = view(ctx, found)
     if request.path_params["sale_id"] != sale.id:  # as somebody has typed it: only one spelling is for caches
         return json_response(sale, headers={"Cache-Control": "no-store"})
-    return _cacheable(request, sale, timeless(sale))
-
-
-def timeless(sale: Sale) -> Sale:
-    return msgspec.structs.replace(sale, server_time="")
-
-
-def _cacheable(request: Request, content: msgspec.Struct, timeless: msgspec.Struct) -> Response:
-    """The tag leaves the server's time out: a sale that did not change is a 304 although time went on."""
-    # An operator gets another answer from the same address.
-    return cacheable(request, content, MAX_AGE_S, timeless, {"Vary": "Authorization, Seckill-Console"})
+    # The tag leaves the server's time out: a sale that did not change is a 304 although time went on.
+    return cacheable(request, sale, MAX_AGE_S, timeless(sale), VARY)
 
 
 async def sale_in_path(request: Request) -> domain.Sale:
@@ -320,10 +321,15 @@ def _check_years(**instants: datetime | None) -> None:
             raise invalid(field, f"must be in the years {YEARS[0]} to {YEARS[1]}")
 
 
-def _check_new(new: NewSale, now_ms: int) -> None:
-    _check_years(begins_at=new.begins_at, ends_at=new.ends_at)
-    if new.ends_at <= new.begins_at:
+def _check_order(begins_at: datetime, ends_at: datetime) -> None:
+    """In milliseconds: what is shorter is no window."""
+    _check_years(begins_at=begins_at, ends_at=ends_at)
+    if to_ms(ends_at) <= to_ms(begins_at):
         raise invalid("ends_at", "must be later than begins_at")
+
+
+def _check_new(new: NewSale, now_ms: int) -> None:
+    _check_order(new.begins_at, new.ends_at)
     if new.repeat is None and to_ms(new.ends_at) <= now_ms:
         raise invalid("ends_at", "is already over")
     _check_title(new.title)
@@ -339,9 +345,7 @@ async def show_windows(request: Request) -> Response:
     """Before it is announced, so that no operator has to trust in cron."""
     ctx = context(request)
     wanted = decode(await read_body(request.receive), _repetition)
-    _check_years(begins_at=wanted.begins_at, ends_at=wanted.ends_at)
-    if wanted.ends_at <= wanted.begins_at:
-        raise invalid("ends_at", "must be later than begins_at")
+    _check_order(wanted.begins_at, wanted.ends_at)
     recurrence = await asyncio.to_thread(_recurrence, wanted, wanted.repeat)
     after_ms = max(recurrence.begins_ms - 1, ctx.sale_cache.now_ms() - recurrence.window_ms)
     content = Windows(

@@ -263,3 +263,46 @@ async def test_waiting_buyers_are_answered_when_the_node_stops(node: Node) -> No
     await asyncio.wait([waiting], timeout=0.2)
     node.api.context.orders.close()
     assert (await waiting).json()["state"] == "queued"
+
+
+async def test_a_crowd_that_asks_for_orders_that_are_not_there_reads_the_catalogue_once_or_twice(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has a token can ask for any id, and most ids stand for a number that an order could have."""
+    await node.create()
+    ledger, reads = node.engine.ledger, 0
+    real = ledger.sales
+
+    async def counting(*args: Any, **facts: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return await real(*args, **facts)
+
+    monkeypatch.setattr(ledger, "sales", counting)
+    number = node.engine.order_ids.decode((await node.buy(await node.create(), "ann")).json()["order_id"])
+    assert number is not None
+    ids = [node.engine.order_ids.encode(number + more) for more in range(1, 101)]
+    answers = await asyncio.gather(*(node.http.get(f"/v1/orders/{each}", headers=buyer("eve")) for each in ids))
+    assert {answer.status_code for answer in answers} == {404}
+    assert reads < 10, "each of them read it"
+
+
+async def test_an_order_is_found_though_the_node_hears_of_its_sale_while_it_looks(
+    node: Node, settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await make_node(settings, engine)
+    await node.refresh()
+    await other.refresh()
+    order_id = (await node.buy(await node.create(), "ann")).json()["order_id"]
+    orders = other.api.context.orders
+    held = orders._held
+
+    async def hears(*args: Any) -> Any:
+        found = await held(*args)
+        await other.api.context.sale_cache.refresh_sales()  # as its loop does twice a second
+        return found
+
+    monkeypatch.setattr(orders, "_held", hears)
+    found = await other.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))
+    assert (found.status_code, found.json().get("state")) == (200, "queued")
+    await other.http.aclose()

@@ -11,7 +11,9 @@ import pytest
 from seckill.backends.redis.gate import RedisGate
 from seckill.bootstrap.engine import Engine
 from seckill.engine.rounds.opening import bring_to_gate
+from seckill.engine.sale_cache import SaleCache
 from seckill.settings import Settings
+from seckill.web import sales as web_sales
 from seckill.web.app import Api
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
 from tests.backends.sql.making import draft
@@ -66,6 +68,7 @@ async def test_another_node_knows_a_sale_at_once(node: Node, settings: Settings,
         ({"currency": "DEM"}, "currency"),  # was one
         ({"begins_at": "tomorrow"}, "begins_at"),
         ({"begins_at": "2026-11-15T10:00:00"}, "begins_at"),
+        ({"begins_at": "2030-01-01T00:00:00.0001Z", "ends_at": "2030-01-01T00:00:00.0009Z"}, "ends_at"),
         ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
         ({"begins_at": "2020-01-01T00:00:00Z", "ends_at": "2020-01-02T00:00:00Z"}, "ends_at"),
         ({"pay_within_s": 0}, "pay_within_s"),
@@ -355,3 +358,34 @@ async def test_what_is_left_is_told_in_steps_and_only_while_it_is_known(node: No
         for number in range(buyers):
             assert (await node.buy(sale, f"buyer-{percent}-{number}")).status_code == 202
         assert await told(sale) == percent
+
+
+async def test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_changes(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every buyer asks again and again, and each of a hundred sales takes time to write down."""
+    now_ms, made = node.api.context.sale_cache.now_ms(), 0
+    sales = [await node.create(title=f"Phone {number}", units=1) for number in range(3)]
+
+    def counting(*args: Any, **facts: Any) -> Any:
+        nonlocal made
+        made += 1
+        return view(*args, **facts)
+
+    view = web_sales.view
+    monkeypatch.setattr(web_sales, "view", counting)
+    monkeypatch.setattr(SaleCache, "now_ms", lambda _: now_ms)
+    for _ in range(20):
+        for address in ("/v1/sales", "/", "/v1/sales"):
+            assert (await node.http.get(address)).status_code == 200
+    assert made == len(sales), "written down once"
+    await node.http.patch(f"/v1/sales/{sales[0]['id']}", json={"title": "Kettle"}, headers=OPERATOR)
+    await node.http.patch(f"/v1/sales/{sales[1]['id']}", json={"published": False}, headers=OPERATOR)
+    listed = (await node.http.get("/v1/sales")).json()["sales"]
+    assert [sale["title"] for sale in listed] == ["Kettle", "Phone 2"]
+    assert (await node.buy(sales[2], "ann")).status_code == 202
+    await node.refresh()
+    listed = (await node.http.get("/v1/sales")).json()["sales"]
+    assert [sale["state"] for sale in listed] == ["open", "sold_out"]
+    now_ms += 2 * 3600 * 1000
+    assert {sale["state"] for sale in (await node.http.get("/v1/sales")).json()["sales"]} == {"ended"}

@@ -310,7 +310,7 @@ async def test_a_ledger_that_is_away_is_said(served: Served, monkeypatch: pytest
 
     async with socket(served.url, token("ann")) as opened:
         with monkeypatch.context() as patched:
-            patched.setattr(served.node.engine.ledger, "order", away)
+            patched.setattr(served.node.engine.ledger, "orders", away)
             await opened.say({"watch": order_id})
             assert await opened.hear() == {"error": "not_ready", "order_id": order_id}
         await opened.say({"watch": order_id})

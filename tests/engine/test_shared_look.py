@@ -1,15 +1,24 @@
 """A crowd that wants to know the same is one look, and nobody is told what was true before they asked."""
 
 import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from seckill.domain.order import Order
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale
+from seckill.engine.batched_reads import BatchedReads
+from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.pictures import PictureDesk
+from seckill.engine.readiness import Readiness
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.shared_look import SharedAnswers, SharedLook
+from seckill.errors import LedgerUnavailable
+from tests.engine.orders.test_tracking_order import make_order
 from tests.engine.test_sale_cache import versions
 
 CROWD = 500
@@ -29,6 +38,11 @@ class Slow:
         seen = list(self.there)
         await self.answers.wait()
         return seen
+
+    async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]:
+        self.looks += 1
+        await self.answers.wait()
+        return [make_order(number, f"buyer-{int(number)}") for number in numbers]
 
     async def picture(self, digest: str) -> None:
         self.looks += 1
@@ -118,3 +132,46 @@ async def test_an_answer_is_shared_while_it_is_asked_for_and_not_kept() -> None:
 
     assert await asyncio.gather(*(shared.of("one", look) for _ in range(CROWD))) == [1] * CROWD
     assert await shared.of("one", look) == 2
+
+
+async def test_who_asks_whether_it_is_ready_shares_one_look() -> None:
+    """Anybody may ask, and each was three calls to the servers that a sale needs."""
+    asked: list[str] = []
+
+    async def ping() -> None:
+        asked.append("ping")
+        await turns()
+
+    async def watch_servers() -> dict[str, str]:
+        asked.append("servers")
+        return {}
+
+    stores = SimpleNamespace(ping=ping, watch_servers=watch_servers)
+    readiness = Readiness(cast(Any, stores), cast(Any, stores))
+    assert {parts.ready for parts in await asyncio.gather(*(readiness.look() for _ in range(CROWD)))} == {True}
+    assert sorted(asked) == ["ping", "ping", "servers"]
+    await readiness.look()
+    assert len(asked) == 6, "what was seen is not kept"
+
+
+async def test_all_who_look_at_their_orders_at_once_are_a_query_for_hundreds() -> None:
+    """When a sale begins, and when a node is replaced and its streams are opened anew."""
+    ledger = Slow()
+    orders = BuyerOrders(cast(Any, ledger), cast(Any, None), cast(Any, None))
+    crowd = [asyncio.create_task(orders.find(f"buyer-{n}", OrderNumber.from_int(n))) for n in range(1, CROWD + 1)]
+    theirs = asyncio.create_task(orders.find("eve", OrderNumber.from_int(1)))
+    await turns()
+    ledger.answers.set()
+    found = await asyncio.gather(*crowd)
+    assert [int(order.number) for order in found if order is not None] == list(range(1, CROWD + 1))
+    assert await theirs is None
+    assert ledger.looks <= 3, "each of them asked"
+
+
+async def test_an_outage_is_told_to_all_who_look_together() -> None:
+    async def away(_: Sequence[int]) -> dict[int, str]:
+        raise LedgerUnavailable("gone")
+
+    reads = BatchedReads(away)
+    told = await asyncio.gather(*(reads.of(number) for number in range(CROWD)), return_exceptions=True)
+    assert {str(each) for each in told} == {"gone"}

@@ -11,8 +11,46 @@ _AUDIT = "tests/audit/test_line.py"
 _GUESTS = "tests/api/test_line_guests.py"
 _BEACON = "tests/api/test_beacon.py"
 _FAILED = "tests/api/test_line_failed_orders.py"
+_CROWDS = "tests/api/test_line_crowds.py"
 
 MUTANTS = (
+    Mutant(
+        name="The list of a draw is read anew for whoever checks it",
+        trap="ours",
+        path="engine/line/drawn_list.py",
+        edits={"if (kept := self._kept.get(key)) is not None:": "kept = self._kept.get(key)\n        if kept == []:"},
+        caught_by=f"{_CROWDS}::test_whoever_checks_a_draw_reads_what_was_read_before",
+    ),
+    Mutant(
+        name="A page of a draw begins where a piece of the list does",
+        trap="ours",
+        path="engine/line/drawn_list.py",
+        edits={"found += ids[max(0, after - first) : up_to - first]": "found += ids[: up_to - first]"},
+        caught_by=f"{_CROWDS}::test_whoever_checks_a_draw_reads_what_was_read_before",
+    ),
+    Mutant(
+        name="Each who wants to wait when it is sold out opens the line anew",
+        trap="ours",
+        path="engine/line/joining.py",
+        edits={
+            "await self._opening.of(sale.round.id, lambda: self._open(sale))": "await self._open(sale)",
+        },
+        caught_by=f"{_CROWDS}::test_all_who_want_to_wait_when_it_is_sold_out_open_the_line_once",
+    ),
+    Mutant(
+        name="Each who looks asks the ledger alone",
+        trap="ours",
+        path="engine/batched_reads.py",
+        edits={"super().__init__(batch_max=BATCH_MAX, ": "super().__init__(batch_max=1, "},
+        caught_by=f"{_CROWDS}::test_all_who_look_when_places_are_drawn_are_a_few_queries",
+    ),
+    Mutant(
+        name="Who leaves counts as ahead of those who look together",
+        trap="ours",
+        path="backends/sql/line_joining.py",
+        edits={"max(0, place - first - bisect_left(empty, place))": "max(0, place - first)"},
+        caught_by=f"{_CROWDS}::test_all_who_look_when_places_are_drawn_are_a_few_queries",
+    ),
     Mutant(
         name="An event of an entry tells the metadata of a later stay in the line",
         trap="ours",

@@ -329,7 +329,7 @@ MUTANTS = (
         name="An order that moves on while its buyer looks for it is missed",
         trap="ours",
         path="engine/orders/tracking.py",
-        edits={"order = await self._ledger.order(number)  # written since": "order = None  # written since"},
+        edits={"order = await self._written.of(number)  # written since": "order = None  # written since"},
         caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-find]",
     ),
     Mutant(

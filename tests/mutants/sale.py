@@ -107,10 +107,56 @@ MUTANTS = (
         caught_by="tests/api/test_sales.py::test_unknown_sales_cost_neither_gate_nor_ledger",
     ),
     Mutant(
+        name="The list of sales is written down for each who asks",
+        trap="ours",
+        path="web/sale_list.py",
+        edits={"if known is not None and known[0] == news": "if known is not None and known[0] < 0"},
+        caught_by="tests/api/test_sales.py::test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_changes",
+    ),
+    Mutant(
+        name="A list of sales that is kept misses what was learnt",
+        trap="ours",
+        path="engine/sale_cache.py",
+        edits={"        self.news += 1\n        self._sales[sale.id] =": "        self._sales[sale.id] ="},
+        caught_by="tests/api/test_sales.py::test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_changes",
+    ),
+    Mutant(
+        name="Each who asks for an order that is not there reads the catalogue",
+        trap="ours",
+        path="engine/orders/tracking.py",
+        edits={"await self._sale_cache.look_again()": "await self._sale_cache.refresh_sales()"},
+        caught_by="tests/api/test_orders.py::"
+        "test_a_crowd_that_asks_for_orders_that_are_not_there_reads_the_catalogue_once_or_twice",
+    ),
+    Mutant(
+        name="A sale that was heard of while an order was looked for does not count",
+        trap="ours",
+        path="engine/orders/tracking.py",
+        edits={
+            "            held, doubtful = await self._held(user, refs)\n": "            held, doubtful = await self._held(user, refs)\n            refs = self._sale_cache.recent_rounds(number.lane)\n"
+        },
+        caught_by="tests/api/test_orders.py::test_an_order_is_found_though_the_node_hears_of_its_sale_while_it_looks",
+    ),
+    Mutant(
+        name="Each who looks at an order asks the ledger alone",
+        trap="ours",
+        path="engine/batched_reads.py",
+        edits={"BATCH_MAX = 500": "BATCH_MAX = 1"},
+        caught_by="tests/engine/test_shared_look.py::"
+        "test_all_who_look_at_their_orders_at_once_are_a_query_for_hundreds",
+    ),
+    Mutant(
+        name="Each who asks whether it is ready asks the servers",
+        trap="ours",
+        path="engine/readiness.py",
+        edits={'return await self._looking.of("all", self._look)': "return await self._look()"},
+        caught_by="tests/engine/test_shared_look.py::test_who_asks_whether_it_is_ready_shares_one_look",
+    ),
+    Mutant(
         name="A crowd at a new sale is a query each",
         trap="ours",
         path="engine/sale_cache.py",
-        edits={"self._look_again = SharedLook(self.refresh_sales)": "self._look_again = self.refresh_sales"},
+        edits={"self.look_again = SharedLook(self.refresh_sales)": "self.look_again = self.refresh_sales"},
         caught_by="tests/engine/test_shared_look.py::"
         "test_a_crowd_that_knows_of_a_sale_before_the_node_does_is_one_query",
     ),
@@ -215,7 +261,7 @@ MUTANTS = (
         trap="ours",
         path="web/sales.py",
         edits={
-            "    if to_operator:\n        return json_response(content)\n": "",
+            "    return json_response(Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older))\n": "    return cacheable(request, Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older), MAX_AGE_S)\n"
         },
         caught_by="tests/api/test_goods.py::test_no_cache_gives_an_operators_answer_to_buyers",
     ),

@@ -1,10 +1,12 @@
 """Joining and leaving a line. One transaction writes all that have come meanwhile, under the lock of the line's row."""
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import BigInteger, Integer, String, Text, bindparam, func, select, update
+from sqlalchemy import BigInteger, Integer, String, Text, and_, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import TypeEngine
 
@@ -202,43 +204,38 @@ async def leave(
                 before={"state": EntryState.WAITING},
                 after={"state": EntryState.LEFT},
             )
-    return (await read_standing(connection, entry_id)) or NoEntry.UNKNOWN
+    return next(iter(await read_standings(connection, [entry_id])), NoEntry.UNKNOWN)
 
 
-async def read_standing(connection: AsyncConnection, entry_id: int) -> Standing | None:
-    entry = (await connection.execute(select(line_entries).where(_e.id == entry_id))).one_or_none()
-    if entry is None:
-        return None
-    line = (await connection.execute(select(lines).where(lines.c.round_id == entry.round_id))).one_or_none()
-    if line is None:  # it is being pruned: the line first, then its entries
-        return None
-    return (await _standings(connection, to_line(line), [to_entry(entry)], ()))[0]
+async def read_standings(connection: AsyncConnection, entry_ids: Sequence[int]) -> list[Standing]:
+    """Those that there are, line by line."""
+    entries: defaultdict[int, list[LineEntry]] = defaultdict(list)
+    for row in await connection.execute(select(line_entries).where(_e.id.in_(entry_ids))):
+        entries[row.round_id].append(to_entry(row))
+    found: list[Standing] = []
+    # An entry without a line is being pruned: the line first, then its entries.
+    for line in (await connection.execute(select(lines).where(lines.c.round_id.in_(entries)))).all():
+        found += await _standings(connection, to_line(line), entries[line.round_id], ())
+    return found
 
 
 async def _standings(
     connection: AsyncConnection, line: RoundLine, entries: Sequence[LineEntry], fresh: Collection[str]
 ) -> list[Standing]:
     """Whoever has just come is behind all others, so nobody need be counted for them."""
-    ahead: dict[int, int] = {}
-    known = [entry for entry in entries if entry.user not in fresh and _counts(entry)]
-    if known:
-        first = await first_place(connection, line)
-        ahead = {entry.id: await _ahead_of(connection, line, entry, first) for entry in known}
+    known = {entry.place for entry in entries if entry.user not in fresh and entry.state.shown is EntryState.WAITING}
+    ahead = await _ahead_of(connection, line, sorted(place for place in known if place is not None))
     places = sorted({entry.place for entry in entries if entry.user in fresh and entry.place is not None})
     behind = {place: line.waiting - len(places) + i for i, place in enumerate(places)}
     return [
         Standing(
             entry=entry,
             line=line,
-            ahead=behind.get(entry.place or 0) if entry.user in fresh else ahead.get(entry.id),
+            ahead=behind.get(entry.place or 0) if entry.user in fresh else ahead.get(entry.place or 0),
             new=entry.user in fresh,
         )
         for entry in entries
     ]
-
-
-def _counts(entry: LineEntry) -> bool:
-    return entry.place is not None and entry.state.shown is EntryState.WAITING
 
 
 async def first_place(connection: AsyncConnection, line: RoundLine) -> int | None:
@@ -254,22 +251,25 @@ async def first_place(connection: AsyncConnection, line: RoundLine) -> int | Non
     return min(found, default=None)
 
 
-async def _ahead_of(connection: AsyncConnection, line: RoundLine, entry: LineEntry, first: int | None) -> int:
-    """Places between the first and this one, less those that nobody waits at any more. These are counted and not
-    those who wait: they are few, because the line is served from its beginning."""
-    assert entry.place is not None
-    if first is None or first >= entry.place:
-        return 0
-    gone = await connection.scalar(
-        select(func.count()).where(
-            _e.round_id == line.round_id,
-            _e.item_id.in_(await items_of(connection, line.round_id)),
-            _e.state.in_(_OUT_OF_LINE),
-            _e.place > first,
-            _e.place < entry.place,
-        )
+async def _ahead_of(connection: AsyncConnection, line: RoundLine, places: Sequence[int]) -> dict[int, int]:
+    """For each of the places, which somebody waits at and are in their order: how many places there are from the first
+    up to it, less those that nobody waits at any more. These are counted and not those who wait: they are few, because
+    the line is served from its beginning. For many they are read once, not counted for each."""
+    first = await first_place(connection, line) if places else None
+    if first is None:
+        return dict.fromkeys(places, 0)
+    gone_from_line = and_(
+        _e.round_id == line.round_id,
+        _e.item_id.in_(await items_of(connection, line.round_id)),
+        _e.state.in_(_OUT_OF_LINE),
+        _e.place > first,
+        _e.place < places[-1],
     )
-    return entry.place - first - (gone or 0)
+    if len(places) == 1:
+        gone = await connection.scalar(select(func.count()).where(gone_from_line))
+        return {places[0]: max(0, places[0] - first - (gone or 0))}
+    empty = sorted(await connection.scalars(select(_e.place).where(gone_from_line)))
+    return {place: max(0, place - first - bisect_left(empty, place)) for place in places}
 
 
 def _may_come_again(entry: AnyRow, line: AnyRow) -> bool:

@@ -58,9 +58,9 @@ class SqlLines:
             return list(await connection.scalars(mine.where(*waiting).order_by(_e.id)))
 
     @to_the_end
-    async def standing(self, entry_id: int) -> Standing | None:
+    async def standings(self, entry_ids: Sequence[int]) -> list[Standing]:
         async with reading(self._database) as connection:
-            return await line_joining.read_standing(connection, entry_id)
+            return await line_joining.read_standings(connection, entry_ids)
 
     @to_the_end
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
@@ -178,6 +178,12 @@ class SqlLines:
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         async with reading(self._database) as connection:
             return await line_draws.unplaced(connection, round_id, after, count)
+
+    @to_the_end
+    async def placed(self, round_id: int, after: int, count: int) -> Sequence[int]:
+        wanted = select(_e.id).where(_e.round_id == round_id, _e.place > after, _e.place <= after + count)
+        async with reading(self._database) as connection:
+            return list(await connection.scalars(wanted.order_by(_e.place)))
 
     @to_the_end
     async def note_list(self, round_id: int, list_hash: str) -> None:

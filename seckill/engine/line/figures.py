@@ -39,6 +39,7 @@ class LineFigures:
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, LineProgress | None]] = {}
         self._asking = SharedAnswers[LineProgress | None]()
+        self._unplaced = SharedAnswers[Sequence[int]]()
 
     async def of(self, round_: Round) -> LineProgress | None:
         """At most a second old. None: the round has no line."""
@@ -95,7 +96,7 @@ class LineFigures:
 
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
         """Entries of a list that is closed and not drawn."""
-        return await self._lines.unplaced(round_id, after, count)
+        return await self._unplaced.of((round_id, after, count), lambda: self._lines.unplaced(round_id, after, count))
 
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
         """By place."""

@@ -1,16 +1,19 @@
-"""Joining a line and leaving it. An entry is in the ledger before its buyer hears of it; what comes while one
-transaction is under way goes into the next."""
+"""Joining a line, leaving it, and looking where one stands. An entry is in the ledger before its buyer hears of it.
+What comes while one transaction is under way goes into the next, and so do those who look: when places are drawn, all
+do."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from seckill.domain.line import LineOrder
 from seckill.domain.sale import Sale
+from seckill.engine.batched_reads import BatchedReads
 from seckill.engine.batches import Batches, Waiter
 from seckill.engine.rounds.opening import Sync, bring_to_gate
 from seckill.engine.sale_cache import SaleCache
+from seckill.engine.shared_look import SharedAnswers
 from seckill.errors import GateUnavailable, LedgerError, LedgerUnavailable
 from seckill.ports.gate import OpeningGate
 from seckill.ports.ledger import OpeningLedger
@@ -72,13 +75,16 @@ class LineDesk:
         self._gate = gate
         self._sale_cache = sale_cache
         self._batches: dict[int, _JoinBatches] = {}
+        self._standings = BatchedReads(self._read)
+        # It is sold out, and everybody wants to wait at the same moment: one of them opens the line for all.
+        self._opening = SharedAnswers[None]()
 
     async def join(self, sale: Sale, joining: Joining) -> Standing | NoEntry:
         """Raises NotSoldOut, LedgerError and GateError."""
         if not sale.door.line.has_line:
             return NoEntry.NO_LINE
         if not sale.round.lined:
-            await self._open(sale)
+            await self._opening.of(sale.round.id, lambda: self._open(sale))
         waiting: asyncio.Future[Joined] = asyncio.get_running_loop().create_future()
         self.submit(sale, joining, waiting)
         joined = await waiting
@@ -121,5 +127,8 @@ class LineDesk:
 
     async def find(self, entry_id: int, user: str) -> Standing | None:
         """None for one that does not exist, and the same for another buyer's."""
-        found = await self._lines.standing(entry_id)
+        found = await self._standings.of(entry_id)
         return found if found is not None and found.entry.user == user else None
+
+    async def _read(self, entry_ids: Sequence[int]) -> Mapping[int, Standing]:
+        return {standing.entry.id: standing for standing in await self._lines.standings(entry_ids)}

@@ -1,7 +1,7 @@
 """What buyers see of their own orders: the ledger's word, and the gate's for those that are still queued."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -11,6 +11,7 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState, states_after
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Confirm, RoundRef, Sale
+from seckill.engine.batched_reads import BatchedReads
 from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateUnavailable
@@ -112,27 +113,35 @@ class BuyerOrders:
         # With the buyer of each: a gate that went back in time may have given one number to two buyers.
         self._watches: dict[int, dict[OrderWatch, str]] = {}
         self._closing = False
+        # Whoever has an order looks at it at the same moment: when a sale begins, and when a node was replaced.
+        self._written = BatchedReads(self._read)
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
         """None for an order that does not exist, and the same for another buyer's.
 
         An order goes from the gate to the ledger, and what the ledger refuses is set aside there before it is written
         as what it ends as. Looking in this order finds it wherever it is, also while it moves."""
-        order = await self._ledger.order(number)
+        order = await self._written.of(number)
         if order is None:
-            held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
-            if number not in held and await self._sale_cache.refresh_sales():
-                # In a sale that was announced on another node a moment ago.
-                held, doubtful = await self._held(user, self._sale_cache.recent_rounds(number.lane))
+            refs = self._sale_cache.recent_rounds(number.lane)
+            held, doubtful = await self._held(user, refs)
+            if number not in held:
+                # It may be of a sale that was announced on another node a moment ago.
+                await self._sale_cache.look_again()
+                if (now := self._sale_cache.recent_rounds(number.lane)) != refs:
+                    held, doubtful = await self._held(user, now)
             if number in held:
                 return held[number]
             aside = await self._set_aside(user, number)
-            order = await self._ledger.order(number)  # written since, and perhaps over: then it left the record
+            order = await self._written.of(number)  # written since, and perhaps over: then it left the record
             if order is None:
                 if aside is None:
                     await self._must_know(doubtful)
                 return aside
         return recorded(order) if order.user == user else None
+
+    async def _read(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Order]:
+        return {order.number: order for order in await self._ledger.orders(numbers)}
 
     async def _held(
         self, user: str, refs: Sequence[RoundRef]

@@ -101,8 +101,7 @@ async def test_who_comes_first_has_the_better_place_and_keeps_it(ledger: SqlLedg
     assert (again.entry, again.new, again.ahead) == (bob.entry, False, 1)
     assert twice == again
     assert (cid.entry.place, cid.ahead, cid.entry.quantity) == (3, 2, 3)
-    found = await ledger.lines.standing(cid.entry.id)
-    assert found is not None
+    [found] = await ledger.lines.standings([cid.entry.id])
     assert (found.entry, found.ahead) == (cid.entry, 2)
     told = await events(ledger, "entry")
     assert [(event.facts["buyer"], event.facts["quantity"]) for event in told] == [("ann", 1), ("bob", 1), ("cid", 3)]
@@ -181,8 +180,7 @@ async def test_who_leaves_waits_no_more_and_may_come_again_behind_all_others(led
         left = await ledger.lines.leave(bob.entry.id, "bob")
         assert isinstance(left, Standing)
         assert (left.entry.state, left.ahead, left.line.waiting) == (EntryState.LEFT, None, 2)
-    third = await ledger.lines.standing(cid.entry.id)
-    assert third is not None
+    [third] = await ledger.lines.standings([cid.entry.id])
     assert third.ahead == 1
     [again] = await join(ledger, sale, "bob", quantity=2)
     assert (again.entry.id, again.entry.place, again.entry.quantity, again.ahead) == (bob.entry.id, 4, 2, 2)
@@ -293,12 +291,10 @@ async def test_the_best_places_are_called_as_far_as_units_go(ledger: SqlLedger) 
     assert await ledger.lines.settle_called(sale.round.id, TOKEN, called, {}) == called, "no order is there yet"
     await record(ledger, sale, called)
     assert await ledger.lines.settle_called(sale.round.id, TOKEN, called, {bob.id: "ended"}) == []
-    served = await ledger.lines.standing(bob.id)
-    assert served is not None
+    [served] = await ledger.lines.standings([bob.id])
     assert (served.entry.state, served.line.waiting, served.line.served) == (EntryState.SERVED, 2, 1)
     assert served.entry.order_number is not None
-    first = await ledger.lines.standing(two.entry.id)
-    assert first is not None
+    [first] = await ledger.lines.standings([two.entry.id])
     assert first.ahead == 0
     assert await ledger.lines.served_up_to(first.line) == 0
     assert [entry.user for entry in await call(ledger, sale, 3)] == ["ann", "cid"]

@@ -100,13 +100,14 @@ async def test_a_watch_that_ends_still_tells_what_it_has() -> None:
 
 
 class Books:
-    """A ledger in which the number is another buyer's: a gate that went back in time has given it out twice."""
+    """A ledger in which the number becomes another buyer's: a gate that went back in time has given it out twice."""
 
-    async def order(self, number: OrderNumber) -> Order | None:
-        return None
+    def __init__(self) -> None:
+        self.asked = 0
 
     async def orders(self, numbers: Sequence[OrderNumber]) -> list[Order]:
-        return [make_order(number=number, user="bob") for number in numbers]
+        self.asked += 1
+        return [make_order(number=number, user="bob") for number in numbers] if self.asked > 1 else []
 
 
 class Held:
