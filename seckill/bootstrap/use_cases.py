@@ -300,7 +300,7 @@ class UseCases:
     @cached_property
     def timelines(self) -> Timelines:
         ledger = self.engine.ledger
-        return Timelines(ledger.feed, ledger.book, ledger.figures, ledger.alarm_book, self.engine.history)
+        return Timelines(ledger.feed, ledger.book, ledger.figures, ledger.alarm_book, self.engine.history, ledger)
 
     @cached_property
     def event_feed(self) -> EventFeed:

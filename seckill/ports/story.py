@@ -11,7 +11,7 @@ class RoundStory:
 
     first_ms: int | None  # None: nobody has bought anything
     last_ms: int | None
-    gone_ms: int | None  # when as many units had been given out as the round has; None: never
+    gone_ms: int | None  # when none of its units was left, for the first time; None: never
     orders: int
     units: int  # of all these orders, so a unit that came back and was sold again counts twice
     returned: int

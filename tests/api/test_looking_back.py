@@ -235,6 +235,18 @@ async def test_what_is_not_there_yet_is_none_or_nothing(node: Node) -> None:
         assert (await node.http.get(f"/v1/admin/sales/nope/{what}", headers=OPERATOR)).status_code == 404
 
 
+async def test_a_sell_out_that_no_figures_show_is_in_the_timeline(node: Node) -> None:
+    """Everything was back within the second, before the keeper looked."""
+    sale = await node.create(units=1)
+    [order] = await sold_out(node, sale, "ann")
+    await node.http.post(f"/v1/orders/{order}/cancel", headers=buyer("ann"))
+    told = (await get(node, sale, "timeline"))["entries"]
+    [gone] = [each for each in told if each["kind"] == "stock.sold_out"]
+    assert gone["at"] == (await get(node, sale, "summary"))["sold_out_at"]
+    hidden = await get(node, sale, "timeline", to=gone["at"])
+    assert "stock.sold_out" not in [each["kind"] for each in hidden["entries"]]
+
+
 async def test_a_sale_has_a_timeline_with_who_did_what(node: Node) -> None:
     sale = await node.create(units=1)
     keeping = Keeping(node)

@@ -352,7 +352,7 @@ async def console(visit: Visit, stack: Stack, folder: Path) -> None:
     page = await visit.console()
     await page.set_viewport_size({"width": 1200, "height": 900})
     await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
-    await crowd(stack, sale, 480)
+    await crowd(stack, sale, 640)
     await page.wait_for_timeout(1500)
     (folder / "console.png").write_bytes(await page.screenshot())
     await console_looking_back(page, folder)

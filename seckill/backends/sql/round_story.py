@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from sqlalchemy import BigInteger, cast, func, literal, select
+from sqlalchemy import BigInteger, cast, func, literal, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.end_orders import holds_units
@@ -26,7 +26,7 @@ async def read_story(connection: AsyncConnection, round_id: int, steps: int) -> 
     return RoundStory(
         first_ms=row.first_ms,
         last_ms=row.last_ms,
-        gone_ms=await _gone_ms(connection, round_id),
+        gone_ms=await (_gone_ms_with_returns if returned else _gone_ms)(connection, round_id),
         orders=row.orders,
         units=int(row.units),
         returned=returned,
@@ -40,6 +40,21 @@ async def _gone_ms(connection: AsyncConnection, round_id: int) -> int | None:
     given = select(_o.created_ms, so_far.label("so_far")).where(_o.round_id == round_id).subquery()
     total = select(rounds.c.total).where(rounds.c.id == round_id).scalar_subquery()
     wanted = select(func.min(given.c.created_ms)).where(given.c.so_far >= total)
+    found: int | None = (await connection.execute(wanted)).scalar_one()
+    return found
+
+
+async def _gone_ms_with_returns(connection: AsyncConnection, round_id: int) -> int | None:
+    """When nothing was left: of what was given out until then, some had come back. By the clock, because no number says
+    when that was."""
+    of_round = _o.round_id == round_id
+    given = select(_o.created_ms.label("at_ms"), _o.quantity.label("units")).where(of_round)
+    back = select(_o.closed_ms, -_o.quantity).where(of_round, ~holds_units(), _o.closed_ms.is_not(None))
+    turn = union_all(given, back).subquery()
+    out = func.sum(turn.c.units).over(order_by=(turn.c.at_ms, turn.c.units))  # returns first, if both at once
+    standing = select(turn.c.at_ms, out.label("out")).subquery()
+    total = select(rounds.c.total).where(rounds.c.id == round_id).scalar_subquery()
+    wanted = select(func.min(standing.c.at_ms)).where(standing.c.out >= total)
     found: int | None = (await connection.execute(wanted)).scalar_one()
     return found
 

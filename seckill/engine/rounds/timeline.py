@@ -12,6 +12,7 @@ from seckill.ports.feed import Feed, SaleEvent
 from seckill.ports.figures import FiguresLedger
 from seckill.ports.history import History
 from seckill.ports.record import RecordBook, RecordEntry, RecordFilter
+from seckill.ports.story import StoryLedger
 
 ROUNDS_MAX = 50
 # An operator's change is in the feed and on the record, with the times of two statements of one transaction.
@@ -33,13 +34,20 @@ class Happening:
 
 class Timelines:
     def __init__(
-        self, feed: Feed, record: RecordBook, figures: FiguresLedger, alarms: AlarmBook, history: History
+        self,
+        feed: Feed,
+        record: RecordBook,
+        figures: FiguresLedger,
+        alarms: AlarmBook,
+        history: History,
+        stories: StoryLedger,
     ) -> None:
         self._feed = feed
         self._record = record
         self._figures = figures
         self._alarms = alarms
         self._history = history
+        self._stories = stories
 
     async def of(self, sale: Sale, since_ms: int, until_ms: int, count: int) -> list[Happening]:
         """The newest `count` in that time, newest first."""
@@ -49,22 +57,20 @@ class Timelines:
         events = await self._feed.of_sale(sale.id, _TYPES, since_ms, until_ms, count)
         found = [_of_record(entry) for entry in entries]
         found += [_of_feed(event) for event in events if not _is_on_record(event, entries)]
-        found += await self._turns(sale.id, since_ms, until_ms, count)
+        found += await self._turns(sale, since_ms, until_ms, count)
         found += await self._alarmed(sale.id, since_ms, until_ms, count)
         found += await self._windows(sale.id, since_ms, until_ms)
         return sorted(found, key=lambda each: each.at_ms, reverse=True)[:count]
 
-    async def _turns(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> list[Happening]:
-        turns = await self._figures.turns(sale_id, since_ms // 1000, -(-until_ms // 1000), count)
-        return [
-            Happening(
-                at_ms=turn.at_s * 1000,
-                kind="stock.returned" if turn.available else "stock.sold_out",
-                round_id=turn.round_id,
-                facts={"available": turn.available},
-            )
-            for turn in turns
-        ]
+    async def _turns(self, sale: Sale, since_ms: int, until_ms: int, count: int) -> list[Happening]:
+        turns = await self._figures.turns(sale.id, since_ms // 1000, -(-until_ms // 1000), count)
+        found = [_turn(turn.at_s * 1000, turn.round_id, turn.available) for turn in turns]
+        # One that lasted less than a second may be in no figures that were kept, but the orders tell of it.
+        if not any(turn.round_id == sale.round.id and not turn.available for turn in turns):
+            gone_ms = (await self._stories.story(sale.round.id, 1)).gone_ms
+            if gone_ms is not None and since_ms <= gone_ms < until_ms:
+                found.append(_turn(gone_ms, sale.round.id, 0))
+        return found
 
     async def _alarmed(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> list[Happening]:
         found = []
@@ -88,6 +94,11 @@ class Timelines:
                     facts = {"ordinal": round_.ordinal, "units": round_.total}
                     found.append(Happening(at_ms=at_ms, kind=kind, round_id=round_.id, facts=facts))
         return found
+
+
+def _turn(at_ms: int, round_id: int, available: int) -> Happening:
+    kind = "stock.returned" if available else "stock.sold_out"
+    return Happening(at_ms=at_ms, kind=kind, round_id=round_id, facts={"available": available})
 
 
 def _of_record(entry: RecordEntry) -> Happening:

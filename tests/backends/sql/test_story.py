@@ -35,3 +35,23 @@ async def test_a_round_that_did_not_sell_out(ledger: SqlLedger) -> None:
     await ledger.record([admission(sale.round, 1)])
     told = await ledger.story(sale.round.id, 4)
     assert (told.gone_ms, told.units, told.curve) == (None, 1, (1, 1, 1, 1))
+
+
+async def test_what_came_back_in_between_was_not_gone(ledger: SqlLedger) -> None:
+    """Five were given out by then, and four of them were out."""
+    sale = await ledger.create_sale(draft(units=4), lane=0)
+    begins_ms = sale.round.begins_ms
+
+    async def buys(place: int, at_ms: int) -> None:
+        await ledger.record([structs.replace(admission(sale.round, place), admitted_ms=at_ms)])
+
+    for place in (1, 2, 3):
+        await buys(place, begins_ms + place)
+    await ledger.cancel(number(sale.round, 1), "buyer-1")
+    order = await ledger.order(number(sale.round, 1))
+    assert order is not None
+    assert order.closed_ms is not None
+    await buys(4, order.closed_ms + 1)
+    assert (await ledger.story(sale.round.id, 4)).gone_ms is None, "four were given out, three are"
+    await buys(5, order.closed_ms + 2)
+    assert (await ledger.story(sale.round.id, 4)).gone_ms == order.closed_ms + 2
