@@ -12,7 +12,7 @@ import msgspec
 from redis import exceptions
 
 from seckill.audit.gate_servers import AuditedNode, open_servers
-from seckill.audit.rules import Rules
+from seckill.audit.sale_rules import Rules
 from seckill.backends.redis import keys
 from seckill.errors import GateUnavailable
 

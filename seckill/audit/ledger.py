@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from seckill.audit.database import AnyRow, AnySelect, ReadOnlyDatabase
 from seckill.audit.held_units import above_limit, holds_units
-from seckill.audit.rules import Rules
+from seckill.audit.sale_rules import Rules
 from seckill.backends.sql.tables import (
     ID_KEY,
     dead_letters,

@@ -20,9 +20,9 @@ from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
 from seckill.engine.claims.writing_pace import WritingPace
+from seckill.engine.door.audience_check import Invitations
 from seckill.engine.door.audience_desk import AudienceDesk
 from seckill.engine.door.audience_lists import AudienceLists
-from seckill.engine.door.invitation import Invitations
 from seckill.engine.door.late_guests import LateGuests
 from seckill.engine.door.pass_desk import PassDesk
 from seckill.engine.event_feed import EventFeed
@@ -74,8 +74,8 @@ from seckill.engine.traces.traced_worker import TracedCourier, TracedWorker
 from seckill.engine.vouchers import VoucherDesk
 from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
 from seckill.engine.webhooks.dispatcher import WebhookDispatcher
+from seckill.engine.webhooks.endpoint_delivery import SittingParts
 from seckill.engine.webhooks.message import Describe
-from seckill.engine.webhooks.sitting import SittingParts
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
 from seckill.ports.alarm_notes import AlarmNotes

@@ -1,6 +1,6 @@
 /* What an API process does to every claim's bytes, in C: reading a plain request, taking a token apart, spelling ids.
 
-   Each of these has a twin in Python (web/plain_request.py, web/signed_tokens.py, domain/public_id.py), which runs where
+   Each of these has a twin in Python (web/plain_request.py, web/token_shortcut.py, domain/public_id.py), which runs where
    this is not compiled, and gives the same result for the same bytes: tests/native compares the two. Nothing here decides
    anything: signatures are computed and compared elsewhere.
 

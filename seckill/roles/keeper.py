@@ -14,7 +14,7 @@ from seckill.operations.vitals import Vitals, watched
 from seckill.operations.watchdog import Watchdog
 from seckill.ports.alarm import LAST_WORDS_S
 from seckill.settings import Settings
-from seckill.web.events import EventNames, event_document
+from seckill.web.event_feed import EventNames, event_document
 from seckill.web.item_ids import ItemIds
 
 

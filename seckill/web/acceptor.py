@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import structlog
 
-from seckill.web.connection_places import INCIDENTS, ConnectionPlaces
+from seckill.web.connection_limits import INCIDENTS, ConnectionPlaces
 from seckill.web.incidents import Incidents
 from seckill.web.request_limits import Refusal
 from seckill.web.uvicorn_adapter import HttpConnection

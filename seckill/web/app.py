@@ -55,7 +55,6 @@ from seckill.web.key_set import KeySet
 from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.mounting import prefix_in
-from seckill.web.open_streams import NoSeat, Seats
 from seckill.web.openapi import document
 from seckill.web.order_ids import OrderIds
 from seckill.web.orders import view as order_view
@@ -69,6 +68,7 @@ from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
 from seckill.web.token_keys import TokenKeys
 from seckill.web.traced_claims import TracedClaims
+from seckill.web.waiting_seats import NoSeat, Seats
 from seckill.web.websocket import live
 
 log = structlog.get_logger()

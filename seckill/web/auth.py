@@ -15,8 +15,8 @@ from jwt.utils import base64url_decode
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.engine.access.access_book import BarredBuyers, nobody_barred
 from seckill.settings import Secret, Settings
-from seckill.web.signed_tokens import SignedTokens
 from seckill.web.token_keys import KeysNotKnown, TokenKey, TokenKeys
+from seckill.web.token_shortcut import SignedTokens
 
 LEEWAY_S = 30  # how far the clocks of token issuers may be from ours
 LIFETIME_S_MAX = 31 * 86_400  # a leaked token must not be valid for ever

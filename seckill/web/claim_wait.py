@@ -13,7 +13,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm, Sale
 from seckill.engine.orders.tracking import BuyerOrders, OrderView, queued
 from seckill.errors import GateError, LedgerError
-from seckill.web.open_streams import NoSeat, Seats
+from seckill.web.waiting_seats import NoSeat, Seats
 
 # The answers of the gate that tell of orders, which the ledger may not have yet.
 TELLING = frozenset((Outcome.ADMITTED, Outcome.REPEATED, Outcome.LIMIT_REACHED))

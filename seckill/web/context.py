@@ -49,10 +49,10 @@ from seckill.web.incidents import Incident, Incidents
 from seckill.web.item_ids import ItemIds
 from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts
-from seckill.web.open_streams import Seats
 from seckill.web.problems import HttpProblem, incident_in, suspicious
 from seckill.web.sale_list import SaleLists
 from seckill.web.token_keys import KeysNotKnown
+from seckill.web.waiting_seats import Seats
 
 _BEARER = b"Bearer "
 _ROOT = Operator(name=ROOT, role=Role.ADMIN)

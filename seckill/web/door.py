@@ -9,7 +9,7 @@ from seckill.domain.pass_seal import PassSeal
 from seckill.domain.sale import Sale
 from seckill.engine.access.access_book import BarredBuyers
 from seckill.engine.claims.admission import EDGE_MS
-from seckill.engine.door.invitation import Invitations, NotInvited
+from seckill.engine.door.audience_check import Invitations, NotInvited
 from seckill.engine.sale_cache import SaleCache
 from seckill.web.auth import Buyer
 from seckill.web.problems import HttpProblem

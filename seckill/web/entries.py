@@ -25,7 +25,6 @@ from seckill.web.door import HEADER as PASS
 from seckill.web.items import item_meant
 from seckill.web.line_schemas import Entry, EntryRemoval, NewEntry
 from seckill.web.metadata import canonical_metadata
-from seckill.web.open_streams import gone
 from seckill.web.order_actions import reason_given
 from seckill.web.parameters import wait_s
 from seckill.web.passes import applicant_of, sale_meant
@@ -34,6 +33,7 @@ from seckill.web.request_body import decode, read_body
 from seckill.web.responses import NO_STORE, json_response
 from seckill.web.schemas import rfc3339
 from seckill.web.token_person import person_of
+from seckill.web.waiting_seats import gone
 
 NEW_ENTRY = msgspec.json.Decoder(NewEntry)
 _removal = msgspec.json.Decoder(EntryRemoval)

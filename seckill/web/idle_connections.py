@@ -6,7 +6,7 @@ A browser that comes back opens another one and notices nothing; a buyer who is 
 import asyncio
 from collections.abc import Iterable
 
-from seckill.web.connection_places import ConnectionPlaces
+from seckill.web.connection_limits import ConnectionPlaces
 from seckill.web.http_limits import GuardedProtocol
 
 # Of the places; looking for the oldest means looking at all, so many are found at once and it is not done all the time.

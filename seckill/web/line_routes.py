@@ -1,7 +1,7 @@
 """The routes of the line; see `routes.py`."""
 
 from seckill.domain.operator import Role
-from seckill.web import entries, entry_events, line_schemas, lines, story, story_schemas
+from seckill.web import entries, entry_stream, line_schemas, lines, story, story_schemas
 from seckill.web.route import Route
 
 _ROUND = ("round", "Another round of the sale than the current one")
@@ -47,7 +47,7 @@ LINE_ROUTES = (
         method="GET",
         path="/v1/entries/{entry_id}/events",
         summary="The entry now and at each change, as server-sent events",
-        handler=entry_events.entry_events,
+        handler=entry_stream.entry_events,
         who="buyer",
         answer=line_schemas.Entry,
         media_type="text/event-stream",

@@ -19,7 +19,6 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.errors import CheckoutRefused, ProviderUnavailable
 from seckill.web.context import Context, context
 from seckill.web.item_ids import ItemIds
-from seckill.web.open_streams import gone
 from seckill.web.parameters import page_size, wait_s
 from seckill.web.problems import HttpProblem, invalid, not_yours
 from seckill.web.qr_code import qr_code
@@ -27,6 +26,7 @@ from seckill.web.responses import json_response
 from seckill.web.schemas import ExportedOrder, Order, Orders, OrderToPay, rfc3339, rfc3339_or_none
 from seckill.web.visitor import is_on_phone
 from seckill.web.vouchers import codes
+from seckill.web.waiting_seats import gone
 
 
 class Names(Protocol):

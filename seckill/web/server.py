@@ -15,7 +15,7 @@ from seckill.web.acceptor import Acceptor
 from seckill.web.app import Api
 from seckill.web.auth import TOKEN_BYTES_MAX
 from seckill.web.claim_protocol import ClaimingProtocol
-from seckill.web.connection_places import ConnectionPlaces, Room, descriptors
+from seckill.web.connection_limits import ConnectionPlaces, Room, descriptors
 from seckill.web.idle_connections import IdleConnections
 from seckill.web.traced_protocol import TracedProtocol
 from seckill.web.uvicorn_adapter import HttpServer

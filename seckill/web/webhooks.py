@@ -12,7 +12,7 @@ from seckill.errors import NotPossible
 from seckill.ports.webhook import WebhookChange, WebhookStatus
 from seckill.ports.webhook import WebhookDelivery as KnownDelivery
 from seckill.web.context import Context, context
-from seckill.web.events import known_types
+from seckill.web.event_feed import known_types
 from seckill.web.parameters import id_in_path, page_size, row_id, wait_s
 from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.request_body import decode, read_body

@@ -21,10 +21,10 @@ from seckill.web.auth import Buyer, Unauthenticated
 from seckill.web.context import Context, context
 from seckill.web.entries import view as entry_view
 from seckill.web.incidents import Incident
-from seckill.web.open_streams import NoSeat
 from seckill.web.orders import order_number, view
 from seckill.web.problems import HttpProblem, suspicious
 from seckill.web.token_keys import KeysNotKnown
+from seckill.web.waiting_seats import NoSeat
 
 TOKEN_WITHIN_S = 10.0
 ORDERS_MAX = 50

@@ -15,7 +15,7 @@ from seckill.engine.orders import tracking
 from seckill.errors import LedgerUnavailable
 from seckill.settings import Settings
 from seckill.web import preferences
-from seckill.web.open_streams import SEATS_PER_BUYER_MAX
+from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, sale_body
 from tests.api.repeating import make_keeper
 from tests.api.test_live import count_queries

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from seckill.ports.ledger import Ledger
-from seckill.web import order_events
-from seckill.web.open_streams import SEATS_PER_BUYER_MAX
+from seckill.web import order_stream
+from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
 from tests.api.conftest import Served, buyer, token, token_that_ends
 from tests.live import socket, stream
 from tests.patience import PATIENCE_S
@@ -79,7 +79,7 @@ async def test_another_buyers_stream_is_as_unknown_as_none(served: Served) -> No
 
 
 async def test_a_silent_stream_shows_that_it_is_alive(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_events, "HEARTBEAT_EVERY_S", 0.02)
+    monkeypatch.setattr(order_stream, "HEARTBEAT_EVERY_S", 0.02)
     order_id = await served.order()
     async with stream(served.url, order_id, token("ann")) as told:
         hearing = asyncio.create_task(told.states())

@@ -141,7 +141,7 @@ MUTANTS = (
     Mutant(
         name="Who is not invited may buy",
         trap="ours",
-        path="engine/door/invitation.py",
+        path="engine/door/audience_check.py",
         edits={"        return 0 if listed else NotInvited.NOT_INVITED\n": "        return 0\n"},
         caught_by=f"{_AUDIENCE}::test_only_its_groups_are_let_in[bytes]",
         also=(f"{_AUDIENCE}::test_a_list_lets_in_whom_it_names",),

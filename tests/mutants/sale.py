@@ -85,19 +85,19 @@ MUTANTS = (
     Mutant(
         name="A call whose fate is unclear is said to have done nothing",
         trap="F9",
-        path="engine/claims/batching.py",
+        path="engine/claims/claim_batches.py",
         edits={"Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN": "Outcome.NOT_READY"},
-        caught_by="tests/engine/claims/test_batching.py::test_without_a_decision_nobody_hangs[error0-unknown]",
+        caught_by="tests/engine/claims/test_claim_batches.py::test_without_a_decision_nobody_hangs[error0-unknown]",
     ),
     Mutant(
         name="A buyer who gives up shifts the answers of the others",
         trap="S27",
-        path="engine/claims/batching.py",
+        path="engine/claims/claim_batches.py",
         edits={
             "        for (_, waiting), answer in zip(batch, answers, strict=True):\n": "        left = [waiting for _, waiting in batch if not waiting.done()]\n"
             "        for waiting, answer in zip(left, answers, strict=False):\n"
         },
-        caught_by="tests/engine/claims/test_batching.py::test_a_buyer_who_gives_up_shifts_no_other_answer",
+        caught_by="tests/engine/claims/test_claim_batches.py::test_a_buyer_who_gives_up_shifts_no_other_answer",
     ),
     Mutant(
         name="Made-up sale ids reach the database",

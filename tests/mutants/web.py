@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant(
         name="One address may have all the connections",
         trap="ours",
-        path="web/connection_places.py",
+        path="web/connection_limits.py",
         edits={"if prefix and self._taken[prefix] >= self.room.per_address:": "if False:"},
         caught_by="tests/e2e/test_connections.py::test_idle_connections_of_one_address_starve_nobody",
     ),
@@ -135,21 +135,21 @@ MUTANTS = (
         trap="ours",
         path="web/uvicorn_adapter.py",
         edits={"        self.transport.get_protocol().leave = self.leave  # type: ignore[attr-defined]\n": ""},
-        caught_by="tests/api/test_connection_places.py::test_a_place_is_kept_through_an_upgrade_and_given_back_at_the_end",
+        caught_by="tests/api/test_connection_limits.py::test_a_place_is_kept_through_an_upgrade_and_given_back_at_the_end",
     ),
     Mutant(
         name="One buyer may wait in any number of long polls",
         trap="ours",
         path="web/orders.py",
         edits={"        with ctx.seats.taken_by(user, ctx.counted_address(request)):\n": "        if True:\n"},
-        caught_by="tests/api/test_connection_places.py::test_one_buyer_waits_for_so_much_and_no_more[long polls]",
+        caught_by="tests/api/test_connection_limits.py::test_one_buyer_waits_for_so_much_and_no_more[long polls]",
     ),
     Mutant(
         name="A client that is gone keeps a seat for the rest of the long poll",
         trap="ours",
         path="engine/orders/tracking.py",
         edits={"                await gone()\n": "                await stays()\n"},
-        caught_by="tests/api/test_connection_places.py::test_clients_that_vanish_give_their_places_back",
+        caught_by="tests/api/test_connection_limits.py::test_clients_that_vanish_give_their_places_back",
     ),
     Mutant(
         name="Any client may say whose request it is",
@@ -168,7 +168,7 @@ MUTANTS = (
     Mutant(
         name="A deeply nested token is an error of ours",
         trap="ours",
-        path="web/signed_tokens.py",
+        path="web/token_shortcut.py",
         edits={
             "except (ValueError, msgspec.MsgspecError, RecursionError):": "except (ValueError, msgspec.MsgspecError):"
         },

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 DISPATCH = "backends/sql/webhook_dispatch.py"
 ROWS = "backends/sql/webhook_rows.py"
-SITTING = "engine/webhooks/sitting.py"
+SITTING = "engine/webhooks/endpoint_delivery.py"
 SENDER = "backends/webhook/sender.py"
 LEDGER = "tests/backends/sql/test_webhooks.py"
 DELIVERY = "tests/api/webhooks/test_delivery.py"

@@ -12,7 +12,7 @@ import pytest
 
 from seckill.domain import public_id
 from seckill.web.plain_request import NOTABLE, ORIGIN, UNUSUAL, Plain, PlainReader
-from seckill.web.signed_tokens import open_token
+from seckill.web.token_shortcut import open_token
 from tests.web.tokens import signed
 
 NAMES = (*NOTABLE, *UNUSUAL, ORIGIN)

@@ -14,7 +14,7 @@ from seckill.settings import Settings
 from seckill.web import acceptor as module
 from seckill.web.acceptor import Acceptor
 from seckill.web.client_address import ClientAddresses
-from seckill.web.connection_places import ADDRESS_CROWDED, NODE_CROWDED, ConnectionPlaces, Room
+from seckill.web.connection_limits import ADDRESS_CROWDED, NODE_CROWDED, ConnectionPlaces, Room
 from seckill.web.incidents import Incidents
 from seckill.web.listening_socket import bind
 from tests.patience import PATIENCE_S

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.outcome import REFUSALS, Outcome
 from seckill.domain.sale import Round, Sale
-from seckill.engine.claims.batching import Batcher
+from seckill.engine.claims.claim_batches import Batcher
 from seckill.engine.claims.claim_figures import ClaimFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.writing_pace import WritingPace

@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from seckill.engine.webhooks.sitting import Sitting, SittingParts
+from seckill.engine.webhooks.endpoint_delivery import Sitting, SittingParts
 from seckill.errors import SeckillError
 from seckill.loops import Stop, repeat
 from seckill.ports.webhook import Lease

@@ -13,12 +13,12 @@ from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain import webhook as domain
-from seckill.engine.webhooks import dispatcher, sitting
+from seckill.engine.webhooks import dispatcher, endpoint_delivery
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
 from seckill.roles.keeper import event_names
 from seckill.settings import Settings
-from seckill.web.events import event_document
+from seckill.web.event_feed import event_document
 from tests.api.conftest import OPERATOR, Node, make_node, settings_of_a_node
 from tests.backends.sql.making import admission
 from tests.backends.sql.paying import capture
@@ -107,8 +107,8 @@ class Shop:
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent otherwise, only sooner."""
     monkeypatch.setattr(dispatcher, "LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(sitting, "TURN_S", 0.05)
-    monkeypatch.setattr(sitting, "LINGER_S", 0.2)
+    monkeypatch.setattr(endpoint_delivery, "TURN_S", 0.05)
+    monkeypatch.setattr(endpoint_delivery, "LINGER_S", 0.2)
     monkeypatch.setattr(domain, "RETRY_S_MIN", 0.05)
     monkeypatch.setattr(domain, "RETRY_S_MAX", 0.1)
 

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from seckill.backends.sql.tables import feed, webhook_deliveries, webhooks
 from seckill.bootstrap.engine import open_engine
 from seckill.client import verify_webhook
-from seckill.engine.webhooks import sitting
+from seckill.engine.webhooks import endpoint_delivery
 from tests.api.conftest import make_node, settings_of_a_node
 from tests.api.webhooks.conftest import Shop
 from tests.backends.sql.looking import now_ms, rows, write
@@ -109,9 +109,9 @@ async def test_an_order_is_told_in_its_order_whatever_fails(shop: Shop) -> None:
 async def test_a_slow_endpoint_holds_up_nobody_and_a_slow_order_no_other(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sitting, "SLOW_S", 0.05)
-    monkeypatch.setattr(sitting, "WINDOW", 64)  # so that what comes after a slow one does not fit in
-    monkeypatch.setattr(sitting, "PAGE", 32)
+    monkeypatch.setattr(endpoint_delivery, "SLOW_S", 0.05)
+    monkeypatch.setattr(endpoint_delivery, "WINDOW", 64)  # so that what comes after a slow one does not fit in
+    monkeypatch.setattr(endpoint_delivery, "PAGE", 32)
     await shop.hook("/dead", types=["order.*"])
     await shop.hook("/good", types=["order.*"])
     released = asyncio.Event()
@@ -270,8 +270,8 @@ async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also by a keeper that is at the endpoint all the time, and does not hear of anything when it renews its lease."""
-    monkeypatch.setattr(sitting, "LINGER_S", PATIENCE_S)
-    monkeypatch.setattr(sitting, "RENEW_EVERY_S", PATIENCE_S)
+    monkeypatch.setattr(endpoint_delivery, "LINGER_S", PATIENCE_S)
+    monkeypatch.setattr(endpoint_delivery, "RENEW_EVERY_S", PATIENCE_S)
     hook = await shop.hook(types=["order.created"])
     async with shop.keepers():
         await shop.ask("POST", f"/{hook['id']}/test?wait=30")
@@ -312,7 +312,7 @@ async def test_a_keeper_that_stops_leaves_to_the_next_what_has_not_arrived(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them: its cursor never passes over something that is neither delivered nor put down."""
-    monkeypatch.setattr(sitting, "LAST_WORDS_S", 0.05)
+    monkeypatch.setattr(endpoint_delivery, "LAST_WORDS_S", 0.05)
     hook = await shop.hook(types=["order.created"])
     released = asyncio.Event()
     answered = 0
@@ -343,7 +343,7 @@ async def test_what_a_keeper_did_not_note_is_sent_again_by_the_next(
 ) -> None:
     """A keeper that stops between sending and noting, and whose lease ends."""
     await shop.hook(types=["order.created"])
-    monkeypatch.setattr(sitting.Sitting, "_note", lost)
+    monkeypatch.setattr(endpoint_delivery.Sitting, "_note", lost)
     async with shop.keepers():
         await shop.orders(1, paid=False)
         await shop.receiver.until(lambda: len(shop.receiver.taken) == 1)

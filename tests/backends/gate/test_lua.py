@@ -15,7 +15,7 @@ from seckill.backends.redis.gate import RedisGate
 from seckill.domain.admission import Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.engine.claims.batching import BATCH_MAX
+from seckill.engine.claims.claim_batches import BATCH_MAX
 from seckill.errors import GateUnavailable
 from seckill.ports.entry import read_entry
 from seckill.ports.gate import Found, Release

@@ -9,7 +9,7 @@ import pytest
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.engine.claims.batching import Batcher
+from seckill.engine.claims.claim_batches import Batcher
 from seckill.engine.claims.writing_pace import LanePace
 from seckill.errors import GateUnavailable, GateUnclear
 from seckill.ports.gate import GateReply

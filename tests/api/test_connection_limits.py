@@ -9,8 +9,8 @@ import pytest
 
 from seckill.engine.orders import tracking as buyer_orders
 from seckill.web import idle_connections, parameters
-from seckill.web.connection_places import Room
-from seckill.web.open_streams import SEATS_PER_BUYER_MAX
+from seckill.web.connection_limits import Room
+from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
 from tests.api.conftest import Served, buyer, token
 from tests.live import socket
 from tests.patience import PATIENCE_S

@@ -17,11 +17,11 @@ from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
 from seckill.web import orders, schemas
 from seckill.web.context import context
 from seckill.web.item_ids import ItemIds
-from seckill.web.open_streams import gone
 from seckill.web.parameters import known_sale, page_size, row_id, wait_s
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.responses import json_response
 from seckill.web.schemas import rfc3339
+from seckill.web.waiting_seats import gone
 
 EVENTS_MAX = 1000
 EVENTS_DEFAULT = 100
