@@ -16,10 +16,11 @@ import structlog
 
 from seckill.audit.counter_checks import Reading
 from seckill.audit.gate import Absent, GateReader
+from seckill.audit.invariants import ALL, COMPARED
 from seckill.audit.lane_shares import lanes_of
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.order_comparison import Book, compare_orders
-from seckill.audit.report import ALL, COMPARED, Notes, Unsure
+from seckill.audit.report import Notes, Unsure
 from seckill.errors import GateUnavailable, LedgerUnavailable
 
 log = structlog.get_logger()

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from seckill.audit.gate import Absent, GateRound
+from seckill.audit.invariants import OF_GATE
 from seckill.audit.item_checks import judge_item_shares, judge_items
 from seckill.audit.lane_shares import Shares, judge_shares
 from seckill.audit.ledger import LedgerRound
-from seckill.audit.report import OF_GATE, Notes, Units, Unsure, finding_about
+from seckill.audit.report import Notes, Units, Unsure, finding_about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

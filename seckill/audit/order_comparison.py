@@ -12,11 +12,12 @@ from typing import Any
 from seckill.audit.buyer_checks import Census, check_entry, check_sums, take_census
 from seckill.audit.counter_checks import Reading
 from seckill.audit.gate import Entry, GateReader, GateRound, Held
+from seckill.audit.invariants import OF_GATE
 from seckill.audit.item_checks import check_item_rows
 from seckill.audit.lane_shares import lanes_of, orders_of, read_rounds
 from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.order_checks import audit_orders
-from seckill.audit.report import OF_GATE, Finding, Notes, Unsure, finding_about
+from seckill.audit.report import Finding, Notes, Unsure, finding_about
 
 # What the comparison says about a round is worth nothing if the gate was rebuilt meanwhile.
 _WITH_GATE = (*OF_GATE, "limit", "orders", "releases")

@@ -32,7 +32,7 @@ from seckill.operations.rehearsal import make_believe
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.settings.otel import Tracing
-from seckill.web.auth import Buyers
+from seckill.web.buyer_tokens import Buyers
 from seckill.web.connection_limits import Room, descriptors
 from seckill.web.key_set import KeySet
 from seckill.web.sign_in_examination import examine_sign_in

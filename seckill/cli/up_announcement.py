@@ -16,7 +16,7 @@ from seckill.client import AsyncClient, ClientError
 from seckill.errors import StartError
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.web.auth import mint_buyer_token
+from seckill.web.buyer_tokens import mint_buyer_token
 from seckill.web.help_pages import is_built
 
 READY_WITHIN_S = 30.0

@@ -1,25 +1,11 @@
-"""Operators: who they are, what their role lets them do, and how their keys are made. Pure.
+"""Operators: who they are, and what their role lets them do. Pure."""
 
-A key is long and random, so one round of a hash hides it: nobody can guess their way through 2²⁵⁶ of them. The part
-before the secret names the key, so that it is found without comparing secrets, and seen in a leak for what it is.
-"""
-
-import hashlib
-import hmac
-import re
-import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
 NAME_MAX = 64
 ROOT = "root"  # whoever has the key of the settings
-PREFIX = "sko"
-# The secret of somebody who has signed in, which only their browser has. No such secret is good as a key.
-SESSION_PREFIX = "sks"
 SIGNED_IN = "sign-in"  # what made it, in the place of who
-_ID_BYTES = 6
-_SECRET_BYTES = 32
-_SECRETS = re.compile(rf"({PREFIX}|{SESSION_PREFIX})_([0-9a-f]{{{2 * _ID_BYTES}}})_[A-Za-z0-9_-]{{43}}")
 # What the code itself does without being asked, and what no person may be called.
 RESERVED = frozenset({ROOT, "audit", "command-line", SIGNED_IN})
 
@@ -44,49 +30,3 @@ class Operator:
 
     name: str
     role: Role
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorKey:
-    """As the ledger has it: without the key itself."""
-
-    id: str
-    name: str
-    role: Role
-    digest: str
-    created_ms: int
-    created_by: str
-    expires_ms: int | None = None
-    revoked_ms: int | None = None
-
-    @property
-    def operator(self) -> Operator:
-        return Operator(name=self.name, role=self.role)
-
-
-def new_key() -> tuple[str, str]:
-    """Its id, and the key with it."""
-    key_id = secrets.token_hex(_ID_BYTES)
-    return key_id, f"{PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-
-
-def new_session(begun_by: str) -> tuple[str, str]:
-    """The same for somebody who has signed in. What they have begun it with gives its id, so that it begins one
-    session and never a second."""
-    key_id = hashlib.sha256(begun_by.encode()).hexdigest()[: 2 * _ID_BYTES]
-    return key_id, f"{SESSION_PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-
-
-def key_id_in(candidate: str, prefix: str = PREFIX) -> str | None:
-    """None: it is not made like one of ours."""
-    found = _SECRETS.fullmatch(candidate)
-    return None if found is None or found[1] != prefix else found[2]
-
-
-def digest_of(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def is_key(candidate: str, digest: str) -> bool:
-    """In constant time."""
-    return hmac.compare_digest(digest_of(candidate), digest)

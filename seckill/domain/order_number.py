@@ -5,7 +5,6 @@ lane's counter of that day. The gate mints seconds and counter; they are put tog
 doubles and those are exact to 53 bits only.
 """
 
-import hashlib
 from typing import Self
 
 import msgspec
@@ -34,8 +33,3 @@ class OrderNumber(msgspec.Struct, frozen=True, order=True, gc=False):
 
     def __int__(self) -> int:
         return (self.seconds << 32) | (self.lane << 24) | self.counter
-
-
-def request_id(idempotency_key: str) -> str:
-    """What the gate remembers of a key: 16 characters whatever its length, so that a buyer's record stays small."""
-    return hashlib.blake2b(idempotency_key.encode(), digest_size=8).hexdigest() if idempotency_key else ""

@@ -12,7 +12,8 @@ from typing import Protocol
 import structlog
 
 from seckill.audit.document import Teller
-from seckill.audit.report import SAFETY, Finding, Report, Verdict
+from seckill.audit.invariants import SAFETY
+from seckill.audit.report import Finding, Report, Verdict
 from seckill.domain.sale import Round, RoundStatus, Sale, SaleChange
 from seckill.engine.rounds.operator import NotInForce, OperatorDesk
 from seckill.errors import SeckillError

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from seckill.domain.operator import OperatorKey
+from seckill.domain.operator_key import OperatorKey
 from seckill.ports.record import Facts
 
 EVERYBODY = ""  # in the place of a buyer's id, which is never empty

@@ -25,7 +25,7 @@ from seckill.ports.payment import PaymentProvider
 from seckill.settings import Secret, Settings
 from seckill.testing.in_process import InProcess
 from seckill.web.app import Api
-from seckill.web.auth import mint_buyer_token
+from seckill.web.buyer_tokens import mint_buyer_token
 from seckill.web.mounting import UnderAnyPath
 
 # How soon worker and keeper act unprompted.

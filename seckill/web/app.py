@@ -33,8 +33,9 @@ from seckill.operations.repair import Repair
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
 from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS, Exposition
-from seckill.web.auth import AdminKey, Buyers
+from seckill.web.admin_key import AdminKey
 from seckill.web.buyer_rate import Rates
+from seckill.web.buyer_tokens import Buyers
 from seckill.web.claim import ClaimRoute
 from seckill.web.claim_protocol import TurnBuffer
 from seckill.web.claim_wait import ClaimWait

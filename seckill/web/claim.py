@@ -16,8 +16,8 @@ import structlog
 
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.door import OPEN_DOOR
+from seckill.domain.idempotency_key import request_id
 from seckill.domain.order import OrderState
-from seckill.domain.order_number import request_id
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm, Sale
 from seckill.engine.claims.admission import AdmissionDesk, ClaimInProgress
@@ -25,8 +25,8 @@ from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.orders.tracking import BuyerOrders, OrderView
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError
-from seckill.web.auth import Buyer, Buyers
 from seckill.web.buyer_rate import Rates
+from seckill.web.buyer_tokens import Buyer, Buyers
 from seckill.web.canonical_path import is_canonical
 from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
 from seckill.web.client_address import ClientAddresses, Headers

@@ -40,7 +40,8 @@ from seckill.operations.repair import Repair
 from seckill.ports.payment import PaymentProvider
 from seckill.settings import Settings
 from seckill.telemetry import Exposition
-from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
+from seckill.web.admin_key import AdminKey
+from seckill.web.buyer_tokens import Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
 from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.console_session import ConsoleSessions
 from seckill.web.door import ClaimDoor

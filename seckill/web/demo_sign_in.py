@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.settings import Settings
-from seckill.web.auth import mint_buyer_token
+from seckill.web.buyer_tokens import mint_buyer_token
 from seckill.web.context import context
 from seckill.web.problems import address_limited, invalid
 from seckill.web.request_body import decode, read_body

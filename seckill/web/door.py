@@ -11,7 +11,7 @@ from seckill.engine.access.access_book import BarredBuyers
 from seckill.engine.claims.admission import EDGE_MS
 from seckill.engine.door.audience_check import Invitations, NotInvited
 from seckill.engine.sale_cache import SaleCache
-from seckill.web.auth import Buyer
+from seckill.web.buyer_tokens import Buyer
 from seckill.web.problems import HttpProblem
 from seckill.web.token_groups import TokenGroups
 

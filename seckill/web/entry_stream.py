@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from seckill.domain.line import EntryState
 from seckill.engine.line.watching import seen_in
 from seckill.ports.line import Standing
-from seckill.web.auth import Buyer
+from seckill.web.buyer_tokens import Buyer
 from seckill.web.context import Context, context
 from seckill.web.entries import entry_number, view
 from seckill.web.order_stream import EVENT_HEADERS, HEARTBEAT_EVERY_S, MEDIA_TYPE, RETRY_MS

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain.operator import RESERVED
-from seckill.domain.operator import OperatorKey as Known
+from seckill.domain.operator_key import OperatorKey as Known
 from seckill.web.access_schemas import Me, NewOperatorKey, OperatorKey, OperatorKeys
 from seckill.web.context import Context, context
 from seckill.web.problems import invalid, no_such

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.tracking import OrderView, OrderWatch
-from seckill.web.auth import Buyer
+from seckill.web.buyer_tokens import Buyer
 from seckill.web.context import Context, context
 from seckill.web.orders import order_number, view
 from seckill.web.problems import not_yours

@@ -1,11 +1,11 @@
-"""What several addresses read from their path or query in the same way."""
+"""What several addresses read from their path, query or headers in the same way."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
 from starlette.requests import Request
 
+from seckill.domain.idempotency_key import LENGTH_MAX, read_key
 from seckill.engine.orders.tracking import WAIT_S_MAX
 from seckill.web.context import Context
 from seckill.web.problems import invalid, no_such
@@ -16,18 +16,16 @@ PAGE_DEFAULT = 20
 # May be given several times, which is the same as all of them in one.
 MANY = ("types",)
 ID_DIGITS_MAX = 18  # fits into the ledger's columns
-_KEY_LENGTH_MAX = 255
-_KEY = re.compile(rb"[ -~]{0,%d}" % _KEY_LENGTH_MAX)
 
 
 def idempotency_key(value: bytes | None) -> str:
     """Empty if the header is not there."""
     if value is None:
         return ""
-    key = value.strip()
-    if not _KEY.fullmatch(key):
-        raise invalid("Idempotency-Key", f"use 1 to {_KEY_LENGTH_MAX} printable ASCII characters")
-    return key.decode("ascii")
+    key = read_key(value)
+    if key is None:
+        raise invalid("Idempotency-Key", f"use 1 to {LENGTH_MAX} printable ASCII characters")
+    return key
 
 
 def only(request: Request, known: Sequence[str]) -> None:

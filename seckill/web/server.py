@@ -13,7 +13,7 @@ from seckill.settings import Settings
 from seckill.telemetry import CONNECTIONS, CONNECTIONS_MAX
 from seckill.web.acceptor import Acceptor
 from seckill.web.app import Api
-from seckill.web.auth import TOKEN_BYTES_MAX
+from seckill.web.buyer_tokens import TOKEN_BYTES_MAX
 from seckill.web.claim_protocol import ClaimingProtocol
 from seckill.web.connection_limits import ConnectionPlaces, Room, descriptors
 from seckill.web.idle_connections import IdleConnections

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from seckill.web.auth import Buyer
+from seckill.web.buyer_tokens import Buyer
 
 
 class TokenGroups:

@@ -7,7 +7,7 @@ import msgspec
 
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.domain.outcome import Outcome
-from seckill.web.auth import Buyer
+from seckill.web.buyer_tokens import Buyer
 from seckill.web.problems import HttpProblem
 
 CLAIMS_MAX = 1_000  # more are not on sale at once

@@ -17,7 +17,7 @@ from seckill.domain.order import TRANSITIONS
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.line.watching import seen_in
 from seckill.errors import GateError, LedgerError
-from seckill.web.auth import Buyer, Unauthenticated
+from seckill.web.buyer_tokens import Buyer, Unauthenticated
 from seckill.web.context import Context, context
 from seckill.web.entries import view as entry_view
 from seckill.web.incidents import Incident

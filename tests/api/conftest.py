@@ -21,7 +21,7 @@ from seckill.operations.server_alarm import ServerAlarm
 from seckill.ports.alarm import Alarm
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.auth import LEEWAY_S, mint_buyer_token
+from seckill.web.buyer_tokens import LEEWAY_S, mint_buyer_token
 from seckill.web.listening_socket import bind
 from seckill.web.server import ApiServer, serve_until
 from tests.patience import PATIENCE_S

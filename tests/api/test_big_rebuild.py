@@ -13,7 +13,7 @@ from sqlalchemy import update
 from seckill.backends.sql import SqlLedger
 from seckill.backends.sql.tables import orders
 from seckill.bootstrap.engine import Engine, open_engine
-from seckill.domain.order_number import request_id
+from seckill.domain.idempotency_key import request_id
 from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Settings
 from tests.api.conftest import keeping, make_node

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seckill.audit.report import INVARIANTS
+from seckill.audit.invariants import INVARIANTS
 from seckill.domain.recurrence import BadRecurrence, Recurrence
 from seckill.operations import repair
 from seckill.web import request_body

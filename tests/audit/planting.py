@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seckill.backends.redis import keys
-from seckill.domain.order_number import request_id
+from seckill.domain.idempotency_key import request_id
 from tests.audit.conftest import UNITS, World
 
 HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ mended safely is mended, and the rest is left to people."""
 import pytest
 
 from seckill.audit import Report, Verdict
-from seckill.audit.report import INVARIANTS
+from seckill.audit.invariants import INVARIANTS
 from tests.audit.conftest import World
 from tests.audit.mending import check_nothing_was_sold_twice, mend, order_rows, plan
 from tests.audit.planting import FORGED, PLANTINGS, ROUND, Planting

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber, request_id
+from seckill.domain.idempotency_key import request_id
+from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber
 
 
 @given(

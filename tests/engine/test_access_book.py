@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from seckill.domain.operator import Operator, OperatorKey, Role, digest_of, key_id_in, new_key
+from seckill.domain.operator import Operator, Role
+from seckill.domain.operator_key import OperatorKey, digest_of, key_id_in, new_key
 from seckill.engine.access.access_book import EFFECTIVE_WITHIN_S, AccessBook, NoOperator
 from seckill.ports.access import EVERYBODY, AccessChanges, BuyerStanding
 

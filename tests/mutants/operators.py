@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(
         name="The short way believes tokens that were ended",
         trap="ours",
-        path="web/auth.py",
+        path="web/buyer_tokens.py",
         edits={"            return buyer if self.trusts(buyer) else None\n": "            return buyer\n"},
         caught_by=f"{_BUYERS}::test_tokens_issued_before_a_moment_are_over",
     ),
@@ -205,7 +205,7 @@ MUTANTS = (
     Mutant(
         name="One sign-in begins several sessions",
         trap="ours",
-        path="domain/operator.py",
+        path="domain/operator_key.py",
         edits={
             "    key_id = hashlib.sha256(begun_by.encode()).hexdigest()[: 2 * _ID_BYTES]\n": "    key_id = secrets.token_hex(_ID_BYTES)\n"
         },

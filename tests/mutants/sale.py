@@ -196,9 +196,9 @@ MUTANTS = (
     Mutant(
         name="A token may be signed in any way that the key allows",
         trap="S2",
-        path="web/auth.py",
+        path="web/buyer_tokens.py",
         edits={"algorithms=[key.algorithm],": 'algorithms=[key.algorithm, "RS384", "RS512", "PS256"],'},
-        caught_by="tests/web/test_auth.py::test_another_algorithm_of_the_same_key_is_refused",
+        caught_by="tests/web/test_buyer_tokens.py::test_another_algorithm_of_the_same_key_is_refused",
     ),
     Mutant(
         name="A repeat counts twice for the rate limit",
@@ -277,6 +277,6 @@ MUTANTS = (
         trap="S6",
         path="domain/buyer_id.py",
         edits={'        if unicodedata.normalize("NFKC", char) != char:\n': "        if False:\n"},
-        caught_by="tests/web/test_auth.py::test_users_that_are_refused[\\uff17-U+FF17 (FULLWIDTH DIGIT SEVEN)]",
+        caught_by="tests/web/test_buyer_tokens.py::test_users_that_are_refused[\\uff17-U+FF17 (FULLWIDTH DIGIT SEVEN)]",
     ),
 )

@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant(
         name="A new version makes another thing of buyers' keys than the one before",
         trap="ours",
-        path="domain/order_number.py",
+        path="domain/idempotency_key.py",
         edits={"idempotency_key.encode(), digest_size=8": "idempotency_key.encode(), digest_size=8, person=b'v2'"},
         caught_by=f"{KEPT}::test_keys_and_limits_are_recognised[0.2.0]",
     ),

@@ -20,7 +20,7 @@ MUTANTS = (
     Mutant(
         name="A token that was known stays good when the issuer has withdrawn its key",
         trap="ours",
-        path="web/auth.py",
+        path="web/buyer_tokens.py",
         edits={"            self._known.clear()\n": ""},
         caught_by="tests/web/test_token_keys.py::test_the_keys_of_an_issuer_are_followed",
     ),
@@ -172,14 +172,14 @@ MUTANTS = (
         edits={
             "except (ValueError, msgspec.MsgspecError, RecursionError):": "except (ValueError, msgspec.MsgspecError):"
         },
-        caught_by="tests/web/test_auth.py::test_a_token_of_any_depth_gets_an_answer[claims-[]-1000]",
+        caught_by="tests/web/test_buyer_tokens.py::test_a_token_of_any_depth_gets_an_answer[claims-[]-1000]",
     ),
     Mutant(
         name="A token that is meant for nobody is taken for one without an audience",
         trap="ours",
-        path="web/auth.py",
+        path="web/buyer_tokens.py",
         edits={"if self._audience is None and decoded": "if False and decoded"},
-        caught_by="tests/web/test_auth.py::test_an_audience_that_is_not_ours_is_refused[none-audience0]",
+        caught_by="tests/web/test_buyer_tokens.py::test_an_audience_that_is_not_ours_is_refused[none-audience0]",
     ),
     Mutant(
         name="Secrets that stand in every list of guesses are accepted",

@@ -14,7 +14,8 @@ from jwt.algorithms import ECAlgorithm, HMACAlgorithm, OKPAlgorithm, RSAAlgorith
 from seckill.errors import SettingsError
 from seckill.settings import Secret, Settings
 from seckill.web import issuer_calls, key_set, token_keys
-from seckill.web.auth import AdminKey, Buyers, Unauthenticated
+from seckill.web.admin_key import AdminKey
+from seckill.web.buyer_tokens import Buyers, Unauthenticated
 from seckill.web.key_set import IssuerAway, KeySet
 from seckill.web.token_keys import KeysNotKnown, TokenKey, TokenKeys
 from tests.patience import PATIENCE_S

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seckill.domain.keyed_hash import KeyedHash
 from seckill.settings import Secret, Settings
-from seckill.web.auth import Buyer, Buyers, Unauthenticated
+from seckill.web.buyer_tokens import Buyer, Buyers, Unauthenticated
 from seckill.web.token_shortcut import HEADERS_MAX, SignedTokens
 from tests.web.tokens import CLAIMS, NOW, SECRET, by_hand, part, resigned, shared, signed
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from seckill.settings import Secret, Settings
-from seckill.web.auth import Buyers, Unauthenticated
+from seckill.web.buyer_tokens import Buyers, Unauthenticated
 
 NOW = 1_800_000_000.0
 SECRET = "tK7rX2vQ9mB4nL6pW8sD1fG3hJ5kZ0cYuE"

@@ -15,7 +15,8 @@ from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import meta
 from seckill.backends.sql.uncancelled_calls import to_the_end
-from seckill.domain.operator import SIGNED_IN, OperatorKey, Role
+from seckill.domain.operator import SIGNED_IN, Role
+from seckill.domain.operator_key import OperatorKey
 from seckill.ports.access import EVERYBODY, AccessChanges, BuyerStanding
 from seckill.ports.record import Facts, acting
 

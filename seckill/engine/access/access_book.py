@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
-from seckill.domain.operator import PREFIX, SESSION_PREFIX, Operator, OperatorKey, is_key, key_id_in
+from seckill.domain.operator import Operator
+from seckill.domain.operator_key import PREFIX, SESSION_PREFIX, OperatorKey, is_key, key_id_in
 from seckill.ports.access import EVERYBODY, AccessReader, BuyerStanding
 
 LOOK_EVERY_S = 1.0

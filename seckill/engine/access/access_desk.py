@@ -3,17 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seckill.domain.operator import (
-    SESSION_PREFIX,
-    SIGNED_IN,
-    Operator,
-    OperatorKey,
-    Role,
-    digest_of,
-    key_id_in,
-    new_key,
-    new_session,
-)
+from seckill.domain.operator import SIGNED_IN, Operator, Role
+from seckill.domain.operator_key import SESSION_PREFIX, OperatorKey, digest_of, key_id_in, new_key, new_session
 from seckill.domain.outcome import Outcome
 from seckill.engine.access.access_book import AccessBook
 from seckill.ports.access import BuyerStanding, KeyLedger, StandingLedger

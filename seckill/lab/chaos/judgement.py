@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from seckill.audit.report import INVARIANTS, Verdict
+from seckill.audit.invariants import INVARIANTS
+from seckill.audit.report import Verdict
 from seckill.lab.chaos.event_judgement import feed_flaws, repeated, webhook_flaws
 from seckill.lab.chaos.evidence import Ack, Amnesia, Evidence, ItemEnd, OrderRow, RoundEnd
 from seckill.lab.chaos.line_judgement import line_flaws

@@ -3,7 +3,8 @@
 import asyncio
 
 from seckill.backends.sql import SqlLedger
-from seckill.domain.operator import OperatorKey, Role, digest_of
+from seckill.domain.operator import Role
+from seckill.domain.operator_key import OperatorKey, digest_of
 from seckill.ports.access import EVERYBODY
 from seckill.ports.record import Actor, RecordFilter, acting_as
 

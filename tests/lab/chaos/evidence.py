@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from seckill.audit.report import INVARIANTS
+from seckill.audit.invariants import INVARIANTS
 from seckill.lab.chaos.evidence import (
     Ack,
     Arrival,

@@ -1,8 +1,6 @@
-"""Who is asking: a buyer with a signed token, or an operator with the admin key."""
+"""Which buyer is asking: tokens that somebody else has signed, and what makes one good."""
 
 import contextlib
-import hashlib
-import hmac
 import re
 import string
 from collections import OrderedDict
@@ -213,24 +211,6 @@ def mint_buyer_token(
     claims |= {"iss": issuer} if issuer is not None else {}
     claims |= {"aud": audience} if audience is not None else {}
     return jwt.encode(claims, secret.reveal().encode(errors="surrogateescape"), "HS256")
-
-
-class AdminKey:
-    """Compares in constant time, and hashes first so that not even the length shows. Several: while one is replaced."""
-
-    def __init__(self, *keys: Secret | None) -> None:
-        self._digests = [_digest(key.reveal()) for key in keys if key is not None]
-
-    def matches(self, candidate: str) -> bool:
-        """Never true when no key is set."""
-        given = _digest(candidate)
-        # All of them, so that the time does not tell which.
-        matches = [hmac.compare_digest(digest, given) for digest in self._digests]
-        return any(matches)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def looks_like_jwt(token: str) -> bool:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from seckill.errors import SettingsError
 from seckill.settings import Secret, Settings
-from seckill.web.auth import Buyers
+from seckill.web.buyer_tokens import Buyers
 from tests.web.tokens import (
     CLAIMS,
     DAY_S,

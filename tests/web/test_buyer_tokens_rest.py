@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from seckill.domain.buyer_id import buyer_id
 from seckill.settings import Secret, Settings
-from seckill.web import auth
-from seckill.web.auth import AdminKey, Buyer, Buyers, Unauthenticated, bearer, mint_buyer_token
+from seckill.web import buyer_tokens
+from seckill.web.admin_key import AdminKey
+from seckill.web.buyer_tokens import Buyer, Buyers, Unauthenticated, bearer, mint_buyer_token
 from tests.web.tokens import CLAIMS, DAY_S, ED25519_KEY, NOW, SECRET, by_hand, pem, refused, shared, signed
 
 
@@ -92,7 +93,7 @@ def test_a_known_token_is_not_decoded_again_but_expires_on_time(monkeypatch: pyt
 
 
 def test_refused_tokens_take_no_place_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "KNOWN_TOKENS_MAX", 2)
+    monkeypatch.setattr(buyer_tokens, "KNOWN_TOKENS_MAX", 2)
     buyers = Buyers(Settings(jwt_public_key=pem(ED25519_KEY)))
 
     def token_of(**claims: Any) -> str:
