@@ -17,6 +17,7 @@ from seckill.errors import StartError
 
 # Enough for claims to meet: a client waiting for an answer sends nothing else, so no batch is larger than this.
 CONNECTIONS = 500
+ENDS_WITHIN_S = 60.0  # after its time is up: a generator that goes on is stuck, and nobody should wait for it unknowing
 _MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
@@ -53,7 +54,7 @@ async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False
     if has_wrk():
         script = str(files("seckill.lab.bench") / "load.lua")
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:.0f}s", "--timeout", "30s", "--latency", "-s", script]
-        return _of_wrk(await _output([*command, address], environ))
+        return _of_wrk(await _output([*command, address], environ, seconds))
     return await _ours(address, seconds, environ)
 
 
@@ -65,12 +66,20 @@ async def crowd(address: str, lines: Path, *, seconds: float, per_s: float, conn
 
 async def _ours(address: str, seconds: float, environ: Mapping[str, str]) -> Load:
     command = [sys.executable, "-m", "seckill.lab.bench.generator", address, str(seconds)]
-    return msgspec.json.decode(await _output(command, environ), type=Load)
+    return msgspec.json.decode(await _output(command, environ, seconds), type=Load)
 
 
-async def _output(command: list[str], environ: Mapping[str, str]) -> bytes:
+async def _output(command: list[str], environ: Mapping[str, str], seconds: float) -> bytes:
     process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
+    try:
+        async with asyncio.timeout(seconds + ENDS_WITHIN_S):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise StartError(f"{command[0]} should have ended after {seconds:.0f} s and did not: it was stopped.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if process.returncode != 0:
         raise StartError(f"{command[0]} ended with {process.returncode}: run it by hand to see why.")
     return output

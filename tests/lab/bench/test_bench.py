@@ -1,6 +1,7 @@
 """The benchmark measures what it says. How fast anything is, is not asserted anywhere."""
 
 import asyncio
+import os
 import re
 import time
 from collections import Counter
@@ -44,6 +45,12 @@ Requests/sec:   9440.73
 
 def test_what_wrk_says_is_understood() -> None:
     assert loading._of_wrk(OF_WRK) == Load(answers=28511, refusals=11, took_s=3.02, p50_ms=13.08, p99_ms=1250.0)
+
+
+async def test_a_generator_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "ENDS_WITHIN_S", 0.2)
+    with pytest.raises(StartError, match="sleep should have ended after 0 s and did not"):
+        await loading._output(["sleep", "3600"], {"PATH": os.environ["PATH"]}, 0)
 
 
 def test_our_tokens_are_as_good_as_the_librarys() -> None:
