@@ -1,6 +1,7 @@
 """Documentation that cannot rot: what it names exists, and what exists is named."""
 
 import re
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_commands_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z]+(?:-[a-z]+)*)", text, re.MULTILINE)) <= targets
     for command in re.findall(r"(?:`|^|\()seckill ([a-z][a-z ,-]*)", text, re.MULTILINE):
-        for alternative in command.split(","):
+        for alternative in command.split(", "):
             words = alternative.split()
             node = app
             for word in words:
@@ -165,3 +166,21 @@ def test_what_contributing_names_is_there() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("name", ["from-the-tutorial.md", "from-the-tutorial.zh-CN.md"])
+def test_the_lines_that_fail_are_those_of_the_step(name: str) -> None:
+    """The guided path shows code of the ladder: each block is in the file that the next words name."""
+    page = ROOT / "docs" / name
+    shown = re.findall(r"^```python\n(.*?)^```\n\n\S+?\s?\[\w+\.py\]\(([^)]+)\)", page.read_text(), re.M | re.S)
+    assert len(shown) == page.read_text().count("```python\n") == 6
+    for lines, file in shown:
+        assert lines.rstrip() in textwrap.dedent(indented(page.parent / file, lines.splitlines()[0])), file
+
+
+def indented(file: Path, first: str) -> str:
+    """From the line that begins so to the end of what is indented as far."""
+    lines = file.read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip() == first)
+    depth = len(lines[start]) - len(lines[start].lstrip())
+    return "\n".join(line for line in lines[start:] if len(line) - len(line.lstrip()) >= depth)

@@ -1,4 +1,4 @@
-"""The part that the three schemes for giving a unit back share."""
+"""The part that the schemes for giving a unit back share."""
 
 from abc import abstractmethod
 
@@ -14,7 +14,7 @@ class GivingBack(Strategy):
     zero or above is accepted. A consumer writes the orders, with the guard on the stock in SQL. When an order falls
     through, the counter has to be told that its unit is free again: the schemes differ in how.
 
-    Nothing here keeps one person from buying twice; that is not what these schemes are about.
+    Only the scheme with the tutorials' script keeps one person from buying twice; the others are not about that.
     """
 
     group = "give-back"
@@ -43,13 +43,13 @@ class GivingBack(Strategy):
             order, buyer = map(int, popped[1].split())
             if taken % FALLS_EVERY == 0:
                 await self.redis.sadd(FALLEN, order)
-                await self.give_back()
+                await self.give_back(buyer)
             elif not await self.write_if_left(order, buyer):
-                await self.give_back()  # SQL had no unit for an accepted buyer: one more failure
+                await self.give_back(buyer)  # SQL had no unit for an accepted buyer: one more failure
 
     @abstractmethod
-    async def give_back(self) -> None:
-        """An order fell through: its unit is free."""
+    async def give_back(self, buyer: int) -> None:
+        """An order of this buyer fell through: its unit is free."""
 
     async def waiting(self) -> int:
         return int(await self.redis.llen(QUEUE))

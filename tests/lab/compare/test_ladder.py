@@ -103,6 +103,10 @@ def check_returns(run: dict[str, Any]) -> None:
     assert copied["accepted"] > STOCK + fallen, "F51"
     assert copied["lost"] > 0
     assert copied["oversold"] == 0, "the guard in SQL is the last"
+    told_twice = found(run, "give-back-script")["count"]
+    assert told_twice["accepted"] > STOCK + fallen, "units of messages that came twice were promised twice"
+    assert told_twice["lost"] > 0
+    assert told_twice["duplicates"] == told_twice["oversold"] == 0, "its script knows the buyers, and SQL is the last"
     released = found(run, "engine-release")
     assert_exact(released)
     assert released["count"]["accepted"] == STOCK + fallen

@@ -11,6 +11,7 @@ from seckill.lab.compare.strategies.engine import EngineStrategy
 from seckill.lab.compare.strategies.engine_release import EngineRelease
 from seckill.lab.compare.strategies.give_back_copy import GiveBackCopy
 from seckill.lab.compare.strategies.give_back_plus_one import GiveBackPlusOne
+from seckill.lab.compare.strategies.give_back_script import GiveBackScript
 from seckill.lab.compare.strategies.give_back_set_one import GiveBackSetOne
 from seckill.lab.compare.strategies.sync_cas import SyncCas
 from seckill.lab.compare.strategies.sync_guarded import SyncGuarded
@@ -38,6 +39,7 @@ LADDER: Mapping[str, type[Strategy]] = {
         GiveBackPlusOne,
         GiveBackSetOne,
         GiveBackCopy,
+        GiveBackScript,
         EngineRelease,
     )
 }

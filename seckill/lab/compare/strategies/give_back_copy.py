@@ -14,5 +14,5 @@ class GiveBackCopy(GivingBack):
     name = "give-back-copy"
     summary = "an order fell through: counter = stock in SQL"
 
-    async def give_back(self) -> None:
+    async def give_back(self, buyer: int) -> None:
         await self.redis.set(STOCK, await self.db.value("SELECT stock FROM sale"))

@@ -13,5 +13,5 @@ class GiveBackSetOne(GivingBack):
     name = "give-back-set-one"
     summary = "an order fell through: counter = 1"
 
-    async def give_back(self) -> None:
+    async def give_back(self, buyer: int) -> None:
         await self.redis.set(STOCK, 1)
