@@ -172,7 +172,7 @@ def test_what_contributing_names_is_there() -> None:
 def test_the_lines_that_fail_are_those_of_the_step(name: str) -> None:
     """The guided path shows code of the ladder: each block is in the file that the next words name."""
     page = ROOT / "docs" / name
-    shown = re.findall(r"^```python\n(.*?)^```\n\n\S+?\s?\[\w+\.py\]\(([^)]+)\)", page.read_text(), re.M | re.S)
+    shown = re.findall(r"(?ms)^```python\n(.*?)^```\n\n\S+?\s?\[\w+\.py\]\(([^)]+)\)", page.read_text())
     assert len(shown) == page.read_text().count("```python\n") == 6
     for lines, file in shown:
         assert lines.rstrip() in textwrap.dedent(indented(page.parent / file, lines.splitlines()[0])), file
