@@ -102,7 +102,7 @@ def test_a_chinese_page_leads_to_chinese_pages_where_there_are_any(page: Path) -
 def test_every_page_has_its_pair_but_those_that_are_said_to_be_in_english() -> None:
     pages = {page.name for page in (ROOT / "docs").glob("*.md")}
     alone = {page for page in pages if not page.endswith(".zh-CN.md") and page.replace(".md", ".zh-CN.md") not in pages}
-    assert alone == {"chaos.md", "failpoints.md", "simulation.md", "speed.md", "why.md"}
+    assert alone == {"chaos.md", "failpoints.md", "simulation.md", "speed.md"}
 
 
 @pytest.mark.parametrize(
