@@ -54,7 +54,7 @@ def compare(
     seed
         Decides in which order they press.
     pause_ms
-        Milliseconds between a look and a deed, for a network that is not there on one machine.
+        Milliseconds between a check and a write, in place of the network that one machine lacks.
     out
         Folder to write a report to, with charts.
     """
