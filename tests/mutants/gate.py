@@ -751,7 +751,7 @@ MUTANTS = (
         name="What a shop says of a claim goes to another's order",
         trap="ours",
         path="backends/redis/lua/admit.lua",
-        edits={"cjson.encode(metadata[i])": "cjson.encode(metadata[#entries])"},
+        edits={"cjson.encode(metadata[i])": "cjson.encode(metadata[nth])"},
         caught_by="tests/backends/gate/test_claim_metadata.py::test_each_entry_has_what_its_claim_said[valkey]",
     ),
 )
