@@ -93,8 +93,8 @@ def _ladder_method(run: Mapping[str, Any]) -> list[str]:
         f"Servers, the same for all: {'; '.join(run['servers'].values())}. Fresh, private, on this machine: "
         f"{run['machine']['cores']} cores, {run['machine']['system']}, Python {run['machine']['python']}. The crowd "
         "runs on the same cores, so the rates compare designs; they are no promise.",
-        f"Between a check and a write (only where a design has such a gap) stands a pause of {run['pause_ms']:g} ms, for "
-        "the network and the work of a real shop.",
+        f"Between a check and a write (only where a design has such a gap) stands a pause of {run['pause_ms']:g} ms, "
+        "for the network and the work of a real shop.",
         "Killed: in a second run, a process is stopped between writing an order and its commit (async-rabbit: between "
         "script and publish; engine: after taking entries from the stream), killed with -9 and started again; then the "
         "rest of the people press. Lost: accepted, and not in the database when all had come to rest.",
