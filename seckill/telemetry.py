@@ -116,12 +116,18 @@ STEP_SECONDS = Gauge(
     "seckill_step_seconds", "For how long the longest step that runs now has run", ["role"], multiprocess_mode="livemax"
 )
 STORE_UP = Gauge("seckill_store_up", "1: the store answers", ["role", "store"], multiprocess_mode="livemin")
+CLOCK_OFFSET = Gauge(
+    "seckill_clock_offset_seconds",
+    "How far the clock of a store is ahead of this machine's",
+    ["store"],
+    multiprocess_mode="livemostrecent",
+)
 # Shown before they happen: to Prometheus the first of a series that was not there is no increase.
 for _metric, _values in (
     (ORDERS_RECORDED, ("new", "repeated")),
-    (CAPTURES, ("settled", "late", "surplus")),
-    (CHECKOUTS, ("opened", "failed")),
-    (REFUNDS, ("done", "failed", "refused")),
+    (CAPTURES, ("settled", "late", "surplus", "wrong_amount", "ref_reused", "unknown_order")),
+    (CHECKOUTS, ("opened", "failed", "paid_unnoticed")),
+    (REFUNDS, ("done", "failed", "by_hand", "refused")),
     (ALARMS, ("delivered", "failed", "given_up")),
     (SPANS, ("made", "exported", "failed")),
 ):

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ ROLES = {name: service for name, service in COMPOSE["services"].items() if servi
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
 OPTIONAL = set(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE))
+# Of compose itself, and of the servers that it starts.
+NO_SETTINGS = {"VALKEY_PASSWORD", "POSTGRES_PASSWORD", "RABBITMQ_PASSWORD", "PROXY_PORT"}
+# The proxy, Prometheus and the health checks know them.
+FIXED = {"SECKILL_HOST", "SECKILL_PORT", "SECKILL_METRICS_HOST", "SECKILL_METRICS_PORT"}
 
 
 IMAGES = {
@@ -37,11 +42,34 @@ IMAGES = {
 TRACING = {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"}
 
 
-def filled(text: str) -> str:
-    """As compose does it with an .env in which every line is filled in."""
+def filled_in() -> dict[str, str]:
+    """An .env in which every line is filled in that may not stay empty."""
     values = {name: value or secrets.token_hex(24) for name, value in VARIABLES.items()}
-    values |= dict.fromkeys(OPTIONAL, "")
-    return re.sub(r"\$\{([A-Z_]+)(?::[-?]([^}]*))?\}", lambda found: values[found[1]], text)
+    return values | dict.fromkeys(OPTIONAL, "")
+
+
+def interpolated(text: str, values: Mapping[str, str]) -> str:
+    """As compose does it, defaults within defaults included."""
+    begin = text.find("${")
+    if begin < 0:
+        return text
+    end = next(i for i in range(begin, len(text)) if text.count("{", begin, i) == text.count("}", begin, i + 1) > 0)
+    found = re.fullmatch(r"([A-Z_]+)(?:(:?[-?])(.*))?", text[begin + 2 : end])
+    assert found, text
+    name, way, other = found.groups()
+    if values.get(name) if way in (":-", ":?") else name in values:
+        value = values[name]
+    else:
+        assert way in (":-", "-"), f"compose refuses to start without {name}"
+        value = interpolated(other, values)
+    return text[:begin] + value + interpolated(text[end + 1 :], values)
+
+
+def environment_of(role: str, values: Mapping[str, str]) -> dict[str, str]:
+    """What its container gets: all of `.env`, and over it what compose.yaml says."""
+    assert ROLES[role]["env_file"] == [".env"]
+    given = {name: interpolated(value, values) for name, value in ROLES[role]["environment"].items()}
+    return {**values, **given}
 
 
 STEPS = """
@@ -112,8 +140,8 @@ def test_every_role_runs_twice_and_is_a_command_of_ours() -> None:
 
 @pytest.mark.parametrize("role", ["api", "worker", "keeper"])
 def test_its_settings_are_enough_for_each_role(role: str) -> None:
-    environ = {name: filled(value) for name, value in ROLES[role]["environment"].items()}
-    assert set(environ) <= {setting.variable for setting in TABLE} | TRACING
+    environ = environment_of(role, filled_in())
+    assert set(environ) <= {setting.variable for setting in TABLE} | TRACING | NO_SETTINGS
     assert not Tracing.from_environment(environ).on, "unless it is asked for"
     settings = read(environ)
     require_production(settings, role)  # type: ignore[arg-type]
@@ -121,15 +149,32 @@ def test_its_settings_are_enough_for_each_role(role: str) -> None:
     assert make_believe(settings, open_provider(settings)) == []
 
 
+@pytest.mark.parametrize("setting", [each.variable for each in TABLE])
+def test_a_setting_in_the_env_file_reaches_every_role(setting: str) -> None:
+    """What compose.yaml forgets to pass on would be silently nothing."""
+    for role in ROLES:
+        given = environment_of(role, filled_in() | {setting: "as I say"})
+        assert (given[setting] == "as I say") is (setting not in FIXED), role
+
+
+def test_what_is_fixed_is_said_where_settings_are_filled_in() -> None:
+    beginning = re.search(r"Only (.*?) are fixed in\s+#?\s*compose.yaml", EXAMPLE, re.DOTALL)
+    assert beginning
+    assert set(re.findall(r"SECKILL_[A-Z_]+", beginning[1])) == FIXED
+
+
+def test_every_line_of_the_example_is_for_somebody() -> None:
+    used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
+    assert set(VARIABLES) <= {setting.variable for setting in TABLE} | TRACING | NO_SETTINGS
+    assert NO_SETTINGS <= used <= {setting.variable for setting in TABLE} | IMAGES | NO_SETTINGS
+
+
 def test_there_are_no_default_secrets() -> None:
     for name, value in VARIABLES.items():
         if re.search("PASSWORD|SECRET|KEY", name):
             assert value == "", name
             for found in re.findall(rf"\$\{{{name}[^}}]*\}}", (ROOT / "compose.yaml").read_text()):
-                wanted = ":-}" if name in OPTIONAL else ":?"
-                assert wanted in found, f"compose refuses to start without {name}, unless that may stay empty"
-    used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
-    assert used - IMAGES == set(VARIABLES)
+                assert "?" in found, f"compose refuses to start without {name}"
 
 
 def test_a_service_that_others_wait_for_has_a_health_check() -> None:

@@ -23,6 +23,7 @@ from seckill.extras import explained
 from seckill.local.valkey import find_server
 from seckill.loops import Stop
 from seckill.native import KERNEL
+from seckill.operations.doctor.certificate import check_served_certificate
 from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.health import Health
@@ -146,9 +147,9 @@ async def _ledger(settings: Settings) -> str | Health:
     return health
 
 
-async def _broker(settings: Settings) -> str:
+async def _broker(settings: Settings) -> Health:
     if not settings.broker_url:
-        return "none configured; workers read the streams"
+        return Health("none configured; workers read the streams")
     with explained():
         from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most do without a broker)
         from seckill.backends.rabbitmq.topology import Topology  # noqa: PLC0415 (as above)
@@ -161,14 +162,17 @@ async def _broker(settings: Settings) -> str:
             "wait in the streams."
         )
     if not settings.database_url or await schema_of(settings.database_url) is Schema.BEHIND:
-        return f"RabbitMQ {version} answers; its queues are named after the ledger, which is not there yet"
+        return Health(f"RabbitMQ {version} answers; its queues are named after the ledger, which is not there yet")
     ledger = open_ledger(settings.database_url)
     try:
         topology = Topology(fingerprint(await ledger.id_key()), settings.retry_delays_s)
     finally:
         await ledger.close()
     await open_broker(settings.broker_url, topology)
-    return f"RabbitMQ {version} answers, {topology.prefix}.* is there and may be used"
+    health = Health(f"RabbitMQ {version} answers, {topology.prefix}.* is there and may be used")
+    if settings.broker_url.startswith("amqps:"):
+        await check_served_certificate(health, "RabbitMQ", settings.broker_url)
+    return health
 
 
 async def _rounds(settings: Settings) -> str:

@@ -16,6 +16,7 @@ from seckill.domain.sale import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale
 from seckill.engine.shared_look import SharedLook
 from seckill.ports.gate import Pulse, PulseGate
 from seckill.ports.ledger import CatalogueLedger
+from seckill.telemetry import CLOCK_OFFSET
 
 # Sales are numbered from 1. Anything above cannot have been issued, so no random id ever leads to a query.
 SALE_NUMBER_MAX = 1 << 31
@@ -103,6 +104,7 @@ class SaleCache:
         before_s = self._monotonic()
         now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
         self._gate_ms = (now_ms, before_s)
+        CLOCK_OFFSET.labels("gate").set(now_ms / 1000 - time.time())
         self.news += 1
         self._pulses = {round_.id: pulse for round_, pulse in zip(rounds, pulses, strict=True) if pulse is not None}
         self._without_pulse = [round_ for round_ in rounds if round_.id not in self._pulses]

@@ -2,12 +2,14 @@
 
 import time
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seckill.domain import money
 from seckill.engine.orders.tracking import recorded
 from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
-from seckill.ports.payment import Capture, Captured, Fate, PaymentProvider, Refund, has_checkout
+from seckill.ports.payment import Capture, Captured, Fate, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
 from seckill.web.orders import may_be_on_its_way, order_number, view
@@ -17,6 +19,8 @@ from seckill.web.request_body import field_and_message, read_body
 from seckill.web.responses import json_response
 from seckill.web.schemas import Refund as RefundView
 from seckill.web.schemas import Refunds, rfc3339, rfc3339_or_none
+
+log = structlog.get_logger()
 
 LIST_MAX = 200
 
@@ -56,10 +60,24 @@ async def payment_callback(request: Request) -> Response:
     if captured.order is None:
         if await may_be_on_its_way(ctx, number):
             raise HttpProblem(503, "still_queued", "The order is not written yet: send the same again in a moment.")
+        _say_that_it_fits_nothing(captured.fate, notice)
         raise no_such("order", notice.order_id)
+    if captured.fate in (Fate.WRONG_AMOUNT, Fate.REF_REUSED):
+        _say_that_it_fits_nothing(captured.fate, notice)
     if captured.payment_id and has_checkout(provider):  # whatever it pays for: it is noted, and is not to come again
         return _thanks(provider)
     return _answer(ctx, captured)
+
+
+def _say_that_it_fits_nothing(fate: Fate, notice: Notice) -> None:
+    """Nobody here gives it back: people have to look at it, with the provider's list."""
+    log.error(
+        "money came that fits no order",
+        fate=fate.value,
+        order=notice.order_id,
+        payment=notice.ref,
+        amount=money.shown(notice.amount_cents, notice.currency),
+    )
 
 
 def _thanks(provider: PaymentProvider) -> Response:

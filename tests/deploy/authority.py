@@ -12,20 +12,22 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """`ca`: its own certificate, by which clients know it. `cert` and `key`: of a server at 127.0.0.1 and localhost."""
+    """`ca`: its own certificate, by which clients know it. `cert` and `key`: of a server at 127.0.0.1 and localhost,
+    good for so many days."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, days: float = 1) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.ca, self.cert, self.key = (folder / name for name in ("ca.pem", "server.pem", "server.key"))
         own_key = ec.generate_private_key(ec.SECP256R1())
         own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"tests in {folder.name}")])
         constraint = x509.BasicConstraints(ca=True, path_length=0)
-        signed = _builder(own, own, own_key.public_key()).add_extension(constraint, critical=True)
+        signed = _builder(own, own, own_key.public_key(), days).add_extension(constraint, critical=True)
         self.ca.write_bytes(signed.sign(own_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
-        signed = _builder(name, own, key.public_key()).add_extension(x509.SubjectAlternativeName(names), critical=False)
+        named = x509.SubjectAlternativeName(names)
+        signed = _builder(name, own, key.public_key(), days).add_extension(named, critical=False)
         self.cert.write_bytes(signed.sign(own_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         self.key.write_bytes(
             key.private_bytes(
@@ -43,7 +45,9 @@ class Authority:
         return context
 
 
-def _builder(name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: float
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -52,5 +56,5 @@ def _builder(name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey)
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(now + timedelta(days=days))
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -17,6 +18,10 @@ from seckill.errors import SeckillError
 from seckill.lab.servers.mariadb import EmbeddedMariaDB, find_mariadb
 from seckill.lab.servers.ports import free_port
 from seckill.local.valkey import EmbeddedValkey
+from seckill.operations.doctor.certificate import check_served_certificate
+from seckill.operations.doctor.database import examine_database
+from seckill.operations.doctor.gate import examine_gate
+from seckill.operations.doctor.health import Health
 from seckill.settings import Settings
 from tests.api.conftest import make_node, settings_of_a_node
 from tests.deploy.authority import Authority
@@ -50,6 +55,12 @@ async def sells(settings: Settings) -> None:
         await node.http.aclose()
 
 
+def ends_soon(health: Health) -> str:
+    """Whose certificate does, by what the doctor notes: the authority's are good for a day."""
+    found = [re.match("The TLS certificate of (.*) ends in 0 days", sentence) for sentence in health.advice]
+    return next((match[1] for match in found if match), "")
+
+
 async def refused(settings: Settings) -> None:
     """In one sentence, by a certificate that does not convince."""
     with pytest.raises(SeckillError, match=r"certificate is not believed|certificate verify failed") as told:
@@ -78,7 +89,9 @@ async def secure_redis(authority: Authority) -> AsyncIterator[str]:
 
 
 async def test_redis(secure_redis: str, sqlite_database: str, authority: Authority, stranger: Authority) -> None:
-    await sells(settings_of_a_node(f"{secure_redis}?ssl_ca_certs={authority.ca}", sqlite_database))
+    right = f"{secure_redis}?ssl_ca_certs={authority.ca}"
+    await sells(settings_of_a_node(right, sqlite_database))
+    assert ends_soon(await examine_gate(right, "fast")) == "Valkey/Redis"
     for query in (f"?ssl_ca_certs={stranger.ca}", ""):  # without: the authorities that the machine knows
         await refused(settings_of_a_node(f"{secure_redis}{query}", sqlite_database))
 
@@ -101,6 +114,8 @@ def secure_postgres(postgres_server: PostgresServer, own_postgres_database: str,
 async def test_postgres(redis_url: str, secure_postgres: str, authority: Authority, stranger: Authority) -> None:
     url = f"{secure_postgres}?sslmode=verify-full"
     await sells(settings_of_a_node(redis_url, f"{url}&sslrootcert={authority.ca}"))
+    assert ends_soon(await examine_database(f"{url}&sslrootcert={authority.ca}")) == "the database"
+    assert ends_soon(await examine_database(secure_postgres + "?sslmode=disable")) == ""
     await refused(settings_of_a_node(redis_url, f"{url}&sslrootcert={stranger.ca}"))
 
 
@@ -131,6 +146,7 @@ async def test_mariadb(redis_url: str, secure_mariadb: str, authority: Authority
     right = f"{secure_mariadb}?ssl_ca={authority.ca}"
     await migrate(right)
     await sells(settings_of_a_node(redis_url, right))
+    assert ends_soon(await examine_database(right)) == "the database"
     for query in (f"?ssl_ca={stranger.ca}", "?ssl=true"):
         await refused(settings_of_a_node(redis_url, f"{secure_mariadb}{query}"))
 
@@ -164,3 +180,6 @@ async def test_rabbitmq(
     async with secured(rabbit.url(), authority) as url:
         await sells(replace(plain, broker_url=f"{url}?cafile={authority.ca}"))
         await refused(replace(plain, broker_url=f"{url}?cafile={stranger.ca}"))
+        health = Health("")
+        await check_served_certificate(health, "RabbitMQ", url)
+        assert ends_soon(health) == "RabbitMQ"

@@ -1,11 +1,14 @@
 """Which of a sale's rounds buyers mean, and what a node keeps of them."""
 
 import asyncio
+import time
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import REGISTRY
 
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import AFTERGLOW_MS, RoundStatus, Sale, current
@@ -102,6 +105,24 @@ class Years:
         self.ordinal += 1
         windows = [(start, start + 1) for start in range(self.ordinal)]
         return list(versions(*windows, changed=self.ordinal))[-rounds_max:]
+
+
+class Clockwork:
+    """A gate whose clock is wrong."""
+
+    def __init__(self, ahead_s: float) -> None:
+        self.ahead_s = ahead_s
+
+    async def pulses(self, refs: Sequence[object]) -> tuple[int, list[None]]:
+        return int((time.time() + self.ahead_s) * 1000), [None for _ in refs]
+
+
+@pytest.mark.parametrize("ahead_s", [3600.0, -40.0])
+async def test_how_far_the_gates_clock_is_ahead_is_a_figure(ahead_s: float) -> None:
+    cache = SaleCache(cast(Any, None), cast(Any, Clockwork(ahead_s)), PublicIds(b"k" * 32, "sale"))
+    await cache.refresh_pulses()
+    told = REGISTRY.get_sample_value("seckill_clock_offset_seconds", {"store": "gate"})
+    assert told == pytest.approx(ahead_s, abs=5)
 
 
 def test_a_node_keeps_the_newest_rounds_only() -> None:

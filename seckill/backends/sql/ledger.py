@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -62,6 +63,7 @@ from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
 from seckill.ports.story import RoundStory
 from seckill.ports.transport import Delivery
+from seckill.telemetry import CLOCK_OFFSET
 
 PING_WITHIN_S = 2.0
 
@@ -506,7 +508,9 @@ class SqlLedger:
     async def ping(self) -> None:
         async with edge(self.database, PING_WITHIN_S), self.database.readers.connect() as connection:
             # From a table: SQLite would answer `SELECT 1` without a look at the file.
-            await connection.execute(select(meta.c.value).where(meta.c.name == CATALOGUE))
+            now_ms = await connection.scalar(select(self.database.now_ms).where(meta.c.name == CATALOGUE))
+            if now_ms is not None:
+                CLOCK_OFFSET.labels("ledger").set(int(now_ms) / 1000 - time.time())
 
     async def close(self) -> None:
         if self.tasks:

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.errors import edge
 from seckill.backends.sql.opening import open_database
+from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.health import Health, check_clock
 
 WITHIN_S = 10.0
@@ -22,6 +23,9 @@ async def examine_database(url: str) -> Health:
             before_ms = time.time_ns() // 1_000_000
             now_ms = (await connection.execute(select(database.now_ms))).scalar_one()
             check_clock(health, "the database", now_ms, before_ms, time.time_ns() // 1_000_000)
+            driver = (await connection.get_raw_connection()).driver_connection
+            channel = getattr(driver, "_transport", None) or getattr(driver, "_writer", None)  # asyncpg's, aiomysql's
+            check_certificate(health, "the database", channel)
             await connection.rollback()
     finally:
         await database.close()

@@ -10,6 +10,7 @@ from seckill.backends.redis.command_rights import refused
 from seckill.backends.redis.server_line import Line, open_servers
 from seckill.backends.redis.servers import Server
 from seckill.errors import GateUnavailable
+from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.health import Health, check_clock
 
 # With one of these, a mistake or a thief empties the gate or changes how it keeps what it has.
@@ -47,6 +48,7 @@ async def _examine(client: Redis, durability: str, *, embedded: bool) -> Health:
     fsync = await _fsync(client)
     dangerous = [] if embedded else await _dangerous(client)
     health = Health(f"{_product(facts)}, {_kept(facts, fsync)}, {_role(facts)}")
+    await _check_certificate(client, health)
     check_clock(health, "Valkey/Redis", int(seconds) * 1000 + int(micros) // 1000, before_ms, after_ms)
     health.advice += _advice(facts, fsync, durability)
     if dangerous:
@@ -55,6 +57,14 @@ async def _examine(client: Redis, durability: str, *, embedded: bool) -> Health:
             "them (ACL SETUSER … -@dangerous +info)."
         )
     return health
+
+
+async def _check_certificate(client: Redis, health: Health) -> None:
+    connection = await client.connection_pool.get_connection()  # type: ignore[no-untyped-call]
+    try:
+        check_certificate(health, "Valkey/Redis", getattr(connection, "_writer", None))
+    finally:
+        await client.connection_pool.release(connection)
 
 
 async def _fsync(client: Redis) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import structlog
 
 from seckill.backends.payment.signature import AGE_S_MAX, signature
 from seckill.bootstrap.engine import Engine, open_engine
@@ -150,10 +151,15 @@ async def test_wrong_amounts_reused_ids_and_unknown_orders_change_nothing(shop: 
         ("x" * 5000, {}, (404, "not_found")),
         (shop.engine.order_ids.encode(12345), {}, (404, "not_found")),
     ]
-    for order_id, changes, expected in cases:
-        refused = await shop.notify(order_id, **({"payment_id": "pay-2"} | changes))
-        assert (refused.status_code, refused.json()["code"]) == expected
+    with structlog.testing.capture_logs() as lines:
+        for order_id, changes, expected in cases:
+            refused = await shop.notify(order_id, **({"payment_id": "pay-2"} | changes))
+            assert (refused.status_code, refused.json()["code"]) == expected
     assert await shop.everything() == before
+    told = [line for line in lines if line["event"] == "money came that fits no order"]
+    assert [line["fate"] for line in told][:5] == ["wrong_amount"] * 4 + ["ref_reused"]
+    assert (told[0]["order"], told[0]["payment"], told[0]["amount"]) == (second, "pay-2", "98.99 CNY")
+    assert told[-1]["fate"] == "unknown_order"
 
 
 async def test_an_order_that_is_still_queued_can_wait(shop: Shop) -> None:

@@ -116,11 +116,11 @@ def test_the_urls_own_heartbeat_is_left_alone() -> None:
 
 
 async def test_doctor_knows_the_broker(rabbit: RabbitServer, sqlite_database: str) -> None:
-    assert "none configured" in await _broker(Settings())
-    assert "answers" in await _broker(Settings(broker_url=rabbit.url()))
+    assert "none configured" in (await _broker(Settings())).says
+    assert "answers" in (await _broker(Settings(broker_url=rabbit.url()))).says
     said = await _broker(Settings(broker_url=rabbit.url(), database_url=sqlite_database))
     ledger = open_ledger(sqlite_database)
-    assert f"seckill.{fingerprint(await ledger.id_key())[:8]}" in said
+    assert f"seckill.{fingerprint(await ledger.id_key())[:8]}" in said.says
     await ledger.close()
     with pytest.raises(SeckillError, match="does not answer: start it"):
         await _broker(Settings(broker_url="amqp://127.0.0.1:1/"))

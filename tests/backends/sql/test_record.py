@@ -3,11 +3,13 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from prometheus_client import REGISTRY
 
 from seckill.backends.sql import SqlLedger
 from seckill.domain.order import OrderState
 from seckill.errors import LedgerRefused
 from seckill.ports.ledger import Ledger
+from seckill.telemetry import CLOCK_OFFSET
 from tests.backends.sql.looking import counts, event_rows, now_ms, order_rows, sold, write
 from tests.backends.sql.making import admission, draft, number
 
@@ -15,6 +17,13 @@ from tests.backends.sql.making import admission, draft, number
 async def test_is_a_ledger(ledger: SqlLedger) -> None:
     port: Ledger = ledger  # for the type checker
     await port.ping()
+
+
+async def test_how_far_its_clock_is_ahead_is_a_figure(ledger: SqlLedger) -> None:
+    CLOCK_OFFSET.labels("ledger").set(1e9)
+    await ledger.ping()
+    told = REGISTRY.get_sample_value("seckill_clock_offset_seconds", {"store": "ledger"})
+    assert told == pytest.approx(0, abs=5)
 
 
 async def test_writes_the_whole_order(ledger: SqlLedger) -> None:
