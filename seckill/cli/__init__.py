@@ -30,13 +30,16 @@ COMMANDS = {
     "lost, audit.",
     "migrate": "Bring the database's schema to this version. Harmless to repeat.",
     "sale": "Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
-    "orders": "List, export, cancel and refund orders.",
+    "orders": "List, export, cancel and refund orders, also all of a sale.",
+    "refunds": "List refunds, and note those that were made by hand.",
+    "line": "Show the line of a sale, pause and resume it, change its pace, give the public value of its draw.",
     "voucher": "Upload, count, look up and redeem voucher codes.",
     "webhook": "Create, list, show, change, test and delete webhooks; their deliveries and secrets.",
     "operator": "Create, list and revoke operators' keys.",
     "record": "Who has changed what: list and export the record.",
     "buyer": "Block and unblock buyers, and end their tokens.",
     "dead": "List, show, replay and discard dead letters: orders that could not be written.",
+    "alarm": "List alarms, and send one that is a test.",
     "token": "Tokens for trying things out.",
     "audit": "Check that nothing was oversold, lost or given back twice. Changes nothing, and may run at full load.",
     "repair": "Say what is broken and what would mend it; do it with `--apply`.",
@@ -54,7 +57,20 @@ COMMANDS = {
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
 # Those with commands of their own.
-GROUPS = ("sale", "orders", "voucher", "webhook", "operator", "record", "buyer", "dead", "token")
+GROUPS = (
+    "sale",
+    "orders",
+    "refunds",
+    "line",
+    "voucher",
+    "webhook",
+    "operator",
+    "record",
+    "buyer",
+    "dead",
+    "alarm",
+    "token",
+)
 JUDGES = (
     "audit",
     "repair",

@@ -7,29 +7,37 @@ from typing import Any
 
 from seckill.cli.command_settings import environment, with_own_secrets
 from seckill.client import Client, Denied, NoAnswer
-from seckill.client.asynchronous import REPEAT_FOR_S
+from seckill.client.asynchronous import ANSWER_WITHIN_S, REPEAT_FOR_S
 from seckill.client.requests import Request
 from seckill.errors import SeckillError, StartError
 from seckill.settings import Settings
 
+# For what must not be left in doubt: longer than the API itself waits for a database.
+ACTED_WITHIN_S = 30.0
 ADDRESS_FILE = "address"  # where `seckill up` notes the address it serves, in its data folder
 
 
-def call(request: Request[Any], *, url: str | None = None) -> Any:
+def call(request: Request[Any], *, url: str | None = None, within_s: float = ANSWER_WITHIN_S) -> Any:
     """The answer as the API has written it. Asked once: the operator who typed the command sees the result."""
-    with connected(url, for_anybody=request.for_anybody, repeat_for_s=0) as client:
+    with connected(url, for_anybody=request.for_anybody, repeat_for_s=0, within_s=within_s) as client:
         return client.document(request)
 
 
 @contextmanager
-def connected(url: str | None, *, for_anybody: bool = False, repeat_for_s: float = REPEAT_FOR_S) -> Iterator[Client]:
+def connected(
+    url: str | None,
+    *,
+    for_anybody: bool = False,
+    repeat_for_s: float = REPEAT_FOR_S,
+    within_s: float = ANSWER_WITHIN_S,
+) -> Iterator[Client]:
     """The API, for an operator unless anybody may ask it. What goes wrong is said in words for the operator."""
     settings = with_own_secrets(environment())
     if settings.admin_key is None and not for_anybody:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY, or run `seckill up` in this folder.")
     key = None if settings.admin_key is None else settings.admin_key.reveal()
     base = (url or _address(settings)).rstrip("/")
-    with Client(base, key, repeat_for_s=repeat_for_s) as client:
+    with Client(base, key, repeat_for_s=repeat_for_s, within_s=within_s) as client:
         try:
             yield client
         except Denied as error:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -14,13 +15,14 @@ from rich.markup import escape
 from seckill.cli.client import call, connected
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Url, moment
+from seckill.cli.whole_sale import act_on_all
 from seckill.client import requests
-from seckill.client.requests import OrderQuery
+from seckill.client.requests import OrderQuery, Request
 from seckill.domain import money
 from seckill.domain.order import OrderState
 from seckill.errors import SeckillError
 
-app = App(name="orders", help="List, export, cancel and refund orders.")
+app = App(name="orders", help="List, export, cancel and refund orders, also all of a sale.")
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00."
 SaleOption = Annotated[str | None, Parameter(name="--sale", help="Only of this sale.")]
@@ -33,7 +35,12 @@ BuyerOption = Annotated[str | None, Parameter(help="Only of this buyer.")]
 Since = Annotated[datetime | None, Parameter(converter=moment, help=f"Accepted then or later, {_WRITTEN}")]
 Until = Annotated[datetime | None, Parameter(converter=moment, help=f"Accepted before, {_WRITTEN}")]
 Out = Annotated[Path | None, Parameter(help="The file to write; the standard output, if not given.")]
-OrderId = Annotated[str, Parameter(help="The order's id, as buyers and the console see it.")]
+OrderId = Annotated[str | None, Parameter(help="The order's id, as buyers and the console see it.")]
+WholeSale = Annotated[str | None, Parameter(name="--sale", help="With --all: the sale.")]
+All = Annotated[
+    bool,
+    Parameter(name="--all", negative=(), help="All of a sale that can be; it may be broken off, and run again."),
+]
 Reason = Annotated[str, Parameter(help="Why; it goes on record, and buyers do not see it.")]
 Key = Annotated[
     str | None,
@@ -148,15 +155,30 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
 
 
 @app.command
-def cancel(order_id: OrderId, *, reason: Reason, key: Key = None, as_json: AsJson = False, url: Url = None) -> None:
-    """Cancel an unpaid order; its units are on sale again within a second."""
-    _print(call(requests.cancel_order(order_id, reason=reason, key=key or secrets.token_urlsafe()), url=url), as_json)
+def cancel(
+    order_id: OrderId = None,
+    *,
+    sale: WholeSale = None,
+    every: All = False,
+    reason: Reason,
+    key: Key = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Cancel an unpaid order, or all of a sale; its units are on sale again within a second."""
+    if (whole := _whole_sale(order_id, sale, every, key)) is not None:
+        wish = partial(_cancel, reason=reason)
+        act_on_all(whole, OrderState.UNPAID, "cancelled", wish, as_json=as_json, url=url)
+        return
+    _print(call(_cancel(str(order_id), key or secrets.token_urlsafe(), reason=reason), url=url), as_json)
 
 
 @app.command
 def refund(
-    order_id: OrderId,
+    order_id: OrderId = None,
     *,
+    sale: WholeSale = None,
+    every: All = False,
     reason: Reason,
     return_unit: Annotated[bool, Parameter(help="The order's units go back on sale, or stay sold.")],
     amount_cents: Annotated[
@@ -166,15 +188,34 @@ def refund(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Refund a paid order, in full or in part. The keeper asks the payment provider until it is done."""
-    wish = requests.refund_order(
-        order_id,
-        reason=reason,
-        return_unit=return_unit,
-        amount_cents=amount_cents,
-        key=key or secrets.token_urlsafe(),
-    )
-    _print(call(wish, url=url), as_json)
+    """Refund a paid order, in full or in part, or all of a sale in full. The keeper asks the payment provider until it
+    is done."""
+    wish = partial(_refund, reason=reason, return_unit=return_unit, amount_cents=amount_cents)
+    if (whole := _whole_sale(order_id, sale, every, key)) is not None:
+        if amount_cents is not None:
+            raise SeckillError("With --all, everything that is left of each order goes back: leave --amount-cents out.")
+        act_on_all(whole, OrderState.PAID, "refunded", wish, as_json=as_json, url=url)
+        return
+    _print(call(wish(str(order_id), key or secrets.token_urlsafe()), url=url), as_json)
+
+
+def _whole_sale(order_id: str | None, sale: str | None, every: bool, key: str | None) -> str | None:
+    """The sale, if all its orders are meant. None: one order is."""
+    if order_id is not None and sale is None and not every:
+        return None
+    if order_id is None and sale is not None and every and key is None:
+        return sale
+    raise SeckillError("Name one order, or all of a sale: --sale SALE --all, without --key.")
+
+
+def _cancel(order_id: str, key: str, *, reason: str) -> Request[Any]:
+    return requests.cancel_order(order_id, reason=reason, key=key)
+
+
+def _refund(
+    order_id: str, key: str, *, reason: str, return_unit: bool, amount_cents: int | None = None
+) -> Request[Any]:
+    return requests.refund_order(order_id, reason=reason, return_unit=return_unit, amount_cents=amount_cents, key=key)
 
 
 def _print(order: dict[str, Any], as_json: bool) -> None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import call
+from seckill.cli.client import ACTED_WITHIN_S, call
 from seckill.cli.door_options import NO_DOOR, DoorOptions
+from seckill.cli.every_sale import next_opening, pause_all, resume_all
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items
 from seckill.cli.output import console, instant, print_json, table
@@ -62,6 +63,9 @@ Since = Annotated[
 ]
 Until = Annotated[datetime | None, Parameter(name="--to", converter=moment, help=f"Before, {_THEN} Now, if not given.")]
 AsCsv = Annotated[bool, Parameter(name="--csv", help="For a spreadsheet.", negative=(), show_default=False)]
+OneSale = Annotated[str | None, Parameter(help="The sale's id, as `seckill sale list` shows it.")]
+PauseAll = Annotated[bool, Parameter(name="--all", negative=(), help="All sales that are on or to come.")]
+ResumeAll = Annotated[bool, Parameter(name="--all", negative=(), help="Those that `sale pause --all` has paused.")]
 ROUNDS_SHOWN = 5
 _OF_REPEATING = ("repeat", "next_rounds", "round")
 _NO_ZONE = ("timezone", "UTC")
@@ -251,21 +255,35 @@ def timeline(sale_id: SaleId, *, limit: OptionalWhole = None, as_json: AsJson = 
 
 
 @app.command
-def pause(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
-    """Stop selling for now."""
-    _print_one(call(requests.act_on_sale(sale_id, "pause", reason), url=url), as_json)
+def pause(
+    sale_id: OneSale = None, *, every: PauseAll = False, reason: Why = None, as_json: AsJson = False, url: Url = None
+) -> None:
+    """Stop selling for now: the current round of one sale, or of all. Orders that are there stay, and can be paid."""
+    if _means_all(sale_id, every):
+        pause_all(reason, as_json=as_json, url=url)
+        return
+    request = requests.act_on_sale(str(sale_id), "pause", reason)
+    paused = call(request, url=url, within_s=ACTED_WITHIN_S)
+    _print_one(paused, as_json)
+    if not as_json and (still := next_opening(paused)) is not None:
+        console().print(escape(still))
 
 
 @app.command
-def resume(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
+def resume(
+    sale_id: OneSale = None, *, every: ResumeAll = False, reason: Why = None, as_json: AsJson = False, url: Url = None
+) -> None:
     """Sell on."""
-    _print_one(call(requests.act_on_sale(sale_id, "resume", reason), url=url), as_json)
+    if _means_all(sale_id, every):
+        resume_all(reason, as_json=as_json, url=url)
+        return
+    _print_one(call(requests.act_on_sale(str(sale_id), "resume", reason), url=url), as_json)
 
 
 @app.command
 def close(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
-    """End a sale for good."""
-    _print_one(call(requests.act_on_sale(sale_id, "close", reason), url=url), as_json)
+    """End a sale for good, with all its rounds to come."""
+    _print_one(call(requests.act_on_sale(sale_id, "close", reason), url=url, within_s=ACTED_WITHIN_S), as_json)
 
 
 @app.command
@@ -339,6 +357,12 @@ def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: As
         How many more.
     """
     _print_one(call(requests.add_units(sale_id, units, item), url=url), as_json)
+
+
+def _means_all(sale_id: str | None, every: bool) -> bool:
+    if (sale_id is None) is not every:
+        raise SeckillError("Name one sale, or say --all.")
+    return every
 
 
 def _zone(timezone: str) -> tzinfo:

@@ -240,6 +240,7 @@ class ExportedOrder(Order, frozen=True, kw_only=True):
     """An order as operators see it."""
 
     buyer: str = ""  # earlier versions do not say it when an order is cancelled or refunded
+    payment_ids: list[str] = []  # in an export: the provider's numbers of the payments for it
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,12 @@ def timeline(sale_id: str, *, limit: int | None = None) -> Request[Document]:
     return _of_sale(sale_id, f"timeline{query_of(limit=limit)}")
 
 
+def alarms(*, on: bool = False, sale_id: str | None = None, limit: int | None = None) -> Request[Document]:
+    """`on`: only those that last now."""
+    query = query_of(on="true" if on else None, sale_id=sale_id, limit=limit)
+    return Request(method="GET", path=f"/v1/admin/alarms{query}", answer=dict, repeatable=True)
+
+
 def _of_sale(sale_id: str, what: str) -> Request[Document]:
     path = f"/v1/admin/sales/{quote(sale_id, safe='')}/{what}"
     return Request(method="GET", path=path, answer=dict, repeatable=True)

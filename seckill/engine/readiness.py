@@ -1,6 +1,7 @@
 """Could this process sell now?"""
 
 import asyncio
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +19,9 @@ class StoreHealth(StrEnum):
     # Servers that answer but cannot keep the promises: they admit no one. The log says why; this is public.
     UNFIT = "unfit"
     PARTLY_UNFIT = "partly_unfit"
+    # Servers without room for another claim: they refuse, and have deducted nothing.
+    FULL = "full"
+    PARTLY_FULL = "partly_full"
 
 
 @dataclass(slots=True)
@@ -28,7 +32,7 @@ class Parts:
     @property
     def ready(self) -> bool:
         """The gate is enough: without the ledger, orders queue up to the backlog cap."""
-        return self.gate in (StoreHealth.OK, StoreHealth.PARTLY_UNFIT)
+        return self.gate in (StoreHealth.OK, StoreHealth.PARTLY_UNFIT, StoreHealth.PARTLY_FULL)
 
 
 class Readiness:
@@ -46,10 +50,7 @@ class Readiness:
 
         async def gate() -> None:
             await self._gate.ping()
-            faults = (await self._gate.watch_servers()).values()
-            parts.gate = (
-                StoreHealth.OK if not any(faults) else StoreHealth.UNFIT if all(faults) else StoreHealth.PARTLY_UNFIT
-            )
+            parts.gate = _health(await self._gate.watch_servers(), self._gate.full_servers())
 
         async def ledger() -> None:
             await self._ledger.ping()
@@ -64,3 +65,13 @@ class Readiness:
             if isinstance(result, BaseException) and not isinstance(result, GateError | LedgerError):
                 raise result
         return parts
+
+
+def _health(faults: Mapping[str, str], full: Collection[str]) -> StoreHealth:
+    unfit = {server for server, fault in faults.items() if fault}
+    useless = unfit | {server for server in full if server in faults}
+    if not useless:
+        return StoreHealth.OK
+    if useless == faults.keys():
+        return StoreHealth.UNFIT if unfit else StoreHealth.FULL
+    return StoreHealth.PARTLY_UNFIT if unfit else StoreHealth.PARTLY_FULL

@@ -20,13 +20,13 @@ from seckill.errors import SeckillError
 from seckill.ports.alarm import Alarm
 from seckill.ports.ledger import WatchdogLedger
 from seckill.ports.record import Actor, acting_as
+from seckill.ports.trouble import Trouble
 from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 
 log = structlog.get_logger()
 
 # What an alarm names; the audit itself names all.
 NAMED_MAX = 20
-BROKEN = "the audit has found something broken"
 
 _PAUSE = SaleChange(status=RoundStatus.PAUSED, by_audit=True)
 _LIFT = SaleChange(status=RoundStatus.OPEN, by_audit=True)
@@ -96,12 +96,14 @@ class Watchdog:
                 "found": len(group),
                 "findings": [teller.sentence(finding) for finding in group[:NAMED_MAX]],
             }
-            await self._alarm.raise_(BROKEN, facts, lasting=True)
+            await self._alarm.raise_(Trouble.AUDIT_BROKEN, facts, lasting=True)
 
     async def _resolve_alarms(self, gone: Sequence[tuple[str, int | None]]) -> None:
         for invariant, round_id in gone:
             facts = {"invariant": invariant, "round": round_id}
-            await self._alarm.resolve("what the audit had found broken is no longer so", facts, ends=BROKEN)
+            await self._alarm.resolve(
+                "what the audit had found broken is no longer so", facts, ends=Trouble.AUDIT_BROKEN
+            )
 
     async def _pause(self) -> None:
         """What cannot be paused now is tried again at the next reading."""

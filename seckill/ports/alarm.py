@@ -15,6 +15,7 @@ from seckill.ports.alarm_book import RaisedAlarm
 from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.alarm_post import AlarmPost
 from seckill.ports.board import TellingBoard
+from seckill.ports.trouble import runbook
 
 log = structlog.get_logger()
 
@@ -51,7 +52,7 @@ class Alarm:
     async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
         """`lasting`: it is so until `resolve` says that it is over, and operators are reminded meanwhile."""
         log.critical(what, **facts)
-        key = _key(what, facts)
+        key = key_of(what, facts)
         if self._notes is not None:
             self._notes.raised(RaisedAlarm(key=key, what=what, facts=facts, lasting=lasting))
         if self._post is None:
@@ -62,17 +63,17 @@ class Alarm:
             self._remember(key, what, facts)
         left_out = 0 if lasting else self._left_out(what, facts)
         if left_out is not None:
-            self._post.put(_message("alarm", what, key, facts) | ({"again": left_out} if left_out else {}))
+            self._post.put(message("alarm", what, key, facts) | ({"again": left_out} if left_out else {}))
 
     async def resolve(self, what: str, facts: Mapping[str, object], *, ends: str = "") -> None:
         """The trouble that an alarm was raised for is over. `ends`: what that one said, if it was a lasting one."""
         log.warning(what, **facts)
-        key = _key(ends or what, facts)
+        key = key_of(ends or what, facts)
         if self._notes is not None:
             self._notes.resolved(key)
         if self._post is not None:
             self._lasting.pop(key, None)
-            self._post.put(_message("resolved", what, key, facts))
+            self._post.put(message("resolved", what, key, facts, about=ends))
 
     async def drain(self, within_s: float) -> None:
         """At the end of the process: what is still to be told, as far as the time allows."""
@@ -107,14 +108,22 @@ class Alarm:
         while self._lasting and self._post is not None:
             await asyncio.sleep(REMIND_EVERY_S)
             for key, (what, facts) in self._lasting.items():
-                self._post.put(_message("alarm", what, key, facts) | {"reminder": True})
+                self._post.put(message("alarm", what, key, facts) | {"reminder": True})
 
 
-def _message(kind: str, what: str, key: str, facts: Mapping[str, object]) -> dict[str, object]:
-    return {kind: what, **facts, "dedup_key": key, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+def message(kind: str, what: str, key: str, facts: Mapping[str, object], about: str = "") -> dict[str, object]:
+    """`about`: the alarm that it belongs to, if it is not that one itself."""
+    row = runbook(about or what)
+    return {
+        kind: what,
+        **facts,
+        **({} if row is None else {"runbook": row}),
+        "dedup_key": key,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
-def _key(what: str, facts: Mapping[str, object]) -> str:
+def key_of(what: str, facts: Mapping[str, object]) -> str:
     """The same for an alarm, its reminders and its end, whichever process tells them: receivers put them together."""
     about = [what, *([name, str(facts[name])] for name in _NAMES if name in facts)]
     return hashlib.blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()

@@ -4,6 +4,7 @@ Nobody who raises one waits for it, and a ledger that is away loses some of them
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import dataclass
 
 import structlog
 
@@ -18,11 +19,17 @@ RETRY_S = 5.0
 WAITING_MAX = 100
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    raised: RaisedAlarm | None
+    over: bool
+
+
 class AlarmNotes:
     def __init__(self, book: AlarmBook) -> None:
         self._book = book
-        # What was last said of each, in the order in which they began to wait. None: it is resolved.
-        self._waiting: OrderedDict[str, RaisedAlarm | None] = OrderedDict()
+        # What is still to be noted of each, in the order in which they began to wait.
+        self._waiting: OrderedDict[str, _Note] = OrderedDict()
         self._lasting: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -32,11 +39,13 @@ class AlarmNotes:
             self._lasting.add(alarm.key)
             if self._renewing is None or self._renewing.done():
                 self._renewing = asyncio.create_task(self._renew())
-        self._put(alarm.key, alarm)
+        self._put(alarm.key, _Note(alarm, over=False))
 
     def resolved(self, key: str) -> None:
+        """What was over before it could be noted was there all the same: as when the ledger itself was away."""
         self._lasting.discard(key)
-        self._put(key, None)
+        waiting = self._waiting.get(key)
+        self._put(key, _Note(None if waiting is None else waiting.raised, over=True))
 
     async def drain(self, within_s: float) -> None:
         """What is still to be written, as far as the time allows."""
@@ -46,25 +55,28 @@ class AlarmNotes:
             await asyncio.wait({self._writing}, timeout=within_s)
             self._writing.cancel()
 
-    def _put(self, key: str, alarm: RaisedAlarm | None) -> None:
+    def _put(self, key: str, note: _Note) -> None:
         if key not in self._waiting and len(self._waiting) >= WAITING_MAX:
             return
-        self._waiting[key] = alarm
+        self._waiting[key] = note
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all())
 
     async def _write_all(self) -> None:
         while self._waiting:
-            key, alarm = next(iter(self._waiting.items()))
+            key, note = next(iter(self._waiting.items()))
             try:
-                await (self._book.resolved(key) if alarm is None else self._book.raised(alarm))
+                if note.raised is not None:
+                    await self._book.raised(note.raised)
+                if note.over:
+                    await self._book.resolved(key)
             except LedgerUnavailable as error:
                 log.warning("an alarm could not be noted in the ledger, and is tried again", reason=str(error))
                 await asyncio.sleep(RETRY_S)
                 continue
             except Exception:  # it goes, so that it does not stand in the way of all others
                 log.exception("an alarm cannot be noted in the ledger")
-            if self._waiting.get(key) is alarm:  # or something newer was said of it meanwhile
+            if self._waiting.get(key) is note:  # or something newer was said of it meanwhile
                 del self._waiting[key]
 
     async def _renew(self) -> None:

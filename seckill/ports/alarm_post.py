@@ -54,7 +54,7 @@ class _Waiting:
     @property
     def digest(self) -> str:
         """The same for all who have this to tell, whenever they have seen it."""
-        said = {name: value for name, value in self.message.items() if name != "at"}
+        said = {name: value for name, value in self.message.items() if name not in ("at", "runbook")}
         text = json.dumps(said, default=str, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -138,18 +138,23 @@ class AlarmPost:
                 await self._board.told(waiting.about, waiting.digest, TOLD_FOR_S)
 
     async def _send(self, waiting: _Waiting) -> str | None:
-        """Why it was not taken; None: it was."""
-        try:
-            async with asyncio.timeout(2 * TIMEOUT_S):  # also when it answers, but byte by byte
-                await asyncio.to_thread(self._post, waiting.body())
-        except (OSError, ValueError, HTTPException) as error:
-            return str(error) or type(error).__name__
-        return None
+        return await send(self._url, waiting.body())
 
-    def _post(self, body: bytes) -> None:
-        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})  # noqa: S310 (checked)
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S):  # noqa: S310 (http or https by the settings)
-            pass
+
+async def send(url: str, body: bytes) -> str | None:
+    """One try. Why it was not taken; None: it was."""
+    try:
+        async with asyncio.timeout(2 * TIMEOUT_S):  # also when it answers, but byte by byte
+            await asyncio.to_thread(_post, url, body)
+    except (OSError, ValueError, HTTPException) as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _post(url: str, body: bytes) -> None:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 (checked)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S):  # noqa: S310 (http or https by the settings)
+        pass
 
 
 def _kind(message: Mapping[str, object]) -> tuple[object, object]:

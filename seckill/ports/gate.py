@@ -327,6 +327,9 @@ class ServerGate(Protocol):
         found them to keep. By the name of each server: what is wrong, in a sentence, or nothing. Every process that
         admits must call it at least once a second."""
 
+    def full_servers(self) -> Collection[str]:
+        """Of the servers that the last look has found, those that have no room left, so that they refuse claims."""
+
     async def ping(self) -> None: ...
 
 

@@ -72,3 +72,6 @@ class History(Protocol):
 
     async def payments(self, numbers: Sequence[OrderNumber]) -> Sequence[Payment]:
         """Money that was meant for these orders or has paid them, in the order in which it came."""
+
+    async def payment_ids(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[str]]:
+        """Of these payments, only the provider's numbers, by order: for as many orders as an export has."""

@@ -332,6 +332,13 @@ class PingLedger(Protocol):
     async def ping(self) -> None: ...
 
 
+class ProbeLedger(Protocol):
+    """For telling whether orders could be written."""
+
+    async def try_writing(self) -> None:
+        """Changes nothing. Raises LedgerError if nothing can be written now: it is away, locked, or read only."""
+
+
 class Ledger(
     CatalogueLedger,
     OperatorLedger,
@@ -349,6 +356,7 @@ class Ledger(
     WatchdogLedger,
     RepairLedger,
     PingLedger,
+    ProbeLedger,
     EntryFormLedger,
     StoryLedger,
     Protocol,

@@ -8,6 +8,8 @@ from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.keeper import FIGURES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
 from seckill.errors import SeckillError
 from seckill.loops import Stop
+from seckill.operations.outage_alarm import EVERY_S as OUTAGES_EVERY_S
+from seckill.operations.outage_alarm import OutageAlarm
 from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.operations.vitals import Vitals, watched
@@ -22,6 +24,8 @@ async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
     use = UseCases(engine, settings)
     steps = use.keeper.schedule(stop)
     steps.append(KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S))
+    outages = OutageAlarm(use.readiness, engine.ledger, use.losses.undamaged, use.alarm)
+    steps.append(KeeperStep("outages", outages.step, OUTAGES_EVERY_S))
     steps.append(KeeperStep("figures", use.sale_figures.look, FIGURES_EVERY_S))
     dispatcher = use.webhook_dispatcher(partial(event_document, event_names(use)))
     steps.append(KeeperStep("webhooks", partial(dispatcher.run, stop), 0.0, lasting=True))

@@ -114,6 +114,7 @@ class AlarmView(msgspec.Struct, kw_only=True):
     times: int
     resolved_at: str | None
     facts: dict[str, Any]
+    runbook: str | None = None  # the page and the row that say what to do
 
 
 class Alarms(msgspec.Struct):

@@ -15,6 +15,7 @@ from seckill.engine.rounds.timeline import Happening
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm
 from seckill.ports.figures import RoundReading
 from seckill.ports.takings import Takings
+from seckill.ports.trouble import runbook
 from seckill.web import figure_schemas as schemas
 from seckill.web.context import Context, context
 from seckill.web.parameters import instant, known_sale, page_size, row_id
@@ -251,6 +252,7 @@ def _alarm(ctx: Context, alarm: KeptAlarm) -> schemas.AlarmView:
         times=alarm.times,
         resolved_at=rfc3339_or_none(alarm.resolved_ms),
         facts=facts,
+        runbook=runbook(alarm.what),
     )
 
 

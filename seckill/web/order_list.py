@@ -206,7 +206,7 @@ class _JsonLines:
 def _cell(value: object) -> str:
     if isinstance(value, dict):  # what the shop has said of the claim
         return msgspec.json.encode(value).decode()
-    if isinstance(value, list):  # codes
+    if isinstance(value, list):  # codes, or numbers of payments
         value = " ".join(value)
     text = "" if value is None or value is msgspec.UNSET else str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
@@ -251,4 +251,8 @@ async def _exported(ctx: Context, page: Sequence[Order], with_codes: bool) -> li
         if with_codes
         else [orders.view(ctx, each, to_operator=True) for each in views]
     )
-    return [orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]
+    exported = [orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]
+    paid = await ctx.search.payment_ids([order.number for order in page])
+    for each, order in zip(exported, page, strict=True):
+        each.payment_ids = list(paid.get(order.number, ()))
+    return exported

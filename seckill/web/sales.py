@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,7 +21,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import BadRecurrence, Recurrence, zone_of
 from seckill.domain.voucher import CODES_PER_BUYER_MAX
 from seckill.engine.rounds.units import UnitCustody
-from seckill.errors import CodesMissing, ExternalIdTaken, NotOfThatGroup, NotPossible
+from seckill.errors import CodesMissing, ExternalIdTaken, LedgerError, NotOfThatGroup, NotPossible
 from seckill.web.context import Context, context
 from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_after, door_of
 from seckill.web.goods import goods_change, goods_of, uploaded_in
@@ -50,10 +51,17 @@ from seckill.web.schemas import (
     to_ms,
 )
 
+log = structlog.get_logger()
+
 MAX_AGE_S = 1
 VARY = {"Vary": "Authorization, Seckill-Console"}  # an operator gets another answer from the same address
 YEARS = (2000, 2999)
 ROUNDS_MAX = 50  # in one answer
+# The gate was not asked, because the ledger comes first: otherwise it would sell again when the two are compared.
+NOT_STOPPED = (
+    "Nothing was stopped: the database cannot be written to, and buyers are admitted as before. Try again; if it "
+    "cannot wait, stop the API processes: that stops payment notices, too, and providers repeat them."
+)
 ENDED_MAX = 100  # in one answer: the past grows for ever, and every buyer asks for the list
 
 _new_sale = msgspec.json.Decoder(NewSale)
@@ -530,6 +538,11 @@ async def _change(request: Request, change: domain.SaleChange) -> Response:
         raise HttpProblem(422, "codes_missing", str(error), missing=error.missing) from None
     except NotPossible as error:
         raise HttpProblem(409, "not_possible", str(error)) from None
+    except LedgerError as error:
+        if change.status not in (domain.RoundStatus.PAUSED, domain.RoundStatus.CLOSED):
+            raise
+        log.error("a sale could not be stopped", sale=known.id, reason=str(error))
+        raise HttpProblem(503, "not_ready", NOT_STOPPED) from None
     if sale is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     ctx.sale_cache.put(sale)

@@ -474,6 +474,8 @@ class ExportedOrder(Order, kw_only=True):
     """An order of any buyer, as operators read it."""
 
     buyer: str
+    # In an export: the provider's numbers of the payments for it, to compare with the provider's list.
+    payment_ids: list[str] | UnsetType = UNSET
 
 
 class Event(msgspec.Struct, kw_only=True):

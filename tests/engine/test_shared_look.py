@@ -146,7 +146,7 @@ async def test_who_asks_whether_it_is_ready_shares_one_look() -> None:
         asked.append("servers")
         return {}
 
-    stores = SimpleNamespace(ping=ping, watch_servers=watch_servers)
+    stores = SimpleNamespace(ping=ping, watch_servers=watch_servers, full_servers=lambda: ())
     readiness = Readiness(cast(Any, stores), cast(Any, stores))
     assert {parts.ready for parts in await asyncio.gather(*(readiness.look() for _ in range(CROWD)))} == {True}
     assert sorted(asked) == ["ping", "ping", "servers"]

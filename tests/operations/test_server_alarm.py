@@ -1,9 +1,10 @@
 """Operators hear of a server that is unfit once, and when it is fit again."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from seckill.operations.server_alarm import UNFIT, ServerAlarm
+from seckill.operations.server_alarm import ServerAlarm
 from seckill.ports.alarm import Alarm
+from seckill.ports.trouble import Trouble
 
 
 class Gate:
@@ -11,6 +12,9 @@ class Gate:
 
     async def watch_servers(self) -> Mapping[str, str]:
         return self.faults
+
+    def full_servers(self) -> Collection[str]:
+        return ()
 
     async def ping(self) -> None: ...
 
@@ -21,11 +25,11 @@ class Heard(Alarm):
         self.all: list[tuple[str, object]] = []
 
     async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
-        assert (what, lasting) == (UNFIT, True)
+        assert (what, lasting) == (Trouble.UNFIT, True)
         self.all.append(("raised", facts["server"]))
 
     async def resolve(self, what: str, facts: Mapping[str, object], *, ends: str = "") -> None:
-        assert ends == UNFIT
+        assert ends == Trouble.UNFIT
         self.all.append(("resolved", facts["server"]))
 
 

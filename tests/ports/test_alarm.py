@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY
 from seckill.backends.redis.board import RedisBoard
 from seckill.ports import alarm, alarm_post
 from seckill.ports.alarm import Alarm
+from seckill.ports.trouble import Trouble
 from tests.patience import PATIENCE_S
 from tests.receiver import Received, Receiver
 
@@ -75,6 +76,15 @@ async def listening(hear: Hear) -> AsyncIterator[Alarm]:
         await tells.drain(PATIENCE_S)
         server.close()
         await asyncio.gather(*answering, return_exceptions=True)
+
+
+async def test_an_alarm_and_its_end_say_where_it_stands_what_to_do(people: Receiver) -> None:
+    tells = Alarm(people.url())
+    await tells.raise_(Trouble.UNFIT, {"server": "a"}, lasting=True)
+    await tells.resolve("it is as it must be again", {"server": "a"}, ends=Trouble.UNFIT)
+    await tells.raise_("what no row is about", {})
+    await tells.drain(PATIENCE_S)
+    assert [each.get("runbook") for each in told(people)] == 2 * ["docs/operations.md#if-gate-unfit"] + [None]
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -309,7 +319,7 @@ async def test_a_keeper_that_is_stopped_waits_for_nobody(
 ) -> None:
     """Whose turn it is may be a process that is dead."""
     told_by = Alarm(people.url(), board=boards[0])
-    await boards[1].turn_to_tell(alarm._key("unfit", UNFIT), "a message", "somebody else", 3600.0)
+    await boards[1].turn_to_tell(alarm.key_of("unfit", UNFIT), "a message", "somebody else", 3600.0)
     await told_by.raise_("unfit", UNFIT, lasting=True)
     await told_by.drain(PATIENCE_S)
     assert len(people.taken) == 1

@@ -51,13 +51,15 @@ async def test_a_ledger_that_is_away_is_told_later(monkeypatch: pytest.MonkeyPat
     assert book.heard == [("raised", "broken")]
 
 
-async def test_what_was_resolved_before_it_was_written_is_resolved() -> None:
-    book = Book()
+async def test_what_was_over_before_it_could_be_written_can_be_looked_back_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an outage of the ledger itself."""
+    monkeypatch.setattr(alarm_notes, "RETRY_S", 0.001)
+    book = Book(failures=2)
     alarm = Alarm("", notes=AlarmNotes(book))
     await alarm.raise_("broken", {"round": 7}, lasting=True)
     await alarm.resolve("mended", {"round": 7}, ends="broken")
     await alarm.drain(PATIENCE_S)
-    assert book.heard == [("resolved", "")]
+    assert book.heard == [("raised", "broken"), ("resolved", "")]
 
 
 async def test_what_lasts_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -432,6 +432,9 @@ class MemoryGate:
     async def watch_servers(self) -> Mapping[str, str]:
         return {}
 
+    def full_servers(self) -> Collection[str]:
+        return ()
+
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
         return {}
 

@@ -549,6 +549,9 @@ class RedisGate:
         except AWAY as error:
             raise GateUnavailable(f"The gate's servers cannot be found ({type(error).__name__}: {error}).") from error
 
+    def full_servers(self) -> Collection[str]:
+        return () if self._watch is None else self._watch.full()
+
     async def bind(self, ledger: str) -> None:
         async def bind(line: Line) -> Any:
             await execute(line, "SET", keys.LEDGER, ledger, "NX")

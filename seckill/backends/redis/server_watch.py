@@ -8,7 +8,7 @@ servers are looked at twice a second as well.
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -20,6 +20,7 @@ from seckill.backends.redis.suitability import (
     Facts,
     check_keeping,
     check_replicas,
+    is_full,
     look_at,
     look_at_replicas,
     read_facts,
@@ -36,11 +37,13 @@ FRESH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What is wrong with a primary, and with its replicas; empty: nothing. `asked_s`: when it was asked."""
+    """What is wrong with a primary, and with its replicas; empty: nothing. `asked_s`: when it was asked. `full`: there
+    is no room for a claim, which it says itself to each."""
 
     own: str
     replicas: str
     asked_s: float
+    full: bool = False
 
     @property
     def fault(self) -> str:
@@ -66,6 +69,7 @@ class ServerWatch:
         self._looking = asyncio.Lock()
         self._looked_s = -LOOK_EVERY_S
         self._found: Mapping[str, str] = {}
+        self._full: frozenset[str] = frozenset()
 
     async def require(self, line: Line) -> None:
         """Before claims go over this connection. Raises GateUnavailable if they must not."""
@@ -90,8 +94,13 @@ class ServerWatch:
                     for server in primaries
                     if server.name in self._verdicts
                 }
+                self._full = frozenset(name for name in self._found if self._verdicts[name].full)
                 self._looked_s = self._monotonic()
             return self._found
+
+    def full(self) -> frozenset[str]:
+        """Of those that the last look has found."""
+        return self._full
 
     async def _look_at(self, server: Server) -> None:
         """One that does not answer is not judged: no claim gets there either."""
@@ -107,7 +116,7 @@ class ServerWatch:
             fault = ""
         except StartError as error:
             fault = str(error)
-        self._put(server.name, Fitness(self._verdicts[server.name].own, fault, self._verdicts[server.name].asked_s))
+        self._put(server.name, replace(self._verdicts[server.name], replicas=fault))
 
     def _judge(self, name: str, facts: Facts, asked_s: float) -> Fitness:
         """By what the primary says of itself."""
@@ -120,7 +129,7 @@ class ServerWatch:
             check_replicas(facts, self._replica_acks)
         except StartError as error:
             fault = str(error)
-        return self._put(name, Fitness(fault, known.replicas, asked_s))
+        return self._put(name, Fitness(fault, known.replicas, asked_s, is_full(facts)))
 
     def _put(self, name: str, verdict: Fitness) -> Fitness:
         before = self._verdicts.get(name)

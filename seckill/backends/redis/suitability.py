@@ -202,6 +202,14 @@ def check_keeping(
         )
 
 
+def is_full(facts: Facts) -> bool:
+    """As the server itself decides whether a command that needs memory is refused: what it keeps for its replicas and
+    its file does not count."""
+    limit = int(facts.info.get("maxmemory", "0"))
+    used = int(facts.info.get("used_memory", "0")) - int(facts.info.get("mem_not_counted_for_evict", "0"))
+    return 0 < limit < used
+
+
 def _replicas(facts: Facts) -> Iterator[Address]:
     """As the primary knows them: `slave0:ip=…,port=…,state=online,…`. One that is still being filled takes no place."""
     for name, value in facts.info.items():

@@ -40,6 +40,11 @@ class SqlHistory:
             .where(database.among(dead_letters.c.order_id, "numbers"))
             .order_by(dead_letters.c.order_id, dead_letters.c.id)
         )
+        ids = (payments.c.id, payments.c.provider_ref)
+        # Two questions, each with its index, instead of one with an OR, for which not every database takes both.
+        meant = select(payments.c.order_id.label("number"), *ids).where(database.among(payments.c.order_id, "numbers"))
+        settling = select(payments.c.settles.label("number"), *ids).where(database.among(payments.c.settles, "also"))
+        self._payment_ids = meant.union(settling).order_by("id")
         self._payments = (
             select(payments)
             .where(or_(database.among(payments.c.order_id, "numbers"), database.among(payments.c.settles, "also")))
@@ -128,6 +133,15 @@ class SqlHistory:
             )
             for row in taken
         ]
+
+    @to_the_end
+    async def payment_ids(self, numbers: Sequence[OrderNumber]) -> dict[OrderNumber, list[str]]:
+        wanted = [int(number) for number in numbers]
+        found: dict[OrderNumber, list[str]] = {}
+        async with reading(self._database) as connection:
+            for row in await connection.execute(self._payment_ids, {"numbers": wanted, "also": wanted}):
+                found.setdefault(OrderNumber.from_int(row.number), []).append(row.provider_ref)
+        return found
 
     async def close(self) -> None:
         if self.tasks:

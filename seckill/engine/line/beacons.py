@@ -12,13 +12,15 @@ from seckill.domain.line import RoundLine
 from seckill.ports.alarm import Alarm
 from seckill.ports.door import BeaconReader, ServiceAway
 from seckill.ports.line import DrawLedger
+from seckill.ports.trouble import Trouble
 
 log = structlog.get_logger()
 
 AGAIN_S_MAX = 60.0
 # People are told when it is more than a hiccup.
 ALARM_AFTER = 3
-AWAY = "the beacon of a draw does not answer"
+# An operator is told when this has passed since the list was published.
+EXPECTED_WITHIN_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -42,12 +44,16 @@ class Beacons:
         self._now_ms = now_ms
         self._monotonic = monotonic
         self._tries: dict[int, _Tries] = {}
+        self._expected: set[int] = set()  # rounds whose operators were told that they have to give it
 
     async def fetch(self, line: RoundLine) -> None:
         """Of a list whose hash is published. Notes what it gets, or that it is too late for it."""
         source = line.beacon_from
-        if source is None or line.listed_ms is None:
-            return  # an operator gives it
+        if line.listed_ms is None:
+            return
+        if source is None:
+            await self._expect(line, line.listed_ms)
+            return
         number = source.number_after(line.listed_ms)
         tries = self._tries.setdefault(line.round_id, _Tries())
         # By this process's clock, which decides about nothing but when to ask.
@@ -62,22 +68,40 @@ class Beacons:
         log.info("a draw has its beacon", round=line.round_id, number=number, beacon=value)
         await self._over(line.round_id)
 
+    async def _expect(self, line: RoundLine, listed_ms: int) -> None:
+        """An operator gives it, and nobody else will: when the round is over, everybody goes away empty."""
+        if not line.waiting:  # so it is over, or nobody has joined
+            await self._given(line.round_id)
+        elif line.round_id not in self._expected and self._now_ms() - listed_ms >= EXPECTED_WITHIN_MS:
+            self._expected.add(line.round_id)
+            await self._alarm.raise_(Trouble.DRAW_WAITS, {"round": line.round_id}, lasting=True)
+
+    async def _given(self, round_id: int) -> None:
+        if round_id in self._expected:
+            self._expected.discard(round_id)
+            over = "the draw waits for its public value no more"
+            await self._alarm.resolve(over, {"round": round_id}, ends=Trouble.DRAW_WAITS)
+
     async def _failed(self, line: RoundLine, tries: _Tries, reason: str) -> None:
         tries.failed += 1
         tries.next_s = self._monotonic() + min(2.0 ** (tries.failed - 1), AGAIN_S_MAX)
         facts = {"round": line.round_id, "reason": reason}
-        log.warning(AWAY, **facts)
+        log.warning(Trouble.BEACON_AWAY, **facts)
         if tries.failed == ALARM_AFTER:
-            await self._alarm.raise_(AWAY, facts, lasting=True)
+            await self._alarm.raise_(Trouble.BEACON_AWAY, facts, lasting=True)
         if await self._ledger.miss_beacon(line.round_id):
-            await self._alarm.raise_("a draw is made without its beacon, by the seed alone", facts)
+            await self._alarm.raise_(Trouble.BEACON_MISSED, facts)
             await self._over(line.round_id)
 
     async def forget_others(self, waiting: Collection[int]) -> None:
         """Rounds that wait no more: another keeper has their beacon, or has given it up."""
         for round_id in self._tries.keys() - waiting:
             await self._over(round_id)
+        for round_id in self._expected - set(waiting):
+            await self._given(round_id)
 
     async def _over(self, round_id: int) -> None:
         if self._tries.pop(round_id).failed >= ALARM_AFTER:
-            await self._alarm.resolve("the draw waits for its beacon no more", {"round": round_id}, ends=AWAY)
+            await self._alarm.resolve(
+                "the draw waits for its beacon no more", {"round": round_id}, ends=Trouble.BEACON_AWAY
+            )

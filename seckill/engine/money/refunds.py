@@ -12,6 +12,7 @@ from seckill.errors import ProviderUnavailable, RefundPending, RefundRefused
 from seckill.failpoints import reached
 from seckill.ports.alarm import Alarm
 from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
+from seckill.ports.trouble import Trouble
 from seckill.telemetry import REFUNDS
 
 log = structlog.get_logger()
@@ -23,8 +24,6 @@ LEASE_S = 30.0
 RETRY_S_MIN = 2.0
 RETRY_S_MAX = 600.0
 REFUSED_RETRY_S = 3600.0
-
-WILL_NOT = "the payment provider will not make a refund"
 
 
 class RefundDesk:
@@ -68,7 +67,9 @@ class RefundDesk:
             await self._ledger.refund_done(refund.id)
             if refund.refused is not None:
                 facts = {"refund": str(refund.id), "order": self._order_ids.encode(int(refund.number))}
-                await self._alarm.resolve("the payment provider has made the refund after all", facts, ends=WILL_NOT)
+                await self._alarm.resolve(
+                    "the payment provider has made the refund after all", facts, ends=Trouble.REFUND_REFUSED
+                )
         else:
             after_s = min(RETRY_S_MIN * 2 ** min(refund.attempts - 1, 20), RETRY_S_MAX)
             await self._ledger.put_off_refund(refund.id, after_s)
@@ -82,7 +83,7 @@ class RefundDesk:
                 "amount": money.shown(refund.amount_cents, refund.capture.currency),
                 "reason": words,
             }
-            await self._alarm.raise_(WILL_NOT, facts)
+            await self._alarm.raise_(Trouble.REFUND_REFUSED, facts)
 
     async def newest(self, count: int) -> Sequence[Refund]:
         """First those that are still to be made."""

@@ -17,6 +17,7 @@ from seckill.ports.alarm import Alarm
 from seckill.ports.broker import Delays
 from seckill.ports.entry import read_entry, salvage
 from seckill.ports.ledger import DeadLetterLedger
+from seckill.ports.trouble import Trouble
 from seckill.telemetry import DEAD_LETTERS
 
 log = structlog.get_logger()
@@ -78,7 +79,7 @@ class DeadLetterDesk:
             DEAD_LETTERS.inc()
             order = None if letter.number is None else int(letter.number)
             facts = {"letter": letter.id, "order": order, "reason": reason}
-            await self._alarm.raise_("an order has failed for good", facts)
+            await self._alarm.raise_(Trouble.ORDER_FAILED, facts)
             if self._delays is not None:
                 await self._delays.give_up(letter.payload, reason)
 

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from seckill.domain.sale import Round
 from seckill.ports.alarm import Alarm
 from seckill.ports.ledger import Tally
-
-MANY = "many orders of a sale are let lapse"
+from seckill.ports.trouble import Trouble
 
 
 class Lapses:
@@ -22,7 +21,7 @@ class Lapses:
     async def forget_others(self, rounds: Collection[Round]) -> None:
         for round_id in self._told.keys() - {round_.id for round_ in rounds}:
             facts = {"sale": self._told.pop(round_id), "round": round_id}
-            await self._alarm.resolve("the round whose orders were let lapse is over", facts, ends=MANY)
+            await self._alarm.resolve("the round whose orders were let lapse is over", facts, ends=Trouble.ORDERS_LAPSE)
 
     async def consider(self, sale_id: str, round_: Round, tally: Tally) -> bool:
         """Returns whether it has raised an alarm."""
@@ -31,7 +30,7 @@ class Lapses:
             return False
         self._told[round_.id] = sale_id
         facts = {"sale": sale_id, "round": round_.id, "orders": tally.orders, "lapsed": tally.lapsed}
-        await self._alarm.raise_(MANY, facts, lasting=True)
+        await self._alarm.raise_(Trouble.ORDERS_LAPSE, facts, lasting=True)
         return True
 
 

@@ -9,6 +9,7 @@ from seckill.ports.alarm import Alarm
 from seckill.ports.gate import PulseGate
 from seckill.ports.ledger import MissingOrdersLedger
 from seckill.ports.transport import QueuesTransport
+from seckill.ports.trouble import Trouble
 
 
 class MissingOrders:
@@ -41,7 +42,7 @@ class MissingOrders:
         queues = await self._transport.queues({lane for round_ in rounds for lane in round_.every_lane})
         lost = {lane for lane, queue in queues.items() if queue.added < self._added.get(lane, 0)}
         if lost:
-            await self._alarm.raise_("the queues of these lanes were lost", {"lanes": sorted(lost)})
+            await self._alarm.raise_(Trouble.QUEUES_LOST, {"lanes": sorted(lost)})
         counted = await self._ledger.counted([round_.id for round_ in rounds])
         written = 0
         for round_, pulse in zip(rounds, pulses, strict=True):

@@ -39,6 +39,9 @@ class OrderSearch:
         """As they are written, and nothing of their past."""
         return await self._history.page(wanted, after, count)
 
+    async def payment_ids(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[str]]:
+        return await self._history.payment_ids(numbers) if numbers else {}
+
     async def by_number(self, numbers: Sequence[OrderNumber]) -> list[OrderRecord]:
         """Those that the ledger has, or that a letter is about."""
         if not numbers:

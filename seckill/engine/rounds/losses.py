@@ -4,7 +4,7 @@ an earlier time: a store that forgot, a backup, or a server that took over witho
 A suspicion is confirmed before anyone acts on it: a round that is rebuilt once too often loses what it sold meanwhile.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import structlog
 
@@ -15,11 +15,10 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.ports.alarm import Alarm
 from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
+from seckill.ports.trouble import Trouble
 from seckill.telemetry import GATE_DAMAGE, ROUNDS_MISSING
 
 log = structlog.get_logger()
-
-DAMAGED = "a round is damaged in the gate: it refuses until it is rebuilt"
 
 
 def _lacks_items(round_: Round, pulse: Pulse) -> bool:
@@ -69,9 +68,15 @@ class LossDetection:
         self._lost = {round_.id for round_ in lost}
         for round_id in self._damaged - self._lost:
             self._damaged.discard(round_id)
-            await self._alarm.resolve("a damaged round is whole again", {"round": round_id}, ends=DAMAGED)
+            await self._alarm.resolve("a damaged round is whole again", {"round": round_id}, ends=Trouble.DAMAGED)
         ROUNDS_MISSING.set(len(lost))
         return lost
+
+    def undamaged(self) -> Collection[int]:
+        """What was lost at the last look and is to be bought from; what is damaged, people have been told of."""
+        now_ms = self._sale_cache.now_ms()
+        on = {round_.id for round_ in self._sale_cache.watched() if round_.begins_ms <= now_ms < round_.ends_ms}
+        return (self._lost & on) - self._damaged
 
     async def _tell(self, round_: Round) -> None:
         """Of a store that forgot, in the log. Something that none of our programs writes is for people to explain."""
@@ -80,7 +85,7 @@ class LossDetection:
             GATE_DAMAGE.inc(len(damage))
             facts = {"round": round_.id, "damage": damage}
             self._damaged.add(round_.id)
-            await self._alarm.raise_(DAMAGED, facts, lasting=True)
+            await self._alarm.raise_(Trouble.DAMAGED, facts, lasting=True)
         else:
             log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
 

@@ -307,6 +307,9 @@ class SharedGate:
     async def watch_servers(self) -> Mapping[str, str]:
         return await self._gate.watch_servers()
 
+    def full_servers(self) -> Collection[str]:
+        return self._gate.full_servers()
+
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
         return await self._gate.moved_lanes(lanes)
 

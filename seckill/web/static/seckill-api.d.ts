@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 32eb0980459058986cc6e346b9143816378dc8e7e8603f5cc5c38e16bd4a875b
+// 64702e6436b549190a36cedafe4d40382c253392e05999d8910688adee2373be
 
 export interface paths {
     "/healthz": {
@@ -1497,6 +1497,8 @@ export interface components {
             on: boolean;
             raised_at: string;
             resolved_at: string | null;
+            /** @default null */
+            runbook: string | null;
             sale_id: string | null;
             times: number;
             told_at: string;
@@ -1795,6 +1797,7 @@ export interface components {
             paid_at: string | null;
             /** @default null */
             pay_before: string | null;
+            payment_ids?: string[];
             /** @description In minor units of the currency, as in ISO 4217: 9900 is 99.00 CNY, 9900 JPY or 9.900 KWD. */
             price_cents: number;
             quantity: number;

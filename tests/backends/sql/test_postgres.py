@@ -157,6 +157,8 @@ async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database:
     standby = open_ledger(own_postgres_database)
     with pytest.raises(LedgerUnavailable, match="read-only"):
         await standby.record([admission(sale.round, 1)])
+    with pytest.raises(LedgerUnavailable, match="read-only"):
+        await standby.try_writing()
     assert await standby.sale(sale.id) == sale
     await standby.close()
 

@@ -25,6 +25,7 @@ export const FIGURE_STRINGS = {
   alarms_on: ["{many} alarms", "{many} 条告警"],
   alarms_on_one: ["{many} alarm", "{many} 条告警"],
   alarm_since: ["since {time}", "自 {time}"],
+  alarm_what_to_do: ["what to do", "怎么办"],
   alarm_times: ["told {times} times", "共 {times} 次"],
 
   chart_available: ["Left in stock", "剩余库存"],

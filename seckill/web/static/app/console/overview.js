@@ -1,7 +1,8 @@
 // The first screen: how all sales stand, what they have taken, and what is wrong.
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
-import { count, counted, money, period, t, time } from "../i18n.js";
+import { base, meta } from "../facts.js";
+import { count, counted, currentLanguage, money, period, t, time } from "../i18n.js";
 import { Chip, Empty, html, useNow } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
@@ -86,11 +87,15 @@ function Figures({ sales, found, rates }) {
 
 const shownRate = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : count(Math.round(rate)));
 
+/** Where the handbook is part of the installation. */
+const rowOf = (runbook) => `${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}${runbook.replace(/^docs\/(.*)\.md/, "$1.html")}`;
+
 function AlarmsNow({ alarms, titles, now }) {
   return html`<section class="alarms" role="alert" aria-labelledby="alarms-title">
     <h2 id="alarms-title">${counted("alarms_on", alarms.length)}</h2>
     <ul>${alarms.slice(0, ALARMS_SHOWN).map(
       (alarm) => html`<li key=${alarm.id}><strong>${said(alarm.what)}</strong>
+        ${meta("help") && alarm.runbook && html` · <a href=${rowOf(alarm.runbook)} target="_blank" rel="noopener" data-runbook>${t("alarm_what_to_do")}</a>`}
         ${alarm.sale_id && html` · <a href=${`#/sales/${alarm.sale_id}`}>${titles.get(alarm.sale_id) ?? alarm.sale_id}</a>`}
         <span class="facts"> · ${t("alarm_since", { time: time(Date.parse(alarm.raised_at), now) })}${alarm.times > 1 ? ` · ${t("alarm_times", { times: count(alarm.times) })}` : ""}</span></li>`,
     )}</ul>

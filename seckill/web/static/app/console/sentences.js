@@ -5,6 +5,11 @@ import { currentLanguage } from "../i18n.js";
 
 const CHINESE = {
   // Alarms
+  "nobody can buy: the gate does not answer": "没有人能买：闸口没有应答",
+  "nobody can buy: the gate is full": "没有人能买：闸口已满",
+  "orders cannot be written: the ledger does not answer, or cannot be written to": "订单写不进去：账本没有应答，或不可写",
+  "nobody can buy from rounds that the gate has lost, until they are rebuilt": "闸口丢失了场次，重建之前没有人能买",
+  "a draw waits for its public value, which an operator has to give": "抽签在等公共随机值，须由运营给出",
   "the audit has found something broken": "审计发现有问题",
   "a server of the gate cannot keep the promises: nobody is admitted there": "闸口的一台服务器配置不符合要求，不在那里放行",
   "a round is damaged in the gate: it refuses until it is rebuilt": "闸口中的一个场次已损坏，重建之前拒绝抢购",
@@ -160,6 +165,7 @@ const CHINESE = {
   "begins or ends with a space or a line break": "开头或结尾有空格或换行。",
   "Something went wrong on our side; it was logged.": "服务器出错，已记入日志。",
   "A part of the system does not answer now; please try again.": "系统有一部分暂时没有响应，请重试。",
+  "Nothing was stopped: the database cannot be written to, and buyers are admitted as before. Try again; if it cannot wait, stop the API processes: that stops payment notices, too, and providers repeat them.": "什么都没有停下：数据库写不进去，买家仍照常放行。请重试；如果等不及，就停掉 API 进程：付款通知也会停，但支付渠道会重发。",
   "It is stored, so do not repeat it. It takes effect by itself as soon as everything answers.": "已经保存，不必重复操作。各部分恢复响应后会自动生效。",
   "The sale is not ready to answer. Nothing was bought; please try again.": "这场秒杀还没有就绪，请重试。",
   "With memory:// there is nothing that an auditor could read.": "使用 memory:// 时没有可供审计的数据。",

@@ -1,0 +1,70 @@
+"""Alarms: those that were raised, and whether they reach anybody."""
+
+import asyncio
+import json
+import socket
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from cyclopts import App, Parameter
+from rich.markup import escape
+
+from seckill.cli.client import call
+from seckill.cli.command_settings import environment
+from seckill.cli.output import console, instant, print_json, table
+from seckill.cli.parameters import AsJson, OptionalWhole, Url
+from seckill.client import figure_requests as requests
+from seckill.errors import SeckillError
+from seckill.ports.alarm import key_of, message
+from seckill.ports.alarm_post import send
+from seckill.ports.trouble import Trouble
+
+app = App(name="alarm", help="List alarms, and send one that is a test.")
+
+Now = Annotated[bool, Parameter(negative=(), help="Only those that last now.")]
+
+
+@app.command(name="list")
+def list_(
+    *,
+    now: Now = False,
+    sale: Annotated[str | None, Parameter(help="Only of this sale.")] = None,
+    limit: OptionalWhole = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Alarms, newest first, with the row of the runbook that says what to do.
+
+    Parameters
+    ----------
+    limit
+        How many, 1 to 500; 20 if not given.
+    """
+    found = call(requests.alarms(on=now, sale_id=sale, limit=limit), url=url)
+    if as_json:
+        print_json(found)
+        return
+    listed = table("since", "over", "alarm", "what to do")
+    for each in found["alarms"]:
+        over = "lasts" if each["on"] else "" if each["resolved_at"] is None else instant(each["resolved_at"])
+        listed.add_row(instant(each["raised_at"]), over, escape(each["what"]), each["runbook"] or "")
+    console().print(listed if found["alarms"] else "No alarms.")
+
+
+@app.command(name="test")
+def try_out(*, as_json: AsJson = False) -> None:
+    """Send one alarm to SECKILL_ALARM_URL, now and once, and say whether it was taken: run it where a keeper runs, with
+    its settings. Exit code 1 if nobody has it."""
+    address = environment().alarm_url
+    if not address:
+        raise SeckillError("SECKILL_ALARM_URL is not set here, so alarms are only in the log and in the console.")
+    facts = {"test": True, "host": socket.gethostname()}
+    said = message("alarm", Trouble.TEST, key_of(Trouble.TEST, facts), facts)
+    failure = asyncio.run(send(address, json.dumps(said).encode()))
+    where = urlsplit(address).hostname  # the rest of it may be a secret
+    if as_json:
+        print_json({"taken": failure is None, "host": where, "reason": failure, "message": said})
+    if failure is not None:
+        raise SeckillError(f"{where} has not taken the alarm ({failure}): mend it, or SECKILL_ALARM_URL.")
+    if not as_json:
+        console().print(f"{where} has taken the alarm. Whether it rings, look at your pager: “{Trouble.TEST}”.")

@@ -1,0 +1,87 @@
+"""Stopping all sales at once, and letting those go on that were stopped so."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.markup import escape
+
+from seckill.cli.client import ACTED_WITHIN_S, connected
+from seckill.cli.output import console, instant, print_json, table
+from seckill.client import Client, Conflict, NoAnswer, Unavailable, access_requests, requests
+from seckill.errors import SeckillError
+
+# What the record says of a sale that was stopped with all others: only these go on together.
+STOPPED = "all sales are stopped"
+RECORD_MAX = 100
+
+
+def pause_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
+    """Also those that are sold out, because units may come back, and those to come."""
+    why = STOPPED if reason is None else f"{STOPPED}: {reason}"
+    with connected(url, repeat_for_s=0, within_s=ACTED_WITHIN_S) as client:
+        done = []
+        for sale in _all(client):
+            if sale["state"] == "ended":
+                continue
+            # One that somebody else has paused, or the audit, is not let go on with the others. It is paused once more,
+            # because the audit lifts a pause of its own.
+            apart = sale["state"] == "paused" and not sale.get("waits_for_codes")
+            done.append(_act(client, sale, "pause", reason if apart else why))
+    _print(done, as_json, nothing="There is no sale that is on or to come.")
+
+
+def resume_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
+    with connected(url, repeat_for_s=0, within_s=ACTED_WITHIN_S) as client:
+        stopped = [sale for sale in _all(client) if sale["state"] == "paused" and _was_stopped(client, sale["id"])]
+        done = [_act(client, sale, "resume", reason) for sale in stopped]
+    _print(done, as_json, nothing="No sale is paused that `seckill sale pause --all` has paused.")
+
+
+def next_opening(sale: dict[str, Any]) -> str | None:
+    """What a pause does not stop, in a sentence."""
+    if sale["repeat"] is None or not sale["next_rounds"]:
+        return None
+    return (
+        f"The next round, at {instant(sale['next_rounds'][0])}, will open all the same: "
+        f"`seckill sale hide {sale['id']}` stops all of them until `sale publish`, `sale close` for good."
+    )
+
+
+def _all(client: Client) -> Iterator[dict[str, Any]]:
+    """What is on or to come is in the first answer."""
+    found = client.document(requests.sales())
+    yield from found["sales"]
+
+
+def _was_stopped(client: Client, sale_id: str) -> bool:
+    """The newest word on whether it sells is that all were stopped."""
+    found = client.document(access_requests.record(sale_id=sale_id, what="sale.*", limit=RECORD_MAX))
+    words = [entry for entry in found["entries"] if entry["what"] in ("sale.paused", "sale.resumed", "sale.closed")]
+    return bool(words) and words[0]["what"] == "sale.paused" and (words[0]["why"] or "").startswith(STOPPED)
+
+
+def _act(client: Client, sale: dict[str, Any], verb: str, reason: str | None) -> dict[str, Any]:
+    """Whatever becomes of one, the others are tried."""
+    try:
+        return {"sale": client.document(requests.act_on_sale(sale["id"], verb, reason))}
+    except (Conflict, Unavailable, NoAnswer) as error:
+        stored = isinstance(error, Unavailable) and error.code == "not_in_force"
+        shown = error.problem["sale"] if stored and isinstance(error, Unavailable) else sale
+        return {"sale": shown, "problem": str(error), "stored": stored}
+
+
+def _print(done: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
+    failed = [each for each in done if "problem" in each and not each["stored"]]
+    if as_json:
+        print_json({"sales": done})
+    elif not done:
+        console().print(nothing)
+    else:
+        listed = table("id", "title", "state", "")
+        for each in done:
+            sale = each["sale"]
+            said = each.get("problem") or next_opening(sale) or ""
+            listed.add_row(sale["id"], escape(sale["title"]), sale["state"], escape(said))
+        console().print(listed)
+    if failed:
+        raise SeckillError(f"{len(failed)} of {len(done)} sales could not be changed: {failed[0]['problem']}")

@@ -1,0 +1,78 @@
+"""Alarming people when nobody can buy, or nothing can be written: what a hiccup does not explain any more. A shop that
+has no Prometheus must not sleep through an outage."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from seckill.engine.readiness import Readiness, StoreHealth
+from seckill.ports.alarm import Alarm
+from seckill.ports.ledger import ProbeLedger
+from seckill.ports.trouble import Trouble
+
+EVERY_S = 2.0
+# A server that is started again, and a failover, take less; and nobody has to get up for them.
+AFTER_S = 20.0
+# What an alarm names; the audit names all.
+NAMED_MAX = 20
+
+_OVER: Mapping[Trouble, str] = {
+    Trouble.GATE_AWAY: "the gate answers again",
+    Trouble.GATE_FULL: "the gate has room again",
+    Trouble.LEDGER_AWAY: "orders can be written again",
+    Trouble.ROUNDS_LOST: "the gate has all rounds again",
+}
+
+
+class OutageAlarm:
+    """`lost`: the rounds that the gate was last found to have lost."""
+
+    def __init__(
+        self,
+        readiness: Readiness,
+        ledger: ProbeLedger,
+        lost: Callable[[], Collection[int]],
+        alarm: Alarm,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._readiness = readiness
+        self._ledger = ledger
+        self._lost = lost
+        self._alarm = alarm
+        self._monotonic = monotonic
+        self._since_s: dict[Trouble, float] = {}
+        self._told: set[Trouble] = set()
+
+    async def step(self) -> int:
+        """Returns how many troubles there are. Operators are told of each once, and when it is over."""
+        began_s = self._monotonic()
+        found = await self._look()
+        now_s = self._monotonic()
+        self._since_s = {trouble: self._since_s.get(trouble, began_s) for trouble in found}
+        for trouble, facts in found.items():
+            if trouble not in self._told and now_s - self._since_s[trouble] >= AFTER_S:
+                self._told.add(trouble)
+                await self._alarm.raise_(trouble, facts, lasting=True)
+        for trouble in self._told - found.keys():
+            self._told.discard(trouble)
+            await self._alarm.resolve(_OVER[trouble], {}, ends=trouble)
+        return len(found)
+
+    async def _look(self) -> dict[Trouble, dict[str, object]]:
+        found: dict[Trouble, dict[str, object]] = {}
+        gate = (await self._readiness.look()).gate
+        if gate is StoreHealth.AWAY:
+            found[Trouble.GATE_AWAY] = {}
+        elif gate is StoreHealth.FULL:
+            found[Trouble.GATE_FULL] = {}
+        elif lost := self._lost():  # of a gate that is away, the last that was seen says nothing
+            found[Trouble.ROUNDS_LOST] = {"rounds": sorted(lost)[:NAMED_MAX], "lost": len(lost)}
+        if not await self._writes():
+            found[Trouble.LEDGER_AWAY] = {}
+        return found
+
+    async def _writes(self) -> bool:
+        try:
+            await self._ledger.try_writing()
+        except Exception:  # whatever the database says: nothing was written. The workers' log has the words
+            return False
+        return True

@@ -1,0 +1,60 @@
+"""What people are alarmed about, each in the sentence that they hear, with the row of the runbook about it."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+# The page and the anchor, as the alerts of Prometheus name them.
+_PAGE = "docs/operations.md"
+
+
+class Trouble(StrEnum):
+    GATE_AWAY = "nobody can buy: the gate does not answer"
+    GATE_FULL = "nobody can buy: the gate is full"
+    LEDGER_AWAY = "orders cannot be written: the ledger does not answer, or cannot be written to"
+    ROUNDS_LOST = "nobody can buy from rounds that the gate has lost, until they are rebuilt"
+    UNFIT = "a server of the gate cannot keep the promises: nobody is admitted there"
+    DAMAGED = "a round is damaged in the gate: it refuses until it is rebuilt"
+    KEY_TAKEN = "something else stood under a key of the gate, and was taken away"
+    QUEUES_LOST = "the queues of these lanes were lost"
+    ORDERS_RECOVERED = "orders that were accepted were not in the ledger, and have been written"
+    AUDIT_BROKEN = "the audit has found something broken"
+    ORDER_FAILED = "an order has failed for good"
+    BROKER_REFUSES = "the broker refuses orders; they wait in the streams"
+    ORDERS_LAPSE = "many orders of a sale are let lapse"
+    REFUND_REFUSED = "the payment provider will not make a refund"
+    WEBHOOK_DISABLED = "a webhook was disabled, and gets no more events until it is enabled"
+    WEBHOOK_MISSED = "events were pruned before they were sent to a webhook"
+    BEACON_AWAY = "the beacon of a draw does not answer"
+    BEACON_MISSED = "a draw is made without its beacon, by the seed alone"
+    DRAW_WAITS = "a draw waits for its public value, which an operator has to give"
+    TEST = "this is a test: nothing is wrong"
+
+
+_ROWS: Mapping[str, str] = {
+    Trouble.GATE_AWAY: "if-gate-away",
+    Trouble.GATE_FULL: "if-gate-full",
+    Trouble.LEDGER_AWAY: "if-ledger-away",
+    Trouble.ROUNDS_LOST: "if-gate-empty",
+    Trouble.UNFIT: "if-gate-unfit",
+    Trouble.DAMAGED: "if-gate-damaged",
+    Trouble.KEY_TAKEN: "if-gate-damaged",
+    Trouble.QUEUES_LOST: "if-gate-empty",
+    Trouble.ORDERS_RECOVERED: "if-ledger-old",
+    Trouble.AUDIT_BROKEN: "if-audit-finds",
+    Trouble.ORDER_FAILED: "if-order-refused",
+    Trouble.BROKER_REFUSES: "if-broker-refuses",
+    Trouble.ORDERS_LAPSE: "if-orders-lapse",
+    Trouble.REFUND_REFUSED: "if-refund-refused",
+    Trouble.WEBHOOK_DISABLED: "if-webhook-down",
+    Trouble.WEBHOOK_MISSED: "if-webhook-missed",
+    Trouble.BEACON_AWAY: "if-draw-waits",
+    Trouble.BEACON_MISSED: "if-draw-waits",
+    Trouble.DRAW_WAITS: "if-draw-waits",
+    Trouble.TEST: "alarms",
+}
+
+
+def runbook(what: str) -> str | None:
+    """Where it stands what to do. None: an earlier version has said it."""
+    row = _ROWS.get(what)
+    return None if row is None else f"{_PAGE}#{row}"
