@@ -1,6 +1,7 @@
 """The rules for alerts, tried out by Prometheus's own tool: each is silent while all is well and rings when it should.
 Rules, runbook, dashboards and metrics name each other, and nothing that is not there."""
 
+import ast
 import json
 import re
 import shutil
@@ -14,6 +15,8 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+from seckill.ports.trouble import Trouble
+from seckill.ports.trouble import runbook as runbook_of
 from seckill.telemetry import SalesReading, ShownSales
 from tests.fixtures import missing
 from tests.operations.test_telemetry import READING
@@ -259,8 +262,36 @@ def test_every_row_of_the_runbook_has_its_alerts_and_every_alert_its_row(page: P
     for row, alerts in of_rules.items():
         assert alerts <= rows[row], row
     assert set().union(*rows.values()) == set(RULES)
-    without = {row for row, alerts in rows.items() if not alerts}
+    without = {row for row, alerts in rows.items() if not alerts} - of_alarms()
     assert without == {"round-over", "time-zone", "issuer-away"}, "nothing has to be done there, or nothing rings"
+
+
+def of_alarms() -> set[str]:
+    """Rows that alarms lead to."""
+    return {str(runbook_of(each)).partition("#if-")[2] for each in Trouble if each is not Trouble.TEST}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_alarm_has_its_line_in_the_table_and_its_row(page: Path) -> None:
+    listed = re.findall(
+        r"^\| `([^`]+)` \| (?:\[if-[a-z-]+\]\(#if-([a-z-]+)\)|–) \|", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    expected = [(each.value, str(runbook_of(each)).partition("#if-")[2]) for each in Trouble]
+    assert sorted(listed) == sorted(expected)
+    assert of_alarms() <= set(runbook(page))
+
+
+def test_whoever_raises_an_alarm_names_one_of_these() -> None:
+    """Otherwise it would have no row."""
+    raised = set()
+    for path in sorted((ROOT / "seckill").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "raise_":
+                said = ast.unparse(node.args[0])
+                known = said.startswith("Trouble.") or (path.name, said) == ("outage_alarm.py", "trouble")
+                assert known, f"{path}: {said}"
+                raised.add(said)
+    assert len(raised) > 10
 
 
 def exposed() -> set[str]:

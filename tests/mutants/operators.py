@@ -8,7 +8,44 @@ _BUYERS = "tests/api/test_blocked_buyers.py"
 _BOOK = "tests/engine/test_access_book.py"
 _SIGN_IN = "tests/api/test_sign_in.py"
 
+_NIGHT = "tests/api/test_night_commands.py"
+
 MUTANTS = (
+    Mutant(
+        name="All sales that are paused go on, whoever has paused them",
+        trap="ours",
+        path="cli/every_sale.py",
+        edits={' and (words[0]["why"] or "").startswith(STOPPED)': ""},
+        caught_by=f"{_NIGHT}::test_all_are_stopped_and_only_those_go_on_again",
+    ),
+    Mutant(
+        name="A stop of all sales leaves out those that the audit may let go on",
+        trap="ours",
+        path="cli/every_sale.py",
+        edits={'            if sale["state"] == "ended":\n': '            if sale["state"] in ("ended", "paused"):\n'},
+        caught_by=f"{_NIGHT}::test_all_are_stopped_and_only_those_go_on_again",
+    ),
+    Mutant(
+        name="A sale that could not be stopped is answered like any trouble",
+        trap="ours",
+        path="web/sales.py",
+        edits={'        raise HttpProblem(503, "not_ready", NOT_STOPPED) from None\n': "        raise\n"},
+        caught_by=f"{_NIGHT}::test_a_database_that_cannot_be_written_to_stops_nothing_and_that_is_said",
+    ),
+    Mutant(
+        name="One order that cannot be taken back ends the taking back",
+        trap="ours",
+        path="cli/whole_sale.py",
+        edits={"except (Conflict, Invalid, NotFound) as error:": "except (Invalid, NotFound) as error:"},
+        caught_by=f"{_NIGHT}::test_an_order_that_is_paid_meanwhile_is_named_and_holds_up_no_other",
+    ),
+    Mutant(
+        name="A draw waits for its operator, and nobody tells them",
+        trap="ours",
+        path="engine/line/beacons.py",
+        edits={"            await self._expect(line, line.listed_ms)\n": ""},
+        caught_by=f"{_NIGHT}::test_a_draw_that_waits_for_an_operator_is_told_of_and_the_command_ends_it",
+    ),
     Mutant(
         name="Every key may do everything",
         trap="ours",

@@ -289,6 +289,32 @@ MUTANTS = (
         caught_by="tests/ports/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
     ),
     Mutant(
+        name="A gate that is full says that it could sell",
+        trap="ours",
+        path="backends/redis/suitability.py",
+        edits={"    return 0 < limit < used\n": "    return False\n"},
+        caught_by="tests/operations/test_outage_alarm.py::test_a_real_gate_that_is_full_lost_or_away",
+    ),
+    Mutant(
+        name="A database that only answers readers is taken for one that is well",
+        trap="ours",
+        path="backends/sql/ledger.py",
+        edits={
+            "PROBE_WITHIN_S), self.database.writers.begin() as": "PROBE_WITHIN_S), self.database.readers.connect() as"
+        },
+        caught_by="tests/operations/test_outage_alarm.py::test_a_real_database_that_others_have_locked",
+    ),
+    Mutant(
+        name="Hiccups are told as an outage",
+        trap="ours",
+        path="operations/outage_alarm.py",
+        edits={
+            "{trouble: self._since_s.get(trouble, began_s) for trouble in found}": "self._since_s | "
+            "{trouble: self._since_s.get(trouble, began_s) for trouble in found}"
+        },
+        caught_by="tests/operations/test_outage_alarm.py::test_hiccups_do_not_add_up[GATE_AWAY]",
+    ),
+    Mutant(
         name="A process whose event loop hangs says that it is well",
         trap="ours",
         path="operations/vitals.py",
