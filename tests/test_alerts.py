@@ -15,8 +15,8 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from seckill.ports.trouble import Trouble
-from seckill.ports.trouble import runbook as runbook_of
+from seckill.ports.alarm_cause import AlarmCause
+from seckill.ports.alarm_cause import runbook as runbook_of
 from seckill.telemetry import SalesReading, ShownSales
 from tests.fixtures import missing
 from tests.operations.test_telemetry import READING
@@ -268,7 +268,7 @@ def test_every_row_of_the_runbook_has_its_alerts_and_every_alert_its_row(page: P
 
 def of_alarms() -> set[str]:
     """Rows that alarms lead to."""
-    return {str(runbook_of(each)).partition("#if-")[2] for each in Trouble if each is not Trouble.TEST}
+    return {str(runbook_of(each)).partition("#if-")[2] for each in AlarmCause if each is not AlarmCause.TEST}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -276,7 +276,7 @@ def test_every_alarm_has_its_line_in_the_table_and_its_row(page: Path) -> None:
     listed = re.findall(
         r"^\| `([^`]+)` \| (?:\[if-[a-z-]+\]\(#if-([a-z-]+)\)|–) \|", page.read_text(encoding="utf-8"), re.MULTILINE
     )
-    expected = [(each.value, str(runbook_of(each)).partition("#if-")[2]) for each in Trouble]
+    expected = [(each.value, str(runbook_of(each)).partition("#if-")[2]) for each in AlarmCause]
     assert sorted(listed) == sorted(expected)
     assert of_alarms() <= set(runbook(page))
 
@@ -288,7 +288,7 @@ def test_whoever_raises_an_alarm_names_one_of_these() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "raise_":
                 said = ast.unparse(node.args[0])
-                known = said.startswith("Trouble.") or (path.name, said) == ("outage_alarm.py", "trouble")
+                known = said.startswith("AlarmCause.") or (path.name, said) == ("outage_alarm.py", "trouble")
                 assert known, f"{path}: {said}"
                 raised.add(said)
     assert len(raised) > 10

@@ -16,8 +16,8 @@ from seckill.cli.parameters import AsJson, OptionalWhole, Url
 from seckill.client import figure_requests as requests
 from seckill.errors import SeckillError
 from seckill.ports.alarm import key_of, message
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.alarm_post import send
-from seckill.ports.trouble import Trouble
 
 app = App(name="alarm", help="List alarms, and send one that is a test.")
 
@@ -59,7 +59,7 @@ def try_out(*, as_json: AsJson = False) -> None:
     if not address:
         raise SeckillError("SECKILL_ALARM_URL is not set here, so alarms are only in the log and in the console.")
     facts = {"test": True, "host": socket.gethostname()}
-    said = message("alarm", Trouble.TEST, key_of(Trouble.TEST, facts), facts)
+    said = message("alarm", AlarmCause.TEST, key_of(AlarmCause.TEST, facts), facts)
     failure = asyncio.run(send(address, json.dumps(said).encode()))
     where = urlsplit(address).hostname  # the rest of it may be a secret
     if as_json:
@@ -67,4 +67,4 @@ def try_out(*, as_json: AsJson = False) -> None:
     if failure is not None:
         raise SeckillError(f"{where} has not taken the alarm ({failure}): mend it, or SECKILL_ALARM_URL.")
     if not as_json:
-        console().print(f"{where} has taken the alarm. Whether it rings, look at your pager: “{Trouble.TEST}”.")
+        console().print(f"{where} has taken the alarm. Whether it rings, look at your pager: “{AlarmCause.TEST}”.")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from seckill.engine.readiness import Readiness, StoreHealth
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import ProbeLedger
-from seckill.ports.trouble import Trouble
 
 EVERY_S = 2.0
 # A server that is started again, and a failover, take less; and nobody has to get up for them.
@@ -15,11 +15,11 @@ AFTER_S = 20.0
 # What an alarm names; the audit names all.
 NAMED_MAX = 20
 
-_OVER: Mapping[Trouble, str] = {
-    Trouble.GATE_AWAY: "the gate answers again",
-    Trouble.GATE_FULL: "the gate has room again",
-    Trouble.LEDGER_AWAY: "orders can be written again",
-    Trouble.ROUNDS_LOST: "the gate has all rounds again",
+_OVER: Mapping[AlarmCause, str] = {
+    AlarmCause.GATE_AWAY: "the gate answers again",
+    AlarmCause.GATE_FULL: "the gate has room again",
+    AlarmCause.LEDGER_AWAY: "orders can be written again",
+    AlarmCause.ROUNDS_LOST: "the gate has all rounds again",
 }
 
 
@@ -39,8 +39,8 @@ class OutageAlarm:
         self._lost = lost
         self._alarm = alarm
         self._monotonic = monotonic
-        self._since_s: dict[Trouble, float] = {}
-        self._told: set[Trouble] = set()
+        self._since_s: dict[AlarmCause, float] = {}
+        self._told: set[AlarmCause] = set()
 
     async def step(self) -> int:
         """Returns how many troubles there are. Operators are told of each once, and when it is over."""
@@ -57,17 +57,17 @@ class OutageAlarm:
             await self._alarm.resolve(_OVER[trouble], {}, ends=trouble)
         return len(found)
 
-    async def _look(self) -> dict[Trouble, dict[str, object]]:
-        found: dict[Trouble, dict[str, object]] = {}
+    async def _look(self) -> dict[AlarmCause, dict[str, object]]:
+        found: dict[AlarmCause, dict[str, object]] = {}
         gate = (await self._readiness.look()).gate
         if gate is StoreHealth.AWAY:
-            found[Trouble.GATE_AWAY] = {}
+            found[AlarmCause.GATE_AWAY] = {}
         elif gate is StoreHealth.FULL:
-            found[Trouble.GATE_FULL] = {}
+            found[AlarmCause.GATE_FULL] = {}
         elif lost := self._lost():  # of a gate that is away, the last that was seen says nothing
-            found[Trouble.ROUNDS_LOST] = {"rounds": sorted(lost)[:NAMED_MAX], "lost": len(lost)}
+            found[AlarmCause.ROUNDS_LOST] = {"rounds": sorted(lost)[:NAMED_MAX], "lost": len(lost)}
         if not await self._writes():
-            found[Trouble.LEDGER_AWAY] = {}
+            found[AlarmCause.LEDGER_AWAY] = {}
         return found
 
     async def _writes(self) -> bool:

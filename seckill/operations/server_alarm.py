@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import ServerGate
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import SERVERS_UNFIT
 
 
@@ -26,10 +26,10 @@ class ServerAlarm:
         self._before = faults
         self._told = {server: fault for server, fault in faults.items() if server in lasting}
         for server, fault in new.items():
-            await self._alarm.raise_(Trouble.UNFIT, {"server": server, "reason": fault}, lasting=True)
+            await self._alarm.raise_(AlarmCause.UNFIT, {"server": server, "reason": fault}, lasting=True)
         for server in self._open - faults.keys():
             await self._alarm.resolve(
-                "a server of the gate is as it must be again", {"server": server}, ends=Trouble.UNFIT
+                "a server of the gate is as it must be again", {"server": server}, ends=AlarmCause.UNFIT
             )
         self._open = (self._open & faults.keys()) | new.keys()
         return len(faults)

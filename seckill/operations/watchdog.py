@@ -18,9 +18,9 @@ from seckill.domain.sale import Round, RoundStatus, Sale, SaleChange
 from seckill.engine.rounds.operator import NotInForce, OperatorDesk
 from seckill.errors import SeckillError
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import WatchdogLedger
 from seckill.ports.record import Actor, acting_as
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 
 log = structlog.get_logger()
@@ -96,13 +96,13 @@ class Watchdog:
                 "found": len(group),
                 "findings": [teller.sentence(finding) for finding in group[:NAMED_MAX]],
             }
-            await self._alarm.raise_(Trouble.AUDIT_BROKEN, facts, lasting=True)
+            await self._alarm.raise_(AlarmCause.AUDIT_BROKEN, facts, lasting=True)
 
     async def _resolve_alarms(self, gone: Sequence[tuple[str, int | None]]) -> None:
         for invariant, round_id in gone:
             facts = {"invariant": invariant, "round": round_id}
             await self._alarm.resolve(
-                "what the audit had found broken is no longer so", facts, ends=Trouble.AUDIT_BROKEN
+                "what the audit had found broken is no longer so", facts, ends=AlarmCause.AUDIT_BROKEN
             )
 
     async def _pause(self) -> None:

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 import structlog
 
 from seckill.ports.alarm_book import RaisedAlarm
+from seckill.ports.alarm_cause import runbook
 from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.alarm_post import AlarmPost
 from seckill.ports.board import TellingBoard
-from seckill.ports.trouble import runbook
 
 log = structlog.get_logger()
 

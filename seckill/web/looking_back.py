@@ -13,9 +13,9 @@ from seckill.engine.rounds.looking_back import POINTS_MAX, SaleHistory, TooManyP
 from seckill.engine.rounds.summary import SaleSummary
 from seckill.engine.rounds.timeline import Happening
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm
+from seckill.ports.alarm_cause import runbook
 from seckill.ports.figures import RoundReading
 from seckill.ports.takings import Takings
-from seckill.ports.trouble import runbook
 from seckill.web import figure_schemas as schemas
 from seckill.web.context import Context, context
 from seckill.web.parameters import instant, known_sale, page_size, row_id

@@ -20,9 +20,9 @@ from seckill.domain.sale import RoundStatus, SaleChange
 from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.record import Actor, acting_as
-from seckill.ports.trouble import Trouble
 from seckill.settings import Settings
 from tests.api.conftest import ADMIN_KEY, OPERATOR, Node, buyer
 from tests.api.test_line import begin, joined, later
@@ -169,12 +169,12 @@ async def test_a_draw_that_waits_for_an_operator_is_told_of_and_the_command_ends
         draws.ahead_ms = 61_000
         for _ in range(3):
             assert not await draws.drawing.step()
-        assert draws.alarm.all == [(Trouble.DRAW_WAITS, round_id)], "once"
+        assert draws.alarm.all == [(AlarmCause.DRAW_WAITS, round_id)], "once"
         await said("line", "beacon", sale["id"], "0xlottery", "--reason", "the numbers of tonight", "--url", url)
         await said("line", "beacon", sale["id"], "another", "--url", url, code=1)
         while not await draws.drawing.step():
             pass
-        assert draws.alarm.all[1:] == [(f"over: {Trouble.DRAW_WAITS}", round_id)]
+        assert draws.alarm.all[1:] == [(f"over: {AlarmCause.DRAW_WAITS}", round_id)]
         told = await said("line", "show", sale["id"], "--url", url)
         assert "made at" in told
         assert "ann" in told
@@ -314,7 +314,7 @@ async def test_an_alarm_can_be_tried_and_those_that_were_are_listed(
         told = await said("alarm", "test")
         assert told.startswith("127.0.0.1 has taken the alarm.")
         (message,) = [each.event for each in people.taken]
-        assert (message["alarm"], message["test"]) == (Trouble.TEST, True)
+        assert (message["alarm"], message["test"]) == (AlarmCause.TEST, True)
         assert message["runbook"] == "docs/operations.md#alarms"
 
         async def no(_: Received) -> int:
@@ -329,8 +329,8 @@ async def test_an_alarm_can_be_tried_and_those_that_were_are_listed(
     async with on_a_port(node.api) as url:
         assert await said("alarm", "list", "--url", url) == "No alarms.\n"
         alarm = Alarm("", notes=AlarmNotes(node.engine.ledger.alarm_book))
-        await alarm.raise_(Trouble.UNFIT, {"server": "a"}, lasting=True)
+        await alarm.raise_(AlarmCause.UNFIT, {"server": "a"}, lasting=True)
         await alarm.drain(PATIENCE_S)
         told = await said("alarm", "list", "--now", "--url", url)
-        assert Trouble.UNFIT in told
+        assert AlarmCause.UNFIT in told
         assert "docs/operations.md#if-gate-unfit" in told

@@ -10,7 +10,7 @@ import pytest
 from seckill.audit.invariants import INVARIANTS
 from seckill.domain.recurrence import BadRecurrence, Recurrence
 from seckill.operations import repair
-from seckill.ports.trouble import Trouble
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.web import request_body
 from seckill.web.pages import STATIC
 
@@ -98,7 +98,7 @@ def sentences(path: Path) -> Iterator[str]:
 
 
 def test_every_alarm_is_there_in_chinese() -> None:
-    said = set(Trouble) - {Trouble.TEST}  # which no book keeps
+    said = set(AlarmCause) - {AlarmCause.TEST}  # which no book keeps
     assert sorted(sentence for sentence in said if not is_translated(sentence)) == []
 
 

@@ -97,7 +97,7 @@ MUTANTS = (
         name="Events that were pruned before they were sent are passed over in silence",
         trap="ours",
         path=SITTING,
-        edits={"        await self._parts.alarm.raise_(Trouble.WEBHOOK_MISSED, facts)\n": ""},
+        edits={"        await self._parts.alarm.raise_(AlarmCause.WEBHOOK_MISSED, facts)\n": ""},
         caught_by=f"{DELIVERY}::test_events_that_were_pruned_before_they_were_sent_are_told_of",
     ),
     Mutant(

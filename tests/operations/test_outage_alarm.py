@@ -18,7 +18,7 @@ from seckill.engine.readiness import Parts, StoreHealth
 from seckill.errors import LedgerUnavailable
 from seckill.operations.outage_alarm import AFTER_S, OutageAlarm
 from seckill.ports.alarm import Alarm
-from seckill.ports.trouble import Trouble
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.settings import Settings
 from tests.api.conftest import Node, make_node, settings_of_a_node
 from tests.fixtures.valkey import OwnValkey
@@ -62,23 +62,23 @@ class Stores:
             await self.watch.step()
 
 
-def put(stores: Stores, trouble: Trouble) -> None:
+def put(stores: Stores, trouble: AlarmCause) -> None:
     match trouble:
-        case Trouble.GATE_AWAY:
+        case AlarmCause.GATE_AWAY:
             stores.gate = StoreHealth.AWAY
-        case Trouble.GATE_FULL:
+        case AlarmCause.GATE_FULL:
             stores.gate = StoreHealth.FULL
-        case Trouble.ROUNDS_LOST:
+        case AlarmCause.ROUNDS_LOST:
             stores.lost = {7}
         case _:
             stores.ledger = LedgerUnavailable("away")
 
 
-TROUBLES = [Trouble.GATE_AWAY, Trouble.GATE_FULL, Trouble.ROUNDS_LOST, Trouble.LEDGER_AWAY]
+TROUBLES = [AlarmCause.GATE_AWAY, AlarmCause.GATE_FULL, AlarmCause.ROUNDS_LOST, AlarmCause.LEDGER_AWAY]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.name)
-async def test_an_outage_is_told_once_and_so_is_its_end(trouble: Trouble) -> None:
+async def test_an_outage_is_told_once_and_so_is_its_end(trouble: AlarmCause) -> None:
     stores = Stores()
     await stores.lasts(3)
     put(stores, trouble)
@@ -92,7 +92,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(trouble: Trouble) -> Non
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.name)
-async def test_hiccups_do_not_add_up(trouble: Trouble) -> None:
+async def test_hiccups_do_not_add_up(trouble: AlarmCause) -> None:
     stores = Stores()
     for _ in range(9):
         put(stores, trouble)
@@ -106,7 +106,7 @@ async def test_whatever_the_database_says_it_was_not_written() -> None:
     stores = Stores()
     stores.ledger = RuntimeError("an error of the driver that nobody knows")
     await stores.lasts(2 * AFTER_S)
-    assert stores.heard.all == [("raised", Trouble.LEDGER_AWAY)]
+    assert stores.heard.all == [("raised", AlarmCause.LEDGER_AWAY)]
 
 
 class Place:
@@ -150,18 +150,18 @@ async def test_a_real_gate_that_is_full_lost_or_away(own_valkey: OwnValkey, sqli
         refused = await node.buy(sale, "ann")
         assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
         assert await until_gate_is(node, "full") == 503, "a node that cannot sell says why"
-        assert await place.lasts() == [("raised", Trouble.GATE_FULL)]
+        assert await place.lasts() == [("raised", AlarmCause.GATE_FULL)]
         await client.config_set("maxmemory", 0)
         assert (await node.buy(sale, "ann")).status_code == 202
         assert await until_gate_is(node, "ok") == 200
-        assert await place.lasts() == [("over", Trouble.GATE_FULL)]
+        assert await place.lasts() == [("over", AlarmCause.GATE_FULL)]
 
         await client.flushall()
         await place.use.losses.find()
-        assert await place.lasts() == [("raised", Trouble.ROUNDS_LOST)]
+        assert await place.lasts() == [("raised", AlarmCause.ROUNDS_LOST)]
 
         await server.stop()
-        assert sorted(await place.lasts()) == [("over", Trouble.ROUNDS_LOST), ("raised", Trouble.GATE_AWAY)]
+        assert sorted(await place.lasts()) == [("over", AlarmCause.ROUNDS_LOST), ("raised", AlarmCause.GATE_AWAY)]
         await node.http.aclose()
 
 
@@ -177,6 +177,6 @@ async def test_a_real_database_that_others_have_locked(
         with sqlite3.connect(Path(sqlite_in_use.partition(":///")[2])) as other:
             other.execute("BEGIN IMMEDIATE")
             await engine.ledger.ping()
-            assert await place.lasts() == [("raised", Trouble.LEDGER_AWAY)]
+            assert await place.lasts() == [("raised", AlarmCause.LEDGER_AWAY)]
             other.rollback()
-        assert await place.lasts() == [("over", Trouble.LEDGER_AWAY)]
+        assert await place.lasts() == [("over", AlarmCause.LEDGER_AWAY)]

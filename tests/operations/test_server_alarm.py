@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.ports.alarm import Alarm
-from seckill.ports.trouble import Trouble
+from seckill.ports.alarm_cause import AlarmCause
 
 
 class Gate:
@@ -25,11 +25,11 @@ class Heard(Alarm):
         self.all: list[tuple[str, object]] = []
 
     async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
-        assert (what, lasting) == (Trouble.UNFIT, True)
+        assert (what, lasting) == (AlarmCause.UNFIT, True)
         self.all.append(("raised", facts["server"]))
 
     async def resolve(self, what: str, facts: Mapping[str, object], *, ends: str = "") -> None:
-        assert ends == Trouble.UNFIT
+        assert ends == AlarmCause.UNFIT
         self.all.append(("resolved", facts["server"]))
 
 

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from seckill.backends.redis.board import RedisBoard
 from seckill.ports import alarm, alarm_post
 from seckill.ports.alarm import Alarm
-from seckill.ports.trouble import Trouble
+from seckill.ports.alarm_cause import AlarmCause
 from tests.patience import PATIENCE_S
 from tests.receiver import Received, Receiver
 
@@ -80,8 +80,8 @@ async def listening(hear: Hear) -> AsyncIterator[Alarm]:
 
 async def test_an_alarm_and_its_end_say_where_it_stands_what_to_do(people: Receiver) -> None:
     tells = Alarm(people.url())
-    await tells.raise_(Trouble.UNFIT, {"server": "a"}, lasting=True)
-    await tells.resolve("it is as it must be again", {"server": "a"}, ends=Trouble.UNFIT)
+    await tells.raise_(AlarmCause.UNFIT, {"server": "a"}, lasting=True)
+    await tells.resolve("it is as it must be again", {"server": "a"}, ends=AlarmCause.UNFIT)
     await tells.raise_("what no row is about", {})
     await tells.drain(PATIENCE_S)
     assert [each.get("runbook") for each in told(people)] == 2 * ["docs/operations.md#if-gate-unfit"] + [None]

@@ -37,7 +37,7 @@ from seckill.backends.redis.server_line import Line, execute, open_servers, pipe
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers
-from seckill.backends.redis.suitability import AWAY, check_servers, parse_info
+from seckill.backends.redis.suitability import check_servers, parse_info
 from seckill.domain.admission import Claim, Holding, Record
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber
@@ -542,12 +542,7 @@ class RedisGate:
         return advice
 
     async def watch_servers(self) -> Mapping[str, str]:
-        if self._watch is None:
-            return {}
-        try:
-            return await self._watch.look()
-        except AWAY as error:
-            raise GateUnavailable(f"The gate's servers cannot be found ({type(error).__name__}: {error}).") from error
+        return {} if self._watch is None else await self._watch.look()
 
     def full_servers(self) -> Collection[str]:
         return () if self._watch is None else self._watch.full()

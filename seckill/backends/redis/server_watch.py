@@ -7,7 +7,7 @@ servers are looked at twice a second as well.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -86,8 +86,7 @@ class ServerWatch:
         """What is wrong with each primary or its replicas. Callers that ask at the same moment get one answer."""
         async with self._looking:
             if self._monotonic() - self._looked_s >= LOOK_EVERY_S / 2:
-                async with asyncio.timeout(LOOK_WITHIN_S):
-                    primaries = await self._servers.primaries()
+                primaries = await self._primaries()
                 await asyncio.gather(*map(self._look_at, primaries))
                 self._found = {
                     server.name: self._verdicts[server.name].fault
@@ -101,6 +100,13 @@ class ServerWatch:
     def full(self) -> frozenset[str]:
         """Of those that the last look has found."""
         return self._full
+
+    async def _primaries(self) -> Sequence[Server]:
+        try:
+            async with asyncio.timeout(LOOK_WITHIN_S):
+                return await self._servers.primaries()
+        except AWAY as error:
+            raise GateUnavailable(f"The gate's servers cannot be found ({type(error).__name__}: {error}).") from error
 
     async def _look_at(self, server: Server) -> None:
         """One that does not answer is not judged: no claim gets there either."""

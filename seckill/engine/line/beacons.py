@@ -10,9 +10,9 @@ import structlog
 
 from seckill.domain.line import RoundLine
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.door import BeaconReader, ServiceAway
 from seckill.ports.line import DrawLedger
-from seckill.ports.trouble import Trouble
 
 log = structlog.get_logger()
 
@@ -74,23 +74,23 @@ class Beacons:
             await self._given(line.round_id)
         elif line.round_id not in self._expected and self._now_ms() - listed_ms >= EXPECTED_WITHIN_MS:
             self._expected.add(line.round_id)
-            await self._alarm.raise_(Trouble.DRAW_WAITS, {"round": line.round_id}, lasting=True)
+            await self._alarm.raise_(AlarmCause.DRAW_WAITS, {"round": line.round_id}, lasting=True)
 
     async def _given(self, round_id: int) -> None:
         if round_id in self._expected:
             self._expected.discard(round_id)
             over = "the draw waits for its public value no more"
-            await self._alarm.resolve(over, {"round": round_id}, ends=Trouble.DRAW_WAITS)
+            await self._alarm.resolve(over, {"round": round_id}, ends=AlarmCause.DRAW_WAITS)
 
     async def _failed(self, line: RoundLine, tries: _Tries, reason: str) -> None:
         tries.failed += 1
         tries.next_s = self._monotonic() + min(2.0 ** (tries.failed - 1), AGAIN_S_MAX)
         facts = {"round": line.round_id, "reason": reason}
-        log.warning(Trouble.BEACON_AWAY, **facts)
+        log.warning(AlarmCause.BEACON_AWAY, **facts)
         if tries.failed == ALARM_AFTER:
-            await self._alarm.raise_(Trouble.BEACON_AWAY, facts, lasting=True)
+            await self._alarm.raise_(AlarmCause.BEACON_AWAY, facts, lasting=True)
         if await self._ledger.miss_beacon(line.round_id):
-            await self._alarm.raise_(Trouble.BEACON_MISSED, facts)
+            await self._alarm.raise_(AlarmCause.BEACON_MISSED, facts)
             await self._over(line.round_id)
 
     async def forget_others(self, waiting: Collection[int]) -> None:
@@ -103,5 +103,5 @@ class Beacons:
     async def _over(self, round_id: int) -> None:
         if self._tries.pop(round_id).failed >= ALARM_AFTER:
             await self._alarm.resolve(
-                "the draw waits for its beacon no more", {"round": round_id}, ends=Trouble.BEACON_AWAY
+                "the draw waits for its beacon no more", {"round": round_id}, ends=AlarmCause.BEACON_AWAY
             )

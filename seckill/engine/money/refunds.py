@@ -11,8 +11,8 @@ from seckill.domain.public_id import PublicIds
 from seckill.errors import ProviderUnavailable, RefundPending, RefundRefused
 from seckill.failpoints import reached
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import REFUNDS
 
 log = structlog.get_logger()
@@ -68,7 +68,7 @@ class RefundDesk:
             if refund.refused is not None:
                 facts = {"refund": str(refund.id), "order": self._order_ids.encode(int(refund.number))}
                 await self._alarm.resolve(
-                    "the payment provider has made the refund after all", facts, ends=Trouble.REFUND_REFUSED
+                    "the payment provider has made the refund after all", facts, ends=AlarmCause.REFUND_REFUSED
                 )
         else:
             after_s = min(RETRY_S_MIN * 2 ** min(refund.attempts - 1, 20), RETRY_S_MAX)
@@ -83,7 +83,7 @@ class RefundDesk:
                 "amount": money.shown(refund.amount_cents, refund.capture.currency),
                 "reason": words,
             }
-            await self._alarm.raise_(Trouble.REFUND_REFUSED, facts)
+            await self._alarm.raise_(AlarmCause.REFUND_REFUSED, facts)
 
     async def newest(self, count: int) -> Sequence[Refund]:
         """First those that are still to be made."""

@@ -14,10 +14,10 @@ import structlog
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop, repeat
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.broker import Courier, RelaySource
 from seckill.ports.ledger import LaneLedger
 from seckill.ports.transport import Delivery
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import RELAYED
 
 log = structlog.get_logger()
@@ -89,7 +89,7 @@ class Relay:
     async def _complain(self, refused: int) -> None:
         """Once for each outage, not once for each try."""
         if not self._refused:
-            await self._alarm.raise_(Trouble.BROKER_REFUSES, {"entries": refused})
+            await self._alarm.raise_(AlarmCause.BROKER_REFUSES, {"entries": refused})
         self._refused = True
         raise TransportUnavailable(f"RabbitMQ has refused {refused} entries; they are published again.")
 

@@ -14,10 +14,10 @@ from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import OrderState
 from seckill.errors import EpochOver, LedgerRefused, NotPossible
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.broker import Delays
 from seckill.ports.entry import read_entry, salvage
 from seckill.ports.ledger import DeadLetterLedger
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import DEAD_LETTERS
 
 log = structlog.get_logger()
@@ -79,7 +79,7 @@ class DeadLetterDesk:
             DEAD_LETTERS.inc()
             order = None if letter.number is None else int(letter.number)
             facts = {"letter": letter.id, "order": order, "reason": reason}
-            await self._alarm.raise_(Trouble.ORDER_FAILED, facts)
+            await self._alarm.raise_(AlarmCause.ORDER_FAILED, facts)
             if self._delays is not None:
                 await self._delays.give_up(letter.payload, reason)
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 
 from seckill.domain.sale import Round
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import Tally
-from seckill.ports.trouble import Trouble
 
 
 class Lapses:
@@ -21,7 +21,9 @@ class Lapses:
     async def forget_others(self, rounds: Collection[Round]) -> None:
         for round_id in self._told.keys() - {round_.id for round_ in rounds}:
             facts = {"sale": self._told.pop(round_id), "round": round_id}
-            await self._alarm.resolve("the round whose orders were let lapse is over", facts, ends=Trouble.ORDERS_LAPSE)
+            await self._alarm.resolve(
+                "the round whose orders were let lapse is over", facts, ends=AlarmCause.ORDERS_LAPSE
+            )
 
     async def consider(self, sale_id: str, round_: Round, tally: Tally) -> bool:
         """Returns whether it has raised an alarm."""
@@ -30,7 +32,7 @@ class Lapses:
             return False
         self._told[round_.id] = sale_id
         facts = {"sale": sale_id, "round": round_.id, "orders": tally.orders, "lapsed": tally.lapsed}
-        await self._alarm.raise_(Trouble.ORDERS_LAPSE, facts, lasting=True)
+        await self._alarm.raise_(AlarmCause.ORDERS_LAPSE, facts, lasting=True)
         return True
 
 

@@ -6,10 +6,10 @@ from seckill.domain.sale import NOTHING_COUNTED, Round
 from seckill.engine.orders.order_recovery import Unwritten, raise_alarm
 from seckill.engine.sale_cache import WATCH_AFTER_MS, SaleCache
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import PulseGate
 from seckill.ports.ledger import MissingOrdersLedger
 from seckill.ports.transport import QueuesTransport
-from seckill.ports.trouble import Trouble
 
 
 class MissingOrders:
@@ -42,7 +42,7 @@ class MissingOrders:
         queues = await self._transport.queues({lane for round_ in rounds for lane in round_.every_lane})
         lost = {lane for lane, queue in queues.items() if queue.added < self._added.get(lane, 0)}
         if lost:
-            await self._alarm.raise_(Trouble.QUEUES_LOST, {"lanes": sorted(lost)})
+            await self._alarm.raise_(AlarmCause.QUEUES_LOST, {"lanes": sorted(lost)})
         counted = await self._ledger.counted([round_.id for round_ in rounds])
         written = 0
         for round_, pulse in zip(rounds, pulses, strict=True):

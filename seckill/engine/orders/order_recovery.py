@@ -23,11 +23,11 @@ from seckill.domain.sale import Round
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.entry import read_entry, salvage, write_entry
 from seckill.ports.gate import UnwrittenGate
 from seckill.ports.ledger import UnwrittenLedger
 from seckill.ports.transport import Delivery, UnwrittenTransport
-from seckill.ports.trouble import Trouble
 
 log = structlog.get_logger()
 
@@ -71,7 +71,7 @@ async def note(round_: Round, written: Written) -> None:
 async def raise_alarm(alarm: Alarm, round_: Round, written: Written) -> None:
     """No one here knows of payments since the older copy was made: people have to compare."""
     facts = {"round": round_.id, **asdict(written)}
-    await alarm.raise_(Trouble.ORDERS_RECOVERED, facts)
+    await alarm.raise_(AlarmCause.ORDERS_RECOVERED, facts)
 
 
 class Unwritten:

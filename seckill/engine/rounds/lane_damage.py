@@ -7,9 +7,9 @@ gives out no number twice without its counter, and a lane of which it is unknown
 """
 
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import LaneGate
 from seckill.ports.ledger import LaneLedger
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import GATE_DAMAGE
 
 
@@ -24,5 +24,5 @@ class LaneDamage:
         discarded = await self._gate.discard_damage(sorted(await self._ledger.lanes_in_use()))
         GATE_DAMAGE.inc(len(discarded))
         for key in discarded:
-            await self._alarm.raise_(Trouble.KEY_TAKEN, {"key": key})
+            await self._alarm.raise_(AlarmCause.KEY_TAKEN, {"key": key})
         return len(discarded)

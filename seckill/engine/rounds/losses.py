@@ -13,9 +13,9 @@ from seckill.engine.orders.releases import BATCH_MAX
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.sale_cache import SaleCache
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
-from seckill.ports.trouble import Trouble
 from seckill.telemetry import GATE_DAMAGE, ROUNDS_MISSING
 
 log = structlog.get_logger()
@@ -68,7 +68,7 @@ class LossDetection:
         self._lost = {round_.id for round_ in lost}
         for round_id in self._damaged - self._lost:
             self._damaged.discard(round_id)
-            await self._alarm.resolve("a damaged round is whole again", {"round": round_id}, ends=Trouble.DAMAGED)
+            await self._alarm.resolve("a damaged round is whole again", {"round": round_id}, ends=AlarmCause.DAMAGED)
         ROUNDS_MISSING.set(len(lost))
         return lost
 
@@ -85,7 +85,7 @@ class LossDetection:
             GATE_DAMAGE.inc(len(damage))
             facts = {"round": round_.id, "damage": damage}
             self._damaged.add(round_.id)
-            await self._alarm.raise_(Trouble.DAMAGED, facts, lasting=True)
+            await self._alarm.raise_(AlarmCause.DAMAGED, facts, lasting=True)
         else:
             log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
 

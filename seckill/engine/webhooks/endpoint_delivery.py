@@ -34,9 +34,9 @@ from seckill.errors import LedgerUnavailable
 from seckill.failpoints import reached
 from seckill.loops import Stop
 from seckill.ports.alarm import Alarm
+from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
 from seckill.ports.tracer import Tracer
-from seckill.ports.trouble import Trouble
 from seckill.ports.webhook import (
     DispatchLedger,
     Lease,
@@ -252,7 +252,7 @@ class Sitting:
         if not self._window:
             self._cursor = self._read_to
         facts = {"webhook": str(self._webhook.id), "after": after, "until": self._read_to}
-        await self._parts.alarm.raise_(Trouble.WEBHOOK_MISSED, facts)
+        await self._parts.alarm.raise_(AlarmCause.WEBHOOK_MISSED, facts)
 
     def _next_jobs(self) -> Iterator[_Job]:
         """Of the window, the first of each subject, as far as there is room. What has to wait behind another delivery
@@ -438,7 +438,7 @@ class Sitting:
     async def _tell_disabled(self, why: DisabledBy) -> None:
         self._over = True
         facts = {"webhook": str(self._webhook.id), "reason": why.value, "failures": self._failures}
-        await self._parts.alarm.raise_(Trouble.WEBHOOK_DISABLED, facts)
+        await self._parts.alarm.raise_(AlarmCause.WEBHOOK_DISABLED, facts)
 
     async def _finish(self) -> None:
         if self._sending:

@@ -7,7 +7,7 @@ from enum import StrEnum
 _PAGE = "docs/operations.md"
 
 
-class Trouble(StrEnum):
+class AlarmCause(StrEnum):
     GATE_AWAY = "nobody can buy: the gate does not answer"
     GATE_FULL = "nobody can buy: the gate is full"
     LEDGER_AWAY = "orders cannot be written: the ledger does not answer, or cannot be written to"
@@ -31,26 +31,26 @@ class Trouble(StrEnum):
 
 
 _ROWS: Mapping[str, str] = {
-    Trouble.GATE_AWAY: "if-gate-away",
-    Trouble.GATE_FULL: "if-gate-full",
-    Trouble.LEDGER_AWAY: "if-ledger-away",
-    Trouble.ROUNDS_LOST: "if-gate-empty",
-    Trouble.UNFIT: "if-gate-unfit",
-    Trouble.DAMAGED: "if-gate-damaged",
-    Trouble.KEY_TAKEN: "if-gate-damaged",
-    Trouble.QUEUES_LOST: "if-gate-empty",
-    Trouble.ORDERS_RECOVERED: "if-ledger-old",
-    Trouble.AUDIT_BROKEN: "if-audit-finds",
-    Trouble.ORDER_FAILED: "if-order-refused",
-    Trouble.BROKER_REFUSES: "if-broker-refuses",
-    Trouble.ORDERS_LAPSE: "if-orders-lapse",
-    Trouble.REFUND_REFUSED: "if-refund-refused",
-    Trouble.WEBHOOK_DISABLED: "if-webhook-down",
-    Trouble.WEBHOOK_MISSED: "if-webhook-missed",
-    Trouble.BEACON_AWAY: "if-draw-waits",
-    Trouble.BEACON_MISSED: "if-draw-waits",
-    Trouble.DRAW_WAITS: "if-draw-waits",
-    Trouble.TEST: "alarms",
+    AlarmCause.GATE_AWAY: "if-gate-away",
+    AlarmCause.GATE_FULL: "if-gate-full",
+    AlarmCause.LEDGER_AWAY: "if-ledger-away",
+    AlarmCause.ROUNDS_LOST: "if-gate-empty",
+    AlarmCause.UNFIT: "if-gate-unfit",
+    AlarmCause.DAMAGED: "if-gate-damaged",
+    AlarmCause.KEY_TAKEN: "if-gate-damaged",
+    AlarmCause.QUEUES_LOST: "if-gate-empty",
+    AlarmCause.ORDERS_RECOVERED: "if-ledger-old",
+    AlarmCause.AUDIT_BROKEN: "if-audit-finds",
+    AlarmCause.ORDER_FAILED: "if-order-refused",
+    AlarmCause.BROKER_REFUSES: "if-broker-refuses",
+    AlarmCause.ORDERS_LAPSE: "if-orders-lapse",
+    AlarmCause.REFUND_REFUSED: "if-refund-refused",
+    AlarmCause.WEBHOOK_DISABLED: "if-webhook-down",
+    AlarmCause.WEBHOOK_MISSED: "if-webhook-missed",
+    AlarmCause.BEACON_AWAY: "if-draw-waits",
+    AlarmCause.BEACON_MISSED: "if-draw-waits",
+    AlarmCause.DRAW_WAITS: "if-draw-waits",
+    AlarmCause.TEST: "alarms",
 }
 
 
