@@ -13,7 +13,7 @@ from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
-from seckill.engine.alarm_desk import AlarmDesk
+from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
@@ -77,8 +77,8 @@ from seckill.engine.webhooks.dispatcher import WebhookDispatcher
 from seckill.engine.webhooks.endpoint_delivery import SittingParts
 from seckill.engine.webhooks.message import Describe
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
-from seckill.ports.alarm_notes import AlarmNotes
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.notes import AlarmNotes
 from seckill.ports.broker import Broker, Delays
 from seckill.ports.door import RiskDecision
 from seckill.settings import Settings

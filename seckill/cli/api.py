@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from seckill.cli.async_command import run
 from seckill.cli.parameters import OptionalWhole, whole
-from seckill.cli.production_settings import production
+from seckill.cli.role_settings import production
 from seckill.local.precedence import give_way
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port

@@ -7,7 +7,7 @@ from typing import Any
 
 from seckill.cli.command_settings import environment, with_own_secrets
 from seckill.client import Client, Denied, NoAnswer
-from seckill.client.asynchronous import REPEAT_FOR_S
+from seckill.client.repeats import REPEAT_FOR_S
 from seckill.client.requests import Request
 from seckill.errors import SeckillError, StartError
 from seckill.settings import Settings

@@ -40,7 +40,7 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
             importlib.import_module(name)
         with contextlib.suppress(ImportError):  # the process that really opens it will tell
             if settings.broker_url:
-                importlib.import_module("seckill.bootstrap.broker")
+                importlib.import_module("seckill.bootstrap.rabbitmq")
         with contextlib.suppress(ImportError):  # not there on every platform
             importlib.import_module("uvloop")
         with contextlib.suppress(SeckillError):  # the process that really opens it will tell

@@ -15,8 +15,6 @@ from seckill.domain.recurrence import Recurrence
 # One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
 QUANTITY_MAX = 1000
 UNITS_MAX = 1_000_000_000
-# No buyer waits longer than this after letting orders lapse; a sale may be over by then.
-COOL_DOWN_S_MAX = 3600
 
 
 class RoundStatus(StrEnum):

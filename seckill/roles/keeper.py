@@ -11,8 +11,8 @@ from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.operations.vitals import Vitals, watched
-from seckill.operations.watchdog import Watchdog
-from seckill.ports.alarm import LAST_WORDS_S
+from seckill.operations.audit_watchdog import Watchdog
+from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.web.event_feed import EventNames, event_document
 from seckill.web.item_ids import ItemIds

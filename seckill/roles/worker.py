@@ -9,7 +9,7 @@ from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.vitals import Vitals, watched
-from seckill.ports.alarm import LAST_WORDS_S
+from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.telemetry import recorded_here
 

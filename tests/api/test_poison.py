@@ -19,7 +19,7 @@ from seckill.domain.sale import RoundRef
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Served, buyer, keeping, token
 from tests.backends.sql.looking import order_rows

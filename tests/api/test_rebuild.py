@@ -12,7 +12,7 @@ from seckill.domain.sale import Round
 from seckill.engine.keeper import Keeper
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.backends.sql.making import draft
 from tests.making import use_cases

@@ -11,7 +11,7 @@ from seckill.audit import ledger as ledger_reader
 from seckill.audit.counter_checks import Reading
 from seckill.engine.rounds.operator import OperatorDesk
 from seckill.errors import GateUnavailable
-from seckill.operations.watchdog import Watchdog
+from seckill.operations.audit_watchdog import Watchdog
 from tests.audit.conftest import World
 from tests.audit.test_document import Told
 

@@ -11,8 +11,8 @@ import pytest
 from seckill.domain.sale import RoundStatus
 from seckill.engine.rounds.operator import OperatorDesk
 from seckill.errors import LedgerUnavailable
-from seckill.operations.watchdog import Watchdog
-from seckill.ports.alarm import Alarm
+from seckill.operations.audit_watchdog import Watchdog
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.ledger import Ledger
 from seckill.telemetry import AUDIT_FINDINGS
 from tests.api.conftest import OPERATOR, buyer

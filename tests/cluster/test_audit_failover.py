@@ -19,7 +19,7 @@ from seckill.engine.rounds.operator import OperatorDesk
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.lab.servers.replicated import until
 from seckill.lab.servers.sentinel import LocalSentinel
-from seckill.operations.watchdog import Watchdog
+from seckill.operations.audit_watchdog import Watchdog
 from seckill.settings import Settings
 from tests.api.conftest import keeping
 from tests.audit.test_document import Told

@@ -14,7 +14,7 @@ from seckill.bootstrap.engine import open_engine
 from seckill.errors import StartError
 from seckill.lab.servers.ports import free_ports
 from seckill.lab.servers.replicated import Node, ReplicatedServers
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import keeping
 from tests.cluster.conftest import Shop, make_settings, open_shop, working

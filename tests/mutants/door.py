@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         name="It does not get harder for who asks for many",
         trap="ours",
-        path="engine/door/pass_desk.py",
-        edits={"        self._asked.wait_s(counted_address, now)\n": ""},
+        path="engine/door/work_difficulty.py",
+        edits={"        self._asked.wait_s(address, now)\n": ""},
         caught_by=f"{_PASS}::test_it_gets_harder_with_how_many_an_address_asks_for",
     ),
     Mutant(

@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         name="A shop that forgot a setting gives its goods away",
         trap="ours",
-        path="operations/rehearsal.py",
+        path="operations/production_refusals.py",
         edits={'if found and settings.rehearsal == "off":': 'if found and settings.rehearsal == "never":'},
         caught_by="tests/e2e/test_rehearsal.py::test_a_sandbox_of_the_shops_own_is_one_as_well",
     ),

@@ -239,54 +239,54 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
-        caught_by="tests/ports/test_alarm.py::test_an_answer_that_is_not_http",
+        caught_by="tests/engine/alarms/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(
         name="An alarm that is answered byte by byte is waited for",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
-        caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
+        caught_by="tests/engine/alarms/test_alarm.py::test_an_answer_that_never_ends",
     ),
     Mutant(
         name="Every keeper tells the same alarm",
         trap="ours",
         path="backends/redis/lua/tell_alarm.lua",
         edits={"if redis.call('GET', KEYS[1]) == ARGV[1] then return 'told' end\n": ""},
-        caught_by="tests/ports/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
+        caught_by="tests/engine/alarms/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
     ),
     Mutant(
         name="A keeper that dies while it tells an alarm silences the others",
         trap="ours",
         path="backends/redis/lua/tell_alarm.lua",
         edits={"ARGV[2], 'PX', ARGV[3])": "ARGV[2])"},
-        caught_by="tests/ports/test_alarm.py::test_a_keeper_that_dies_in_its_turn_is_told_for",
+        caught_by="tests/engine/alarms/test_alarm.py::test_a_keeper_that_dies_in_its_turn_is_told_for",
     ),
     Mutant(
         name="An alarm that nobody can agree about is told by nobody",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={
             "        except SeckillError:\n            return Turn.GO\n": "        except SeckillError:\n            return Turn.TOLD\n"
         },
-        caught_by="tests/ports/test_alarm.py::test_where_nobody_knows_whose_turn_it_is_everybody_tells",
+        caught_by="tests/engine/alarms/test_alarm.py::test_where_nobody_knows_whose_turn_it_is_everybody_tells",
     ),
     Mutant(
         name="An alarm that is not taken is forgotten",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"                continue\n            self._waiting.popleft()": "            self._waiting.popleft()"},
-        caught_by="tests/ports/test_alarm.py::"
+        caught_by="tests/engine/alarms/test_alarm.py::"
         "test_nobody_waits_for_a_receiver_that_is_away_and_it_gets_everything_in_order",
     ),
     Mutant(
         name="The same trouble is told again and again",
         trap="ours",
-        path="ports/alarm.py",
-        edits={"if self._lasting.get(key) == (what, facts):": "if False:"},
-        caught_by="tests/ports/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
+        path="engine/alarms/alarm.py",
+        edits={"if self._reminders.has(key, what, facts):": "if False:"},
+        caught_by="tests/engine/alarms/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
     ),
     Mutant(
         name="A process whose event loop hangs says that it is well",

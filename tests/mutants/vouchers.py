@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         name="A code that its buyer has seen goes to another",
         trap="ours",
-        path="backends/sql/voucher_gifts.py",
-        edits={"and_(this, vouchers.c.shown_ms.is_(None), vouchers.c.redeemed_ms.is_(None))": "this"},
+        path="domain/voucher.py",
+        edits={'USED_SINCE = ("shown_ms", "redeemed_ms")': "USED_SINCE: tuple[str, ...] = ()"},
         caught_by=f"{_SQL}::test_a_returned_unit_takes_a_code_back_that_nobody_has_seen[sqlite]",
     ),
     Mutant(

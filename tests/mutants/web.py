@@ -293,7 +293,7 @@ MUTANTS = (
     Mutant(
         name="A claim that was too fast gives up, though its first try may have been admitted",
         trap="ours",
-        path="client/asynchronous.py",
+        path="client/repeats.py",
         edits={' or error.code == "rate_limited"):': "):"},
         caught_by="tests/public/test_client.py::test_a_claim_goes_on_until_it_knows[too fast]",
     ),
@@ -356,7 +356,7 @@ MUTANTS = (
     Mutant(
         name="A kernel of another version is used",
         trap="ours",
-        path="native/__init__.py",
+        path="native/kernel_choice.py",
         edits={"        return found if digest() == found.SOURCE else None": "        return found"},
         caught_by="tests/native/test_build.py::test_of_another_source_it_is_not_used",
     ),

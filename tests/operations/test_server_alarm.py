@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from seckill.operations.server_alarm import UNFIT, ServerAlarm
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 
 
 class Gate:

@@ -30,6 +30,7 @@ from seckill.client import (
     requests,
 )
 from seckill.client import asynchronous as module
+from seckill.client import repeats
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
 from seckill.web import buyer_data_schemas, schemas, upload_schemas
@@ -55,7 +56,7 @@ async def open_sale(shop: MemoryEngine, **changes: Any) -> Sale:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE_S_MIN", 0.001)
+    monkeypatch.setattr(repeats, "PAUSE_S_MIN", 0.001)
 
 
 async def test_a_sale_from_its_beginning_to_its_end(shop: MemoryEngine) -> None:

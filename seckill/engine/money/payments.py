@@ -20,7 +20,8 @@ from collections.abc import Collection
 
 import structlog
 
-from seckill.domain.admission import LATE, Claim
+from seckill.domain.admission import Claim
+from seckill.domain.cool_down import LATE
 from seckill.domain.order import OPERATOR, OVER
 from seckill.domain.order_number import ORIGIN_S, OrderNumber
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind

@@ -10,7 +10,7 @@ from seckill.domain import money
 from seckill.domain.public_id import PublicIds
 from seckill.errors import ProviderUnavailable, RefundPending, RefundRefused
 from seckill.failpoints import reached
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
 from seckill.telemetry import REFUNDS
 

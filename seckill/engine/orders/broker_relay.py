@@ -13,7 +13,7 @@ import structlog
 
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop, repeat
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.broker import Courier, RelaySource
 from seckill.ports.ledger import LaneLedger
 from seckill.ports.transport import Delivery

@@ -13,7 +13,7 @@ import structlog
 from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import OrderState
 from seckill.errors import EpochOver, LedgerRefused, NotPossible
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.broker import Delays
 from seckill.ports.entry import read_entry, salvage
 from seckill.ports.ledger import DeadLetterLedger

@@ -4,7 +4,7 @@ there are too many: a buyer may be taking units to keep others from buying."""
 from collections.abc import Collection
 
 from seckill.domain.sale import Round
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.ledger import Tally
 
 MANY = "many orders of a sale are let lapse"

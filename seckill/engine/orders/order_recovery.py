@@ -22,7 +22,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.entry import read_entry, salvage, write_entry
 from seckill.ports.gate import UnwrittenGate
 from seckill.ports.ledger import UnwrittenLedger

@@ -33,7 +33,7 @@ from seckill.engine.webhooks.message import Clock, Describe, WebhookMessage, mes
 from seckill.errors import LedgerUnavailable
 from seckill.failpoints import reached
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
 from seckill.ports.tracer import Tracer
 from seckill.ports.webhook import (

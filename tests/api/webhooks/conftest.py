@@ -15,7 +15,7 @@ from seckill.bootstrap.use_cases import UseCases
 from seckill.domain import webhook as domain
 from seckill.engine.webhooks import dispatcher, endpoint_delivery
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.roles.keeper import event_names
 from seckill.settings import Settings
 from seckill.web.event_feed import event_document

@@ -14,7 +14,7 @@ from seckill.domain.order import OrderState
 from seckill.domain.sale import Round
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.errors import NotPossible
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.entry import read_entry, write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.making import admission, draft

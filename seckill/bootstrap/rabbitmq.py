@@ -1,4 +1,4 @@
-"""What else is put together when there is a broker."""
+"""What is put together when there is a broker."""
 
 from contextlib import AsyncExitStack
 
@@ -18,7 +18,7 @@ from seckill.settings import Settings
 log = structlog.get_logger()
 
 
-async def open_transport(
+async def open_rabbitmq(
     settings: Settings, ledger: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker]:
     topology = Topology(ledger, settings.retry_delays_s)

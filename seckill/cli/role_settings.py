@@ -2,7 +2,7 @@
 
 from seckill.backends.payment.providers import open_provider
 from seckill.cli.command_settings import environment
-from seckill.operations.rehearsal import refuse_make_believe
+from seckill.operations.production_refusals import refuse_make_believe
 from seckill.settings import Role, Settings, require_production
 
 

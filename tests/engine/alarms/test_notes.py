@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from seckill.errors import LedgerUnavailable
-from seckill.ports import alarm_notes
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms import notes as alarm_notes
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
-from seckill.ports.alarm_notes import AlarmNotes
+from seckill.engine.alarms.notes import AlarmNotes
 from tests.patience import PATIENCE_S
 
 

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from seckill.backends.redis.board import RedisBoard
-from seckill.ports import alarm, alarm_post
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms import alarm, delivery, repeats
+from seckill.engine.alarms.alarm import Alarm
 from tests.patience import PATIENCE_S
 from tests.receiver import Received, Receiver
 
@@ -21,8 +21,8 @@ ENOUGH_S = PATIENCE_S / 3
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alarm_post, "RETRY_S_MIN", 0.01)
-    monkeypatch.setattr(alarm_post, "RETRY_S_MAX", 0.02)
+    monkeypatch.setattr(delivery, "RETRY_S_MIN", 0.01)
+    monkeypatch.setattr(delivery, "RETRY_S_MAX", 0.02)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_an_answer_that_is_not_http() -> None:
 
 async def test_an_answer_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, each in time: only a limit on the whole ends it, and the next try finds a better receiver."""
-    monkeypatch.setattr(alarm_post, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(delivery, "TIMEOUT_S", 0.5)
     begun, again, enough = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,7 +148,7 @@ async def test_after_an_hour_a_message_is_given_up_and_counted(people: Receiver)
     tells, before = Alarm(people.url(), clock), counted("given_up")
     await tells.raise_("something is wrong", {})
     await people.until(lambda: len(people.got) >= 2)
-    clock.now_s = alarm_post.GIVE_UP_AFTER_S + 1
+    clock.now_s = delivery.GIVE_UP_AFTER_S + 1
     await tells.drain(PATIENCE_S)
     assert counted("given_up") == before + 1
 
@@ -156,7 +156,7 @@ async def test_after_an_hour_a_message_is_given_up_and_counted(people: Receiver)
 async def test_a_flood_is_bounded_and_what_was_left_out_is_counted(
     people: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alarm_post, "SAME_WAITING_MAX", 3)
+    monkeypatch.setattr(delivery, "SAME_WAITING_MAX", 3)
     tells = Alarm(people.url())
     for letter in range(50):
         await tells.raise_("an order has failed for good", {"letter": letter})
@@ -206,14 +206,14 @@ async def test_the_same_event_again_is_told_after_a_while_with_how_often(people:
     tells = Alarm(people.url(), clock)
     for _ in range(5):
         await tells.raise_("something stood there", {"key": "k"})
-    clock.now_s = alarm.QUIET_S + 1
+    clock.now_s = repeats.QUIET_S + 1
     await tells.raise_("something stood there", {"key": "k"})
     await people.until(lambda: len(people.taken) == 2)
     assert [each.get("again") for each in told(people)] == [None, 4]
 
 
 async def test_what_lasts_is_told_again_until_it_is_over(people: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alarm, "REMIND_EVERY_S", 0.05)
+    monkeypatch.setattr(repeats, "REMIND_EVERY_S", 0.05)
     tells = Alarm(people.url())
     await tells.raise_("unfit", {"server": "a"}, lasting=True)
     await people.until(lambda: len(people.taken) >= 3)
@@ -279,7 +279,7 @@ async def test_control_without_a_board_each_tells_it(people: Receiver) -> None:
 async def test_a_keeper_that_dies_in_its_turn_is_told_for(
     people: Receiver, boards: tuple[RedisBoard, RedisBoard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alarm_post, "TURN_S", 0.3)
+    monkeypatch.setattr(delivery, "TURN_S", 0.3)
     reached = asyncio.Event()
 
     async def never(_: Received) -> int:
