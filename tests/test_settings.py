@@ -13,7 +13,7 @@ from seckill.errors import SettingsError
 from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
 from seckill.settings.kinds import ROLES, SECRET_BITS_MIN
 from seckill.settings.secret_strength import bits
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import redact_url
 
 GOOD_SECRET = "tK7rX2vQ9mB4nL6pW8sD1fG3hJ5kZ0cYuE"
 GOOD_KEY = "4fd1b7a90c2e8d635f10"

@@ -20,7 +20,7 @@ from seckill.backends.sql import open_ledger
 from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.schema import Schema, schema_in
 from seckill.backends.webhook.sender import HttpSender
-from seckill.bootstrap.boundaries import watched
+from seckill.bootstrap.boundary_failpoints import watched
 from seckill.bootstrap.transport import open_transport
 from seckill.domain.public_id import PublicIds
 from seckill.engine.rounds.shared_gate import SharedGate
@@ -39,7 +39,7 @@ from seckill.ports.transport import Transport
 from seckill.ports.webhook import WebhookSender
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import redact_url
 
 if TYPE_CHECKING:
     from seckill.audit import Auditor

@@ -10,7 +10,7 @@ from seckill.backends.rabbitmq.delays import RabbitDelays
 from seckill.backends.rabbitmq.topology import Topology
 from seckill.backends.rabbitmq.transport import RabbitTransport
 from seckill.backends.redis.relay_source import StreamRelaySource
-from seckill.bootstrap.boundaries import watched
+from seckill.bootstrap.boundary_failpoints import watched
 from seckill.ports.broker import Broker
 from seckill.ports.transport import Transport
 from seckill.settings import Settings

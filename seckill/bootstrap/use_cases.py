@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from seckill.backends.door.beacon_reader import HttpBeacon
-from seckill.backends.door.services import open_check, open_risk
+from seckill.backends.door.captcha_and_risk import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
@@ -15,7 +15,7 @@ from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.buyer_data import BuyerData
-from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
+from seckill.engine.claims.admission_desk import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
@@ -47,7 +47,7 @@ from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
@@ -58,9 +58,9 @@ from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.looking_back import LookingBack
 from seckill.engine.rounds.losses import LossDetection
 from seckill.engine.rounds.opening import RefusedRounds, RoundOpener
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.engine.rounds.rebuild import Rebuilder, Tell
-from seckill.engine.rounds.recovery import RoundRecovery
+from seckill.engine.rounds.rebuild_queue import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords

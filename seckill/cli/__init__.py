@@ -48,7 +48,7 @@ def main() -> NoReturn:
     atexit.register(gc.freeze)
     try:
         if spec := os.environ.get(VARIABLE):
-            from seckill.bootstrap.boundaries import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
+            from seckill.bootstrap.boundary_failpoints import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
 
             arm(spec, NAMES)
         listing = not arguments or arguments[0] in app.help_flags

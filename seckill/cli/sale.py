@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.door_options import NO_DOOR, DoorOptions
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items

@@ -13,7 +13,7 @@ from seckill.bootstrap.engine import open_engine
 from seckill.cli import main
 from seckill.cli.async_command import run
 from seckill.cli.command_settings import with_embedded
-from seckill.cli.demo import demo_sale
+from seckill.cli.demo_sales import demo_sale
 from seckill.cli.up_announcement import announce
 from seckill.errors import SeckillError
 from seckill.local.data_folder import DataFolder

@@ -6,7 +6,7 @@ from seckill.cli.async_command import Role, run
 from seckill.cli.role_settings import production
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import Vitals
+from seckill.operations.role_health import Vitals
 from seckill.roles.worker import work
 from seckill.settings import Settings
 

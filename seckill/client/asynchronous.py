@@ -42,7 +42,7 @@ from seckill.client.errors import CheckNeeded, ClientError, NoAnswer, Unavailabl
 from seckill.client.repeats import ANSWER_WITHIN_S, PAUSES_MAX, REPEAT_FOR_S, is_passing, pause_s
 from seckill.client.requests import LineOptions, OrderFilters, OrderQuery, Request
 from seckill.domain.order import OrderState
-from seckill.domain.work import solve
+from seckill.domain.proof_of_work import solve
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ GROUPS_MAX = 50
 GROUP_LENGTH_MAX = 64
 EARLY_MAX = 10
 EARLY_MINUTES_MAX = 7 * 24 * 60
-# Numbers to try until the right one is found, at most; on average half as many. See `seckill/domain/work.py`.
+# Numbers to try until the right one is found, at most; on average half as many. See `seckill/domain/proof_of_work.py`.
 WORK_MIN = 1_000
 WORK_MAX = 100_000_000
 WORK_DEFAULT = 400_000

@@ -20,7 +20,7 @@ from seckill.engine.retention import Retention
 from seckill.engine.rounds.figure_keeping import FigureKeeping
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
-from seckill.engine.rounds.recovery import RoundRecovery
+from seckill.engine.rounds.rebuild_queue import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.sale_cache import SaleCache

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from seckill import __version__
-from seckill.backends.sql.errors import writing
+from seckill.backends.sql.transactions import writing
 from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import REVISIONS
 from seckill.backends.sql.sqlite_writer_lock import ReadingConnection

@@ -18,7 +18,7 @@ from seckill.audit.invariants import SAFETY
 from seckill.audit.report import Finding, Report
 from seckill.domain.sale import Round, RoundStatus, Sale, SaleChange
 from seckill.engine.alarms.alarm import Alarm
-from seckill.engine.rounds.operator import NotInForce, OperatorDesk
+from seckill.engine.rounds.operator_changes import NotInForce, OperatorDesk
 from seckill.errors import SeckillError
 from seckill.ports.ledger import WatchdogLedger
 from seckill.ports.record import Actor, acting_as

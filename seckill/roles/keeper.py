@@ -10,7 +10,7 @@ from seckill.errors import SeckillError
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.server_alarm import ServerAlarm
-from seckill.operations.vitals import Vitals, watched
+from seckill.operations.role_health import Vitals, watched
 from seckill.operations.audit_watchdog import Watchdog
 from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.settings import Settings

@@ -8,7 +8,7 @@ from seckill.engine.orders.broker_relay import run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.operations.presence import present
-from seckill.operations.vitals import Vitals, watched
+from seckill.operations.role_health import Vitals, watched
 from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.telemetry import recorded_here

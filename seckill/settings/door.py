@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seckill.settings import kinds
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 from seckill.settings.setting import about
 
 

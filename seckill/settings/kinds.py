@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from seckill.settings.secret_strength import bits
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 
 Kind = Callable[[str], Any]
 

@@ -12,8 +12,8 @@ from seckill.settings.door import DoorSettings
 from seckill.settings.keys import KeySettings
 from seckill.settings.pages import PageSettings
 from seckill.settings.payment import PaymentSettings
-from seckill.settings.secrets import Secret as Secret  # part of what this module offers
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import Secret as Secret  # part of what this module offers
+from seckill.settings.redaction import redact_url
 from seckill.settings.servers import ServerSettings
 from seckill.settings.setting import PREFIX, Setting, about, kept, written
 from seckill.settings.sign_in import SignInSettings

@@ -24,7 +24,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.receipt import Receipts
 from seckill.engine.access.access_book import LOOK_EVERY_S
 from seckill.engine.door.address_rate import AddressRate
-from seckill.engine.rounds.operator import NotInForce
+from seckill.engine.rounds.operator_changes import NotInForce
 from seckill.engine.traces.sampling import Sampling
 from seckill.errors import GateError, LedgerError
 from seckill.loops import Stop, repeat
@@ -45,13 +45,13 @@ from seckill.web.console_sign_in import ConsoleSignIn
 from seckill.web.context import Context, context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
-from seckill.web.door import ClaimDoor
-from seckill.web.envelope import Envelope
+from seckill.web.claim_door import ClaimDoor
+from seckill.web.answer_headers import Envelope
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
-from seckill.web.join import JoinRoute
+from seckill.web.line_join import JoinRoute
 from seckill.web.key_set import KeySet
 from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts

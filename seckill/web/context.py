@@ -14,7 +14,7 @@ from seckill.engine.access.access_book import AccessBook, NoOperator
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
 from seckill.engine.buyer_data import BuyerData
-from seckill.engine.claims.admission import AdmissionDesk
+from seckill.engine.claims.admission_desk import AdmissionDesk
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.door.audience_desk import AudienceDesk
@@ -28,10 +28,10 @@ from seckill.engine.orders.buyer_actions import BuyerActions
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_search import OrderSearch
-from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.engine.rounds.round_records import RoundRecords
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.vouchers import VoucherDesk
@@ -44,7 +44,7 @@ from seckill.web.admin_key import AdminKey
 from seckill.web.buyer_tokens import Buyer, Buyers, Unauthenticated, bearer, looks_like_jwt
 from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.console_session import ConsoleSessions
-from seckill.web.door import ClaimDoor
+from seckill.web.claim_door import ClaimDoor
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.incidents import Incident, Incidents
 from seckill.web.item_ids import ItemIds

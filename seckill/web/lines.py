@@ -16,7 +16,7 @@ from seckill.engine.line.figures import LineProgress
 from seckill.errors import NotPossible
 from seckill.ports.line import Standing
 from seckill.web.context import Context, context
-from seckill.web.entries import view as entry_view
+from seckill.web.line_entries import view as entry_view
 from seckill.web.line_schemas import (
     BeaconOrigin,
     Draw,

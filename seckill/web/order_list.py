@@ -16,7 +16,7 @@ from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.voucher import Voucher
 from seckill.engine.orders.order_search import OrderRecord
-from seckill.engine.orders.tracking import recorded
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.ports.history import OrderFilter, Payment
 from seckill.ports.order_action import RecordedAction
 from seckill.web import dead_letters, orders, schemas

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain import money
-from seckill.engine.orders.tracking import recorded
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
 from seckill.ports.payment import Capture, Captured, Fate, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context

@@ -5,7 +5,7 @@ from seckill.domain.operator import Role
 from seckill.web import (
     audience,
     audit,
-    console,
+    console_figures,
     dead_letters,
     demo_sign_in,
     door_schemas,
@@ -434,7 +434,7 @@ ROUTES = (
         method="GET",
         path="/v1/admin/live",
         summary="Figures of the sales that are on, and every process, as they are now",
-        handler=console.live,
+        handler=console_figures.live,
         who="operator",
         role=Role.VIEWER,
         answer=schemas.Live,

@@ -14,12 +14,12 @@ from starlette.responses import Response
 
 from seckill.domain import sale as domain
 from seckill.domain.door import Door
-from seckill.domain.left import left_percent
+from seckill.domain.left_percent import left_percent
 from seckill.domain.money import DECIMALS
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import BadRecurrence, Recurrence, zone_of
 from seckill.domain.voucher import CODES_PER_BUYER_MAX
-from seckill.engine.rounds.units import UnitCustody
+from seckill.engine.rounds.unit_custody import UnitCustody
 from seckill.errors import CodesMissing, ExternalIdTaken, NotOfThatGroup, NotPossible
 from seckill.web.context import Context, context
 from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_after, door_of

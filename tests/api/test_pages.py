@@ -11,7 +11,7 @@ import pytest
 
 import seckill.web
 from seckill.bootstrap.engine import Engine
-from seckill.cli.demo import demo_sale
+from seckill.cli.demo_sales import demo_sale
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
 from seckill.engine.money.payments import REFUSED
 from seckill.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 
 from seckill.client import AsyncClient, Denied
 from seckill.domain.door import Door, PassKind
-from seckill.domain.work import solve
+from seckill.domain.proof_of_work import solve
 from seckill.engine.door import pass_desk, work_difficulty
 from seckill.settings import Settings
 from seckill.web.claim_protocol import ClaimingProtocol

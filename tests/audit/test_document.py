@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seckill.domain.sale import RoundStatus
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.errors import LedgerUnavailable
 from seckill.operations.audit_watchdog import Watchdog
 from seckill.engine.alarms.alarm import Alarm

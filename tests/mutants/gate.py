@@ -533,7 +533,7 @@ MUTANTS = (
     Mutant(
         name="The list shows orders that no replica has",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={
             "for order in wanted if order.number not in written}, standing)": "for order in wanted if order.number in written}, standing)"
         },
@@ -729,7 +729,7 @@ MUTANTS = (
     Mutant(
         name="An order that the gate has forgotten does not exist",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"                if aside is None:\n                    await self._must_know(doubtful)\n": ""},
         caught_by="tests/audit/test_damage.py::test_no_buyer_is_told_that_an_accepted_order_is_none[lost-sqlite]",
     ),

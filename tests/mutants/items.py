@@ -124,7 +124,7 @@ MUTANTS = (
     Mutant(
         name="Every claim for an item that is gone asks the gate",
         trap="ours",
-        path="engine/claims/admission.py",
+        path="engine/claims/admission_desk.py",
         edits={"(round_.id, claim.item) if claim.item else round_.id": "round_.id"},
         caught_by=f"{API}::test_a_sold_out_item_is_refused_without_the_gate",
     ),

@@ -15,14 +15,14 @@ MUTANTS = (
     Mutant(
         name="Any callback is genuine",
         trap="S26",
-        path="backends/payment/signature.py",
+        path="backends/payment/callback_signature.py",
         edits={"    if not any(matches):\n": "    if not matches:\n"},
         caught_by="tests/api/payments/test_callback.py::test_signatures_of_others_of_other_bodies_and_of_other_times[sqlite]",
     ),
     Mutant(
         name="A callback may be played again for ever",
         trap="S26",
-        path="backends/payment/signature.py",
+        path="backends/payment/callback_signature.py",
         edits={"    if abs(now_s - int(form[1])) > AGE_S_MAX:\n": "    if now_s < 0:\n"},
         caught_by="tests/api/payments/test_callback.py::test_signatures_of_others_of_other_bodies_and_of_other_times[sqlite]",
     ),

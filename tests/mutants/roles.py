@@ -6,7 +6,7 @@ WORKER = "engine/orders/worker.py"
 STREAMS = "backends/redis/streams.py"
 AFTERLIFE = "engine/orders/releases.py"
 OPENING = "engine/rounds/opening.py"
-RECOVERY = "engine/rounds/recovery.py"
+RECOVERY = "engine/rounds/rebuild_queue.py"
 LOSSES = "engine/rounds/losses.py"
 MISSING = "engine/orders/missing_orders.py"
 FAILURES = "engine/orders/dead_letters.py"
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant(
         name="Entries may name numbers that no database can hold",
         trap="ours",
-        path="ports/entry.py",
+        path="ports/queue_entry.py",
         edits={
             "_Round = Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "_Round = int",
             "_Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "_Quantity = int",
@@ -291,16 +291,16 @@ MUTANTS = (
     Mutant(
         name="A process whose event loop hangs says that it is well",
         trap="ours",
-        path="operations/vitals.py",
+        path="operations/role_health.py",
         edits={"if silent_s > HUNG_AFTER_S:": "if False:"},
-        caught_by="tests/operations/test_vitals.py::test_a_loop_that_hangs_is_not_healthy",
+        caught_by="tests/operations/test_role_health.py::test_a_loop_that_hangs_is_not_healthy",
     ),
     Mutant(
         name="A worker without a ledger says that it is ready",
         trap="ours",
-        path="operations/vitals.py",
+        path="operations/role_health.py",
         edits={" and parts.ledger is StoreHealth.OK": ""},
-        caught_by="tests/operations/test_vitals.py::test_a_worker_is_ready_when_gate_and_ledger_answer",
+        caught_by="tests/operations/test_role_health.py::test_a_worker_is_ready_when_gate_and_ledger_answer",
     ),
     Mutant(
         name="Every sale has figures of its own, however many there are",
@@ -320,7 +320,7 @@ MUTANTS = (
     Mutant(
         name="An order that is set aside is unknown to its buyer",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"            aside = await self._set_aside(user, number)\n": "            aside = None\n"},
         caught_by="tests/api/test_set_aside.py::test_all_ways_lead_to_it",
         also=("tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[aside-find]",),
@@ -328,14 +328,14 @@ MUTANTS = (
     Mutant(
         name="An order that moves on while its buyer looks for it is missed",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"order = await self._written.of(number)  # written since": "order = None  # written since"},
         caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-find]",
     ),
     Mutant(
         name="The list of orders is read against the way that they go",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={
             "        others = await self._not_written(user)\n": "",
             "        listed = {order.number for order in orders}\n": "        others = await self._not_written(user)\n"

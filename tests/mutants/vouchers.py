@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant(
         name="An upload may trickle in for ever",
         trap="S20",
-        path="web/http_limits.py",
+        path="web/guarded_protocol.py",
         edits={"came_bytes >= self.limits.upload_bytes_min and now < self._upload_by": "now < self._upload_by + 1e9"},
         caught_by="tests/web/test_guard_uploads.py::test_an_upload_that_trickles_is_cut[asyncio]",
         also=("tests/web/test_guard_uploads.py::test_an_upload_ends_some_time[asyncio]",),
@@ -236,7 +236,7 @@ MUTANTS = (
     Mutant(
         name="Every body may be as large as an upload",
         trap="S21",
-        path="web/http_limits.py",
+        path="web/guarded_protocol.py",
         edits={
             "self.limits if upload is None else self.limits.of_upload(upload.bytes_max)": (
                 "self.limits.of_upload(1 << 30)"

@@ -12,7 +12,7 @@ import pytest
 
 from seckill import OrderState, Settings
 from seckill.backends.payment.providers import Callback, Sandbox
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.client import Conflict, TooMany
 from seckill.domain.sale import SaleState
 from seckill.payment import NotGenuine, Notice, PaymentProvider, ProviderUnavailable, Refund

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from seckill import loops
-from seckill.backends.sql import errors, line_rows
+from seckill.backends.sql import line_rows, transactions
 from seckill.engine import keeper
 from seckill.engine import sale_cache as sale_cache
-from seckill.engine.claims import admission
+from seckill.engine.claims import admission_desk
 from seckill.engine.line import serving
 from seckill.engine.money import payments, refunds
 from seckill.engine.orders import worker as fulfilment
@@ -38,8 +38,8 @@ _WAITS = [
     (refunds, "RETRY_S_MIN", 0.3),
     (refunds, "RETRY_S_MAX", 1.0),
     (rebuild, "DRAIN_S_MAX", 1.5),
-    (errors, "WRITE_WITHIN_S", 4.0),
-    (errors, "READ_WITHIN_S", 2.0),
+    (transactions, "WRITE_WITHIN_S", 4.0),
+    (transactions, "READ_WITHIN_S", 2.0),
     (database, "LOCK_WAIT_S", 3.0),
 ]
 
@@ -53,7 +53,7 @@ def hurried(loop: VirtualLoop, seed: int, now_ms: int) -> Iterator[None]:
     random.seed(seed)  # the jitter of the engine's loops
     try:
         with ExitStack() as stack:
-            for module in (admission, sale_cache, fulfilment, loops):
+            for module in (admission_desk, sale_cache, fulfilment, loops):
                 stack.enter_context(patch.object(module, "time", clock))
             stack.enter_context(patch.object(line_rows, "secrets", drawn))
             for module, name, seconds in _WAITS:

@@ -16,7 +16,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus
 from seckill.errors import GateUnavailable, GateUnclear, StartError
-from seckill.ports.entry import write_entry, write_together
+from seckill.ports.queue_entry import write_entry, write_together
 from seckill.ports.gate import (
     NO_ITEMS,
     Found,

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from msgspec import Meta
 
-from seckill.backends.payment.signature import HEADER, signature, verify
+from seckill.backends.payment.callback_signature import HEADER, signature, verify
 from seckill.domain import money
 from seckill.errors import NotUnderstood, ProviderUnavailable, RefundRefused, StartError
 from seckill.extras import explained

@@ -33,7 +33,7 @@ from seckill.backends.redis.round_hash import (
     texts,
 )
 from seckill.backends.redis.scripts import Script
-from seckill.backends.redis.server_line import Line, execute, open_servers, pipeline
+from seckill.backends.redis.server_calls import Line, execute, open_servers, pipeline
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers

@@ -8,7 +8,7 @@ from sqlalchemy import or_, select
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import to_letter
-from seckill.backends.sql.errors import reading
+from seckill.backends.sql.transactions import reading
 from seckill.backends.sql.order_actions import to_action
 from seckill.backends.sql.order_pages import OrderPages
 from seckill.backends.sql.payments import select_refunds, to_capture, to_refund

@@ -9,7 +9,7 @@ from sqlalchemy import and_, case, func, select, update
 from seckill.backends.sql import line_draws, line_joining, line_serving
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.end_orders import has_lapsed
-from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_joining import LineWriters
 from seckill.backends.sql.line_rows import change_row, entries_of, lock_line, to_entry, to_line

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import Endings, Reversal, to_order
-from seckill.backends.sql.errors import writing
+from seckill.backends.sql.transactions import writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.payments import select_refunds, to_refund

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from seckill.backends.sql.errors import LedgerCollided
+from seckill.backends.sql.transactions import LedgerCollided
 
 _PAUSES_S = (0.01, 0.05, 0.2)
 

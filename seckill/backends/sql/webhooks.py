@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
-from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import webhook_facts
 from seckill.backends.sql.tables import FEED, meta, webhook_deliveries, webhooks

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import httptools
 import structlog
 
-from seckill.backends.webhook.names import SystemNames
+from seckill.backends.webhook.host_lookup import SystemNames
 from seckill.domain.webhook import SEND_WITHIN_S, DeliveryTrouble
 from seckill.domain.webhook_target import Address, Target, is_public
 from seckill.http_reply import HttpReply, ReplyTooLarge

@@ -26,7 +26,7 @@ from seckill.domain.line import OF_LINE, LineEntry
 from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundStatus
-from seckill.engine.rounds.units import take_custody
+from seckill.engine.rounds.unit_custody import take_custody
 from seckill.errors import GateError, GateUnavailable, SeckillError
 from seckill.ports.gate import AdmittingGate, CustodyGate, GateStatus, GateView
 from seckill.ports.ledger import CustodyLedger

@@ -15,7 +15,7 @@ from seckill.domain.order import OrderState
 from seckill.errors import EpochOver, LedgerRefused, NotPossible
 from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.broker import Delays
-from seckill.ports.entry import read_entry, salvage
+from seckill.ports.queue_entry import read_entry, salvage
 from seckill.ports.ledger import DeadLetterLedger
 from seckill.telemetry import DEAD_LETTERS
 

@@ -23,7 +23,7 @@ from seckill.domain.sale import Round
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.entry import read_entry, salvage, write_entry
+from seckill.ports.queue_entry import read_entry, salvage, write_entry
 from seckill.ports.gate import UnwrittenGate
 from seckill.ports.ledger import UnwrittenLedger
 from seckill.ports.transport import Delivery, UnwrittenTransport

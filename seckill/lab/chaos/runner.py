@@ -20,7 +20,7 @@ from seckill.lab.chaos.failpoint_plan import required
 from seckill.lab.chaos.faults import Injector
 from seckill.lab.chaos.feed_watch import FeedWatch, open_nodes
 from seckill.lab.chaos.final_books import Closing
-from seckill.lab.chaos.http import Caller, Unanswered
+from seckill.lab.chaos.buyer_calls import Caller, Unanswered
 from seckill.lab.chaos.judgement import judge
 from seckill.lab.chaos.missed_windows import insist
 from seckill.lab.chaos.place import ChaosPlace, Wanted, place

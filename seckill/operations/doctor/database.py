@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.errors import edge
+from seckill.backends.sql.transactions import edge
 from seckill.backends.sql.opening import open_database
 from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.health import Health, check_clock

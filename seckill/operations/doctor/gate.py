@@ -7,7 +7,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from seckill.backends.redis.command_rights import refused
-from seckill.backends.redis.server_line import Line, open_servers
+from seckill.backends.redis.server_calls import Line, open_servers
 from seckill.backends.redis.servers import Server
 from seckill.errors import GateUnavailable
 from seckill.operations.doctor.certificate import check_certificate

@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 import pytest
 
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases

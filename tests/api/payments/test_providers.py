@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seckill.backends.payment.providers import open_provider
-from seckill.backends.payment.signature import HEADER, verify
+from seckill.backends.payment.callback_signature import HEADER, verify
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.money import refunds as refunds_module

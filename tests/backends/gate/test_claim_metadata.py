@@ -5,7 +5,7 @@ import msgspec
 from seckill.domain.admission import Admission, Claim
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
-from seckill.ports.entry import read_entry, write_entry
+from seckill.ports.queue_entry import read_entry, write_entry
 from seckill.ports.gate import Gate
 from tests.backends.gate.conftest import OpenedRound, outcomes
 from tests.fixtures.backends import Backend

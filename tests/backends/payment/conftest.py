@@ -7,7 +7,7 @@ import pytest
 
 from seckill.backends.payment import provider_http, providers
 from seckill.backends.payment.providers import open_provider
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.payment import Notice, PaymentProvider
 from seckill.settings import Secret, Settings
 from tests.backends.payment.alipay_stand_in import AlipayStandIn

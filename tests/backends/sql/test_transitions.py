@@ -11,7 +11,7 @@ from seckill.backends.sql.tables import payments
 from seckill.domain.admission import Admission
 from seckill.domain.dead_letter import Letter
 from seckill.domain.order import TRANSITIONS, OrderState
-from seckill.ports.entry import write_entry
+from seckill.ports.queue_entry import write_entry
 from seckill.ports.payment import LatePayment
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import event_rows, write

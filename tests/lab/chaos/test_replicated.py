@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_calls import open_servers
 from seckill.backends.redis.servers import Server
 from seckill.lab.chaos.servers import GATES, Can
 from seckill.lab.chaos.servers.replicated import ReplicatedServer, cluster, sentinel

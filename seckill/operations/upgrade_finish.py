@@ -14,7 +14,7 @@ from typing import Protocol
 from seckill.errors import NotPossible
 from seckill.operations.presence import EVERY_S
 from seckill.ports.board import Board
-from seckill.ports.entry import TOGETHER, VERSION
+from seckill.ports.queue_entry import TOGETHER, VERSION
 from seckill.ports.ledger import EntryFormLedger
 
 BACK_WITHIN_S = 60.0

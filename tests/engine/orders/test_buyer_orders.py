@@ -14,7 +14,7 @@ from seckill.domain.admission import Holding
 from seckill.domain.order import Order, OrderState, states_after
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import RoundRef
-from seckill.engine.orders.tracking import BuyerOrders, OrderView, OrderWatch
+from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView, OrderWatch
 from tests.making import make_round
 
 

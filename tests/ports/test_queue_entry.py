@@ -6,7 +6,7 @@ import pytest
 
 from seckill.domain.admission import Admission
 from seckill.domain.order_number import OrderNumber
-from seckill.ports.entry import read_entry, salvage, write_entry
+from seckill.ports.queue_entry import read_entry, salvage, write_entry
 
 
 def entry(**changes: object) -> bytes:

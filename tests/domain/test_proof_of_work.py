@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from seckill.domain.work import WorkChallenge, Works, WorkSolution, WorkVerdict, solve
+from seckill.domain.proof_of_work import WorkChallenge, Works, WorkSolution, WorkVerdict, solve
 
 WORKS = Works(b"k" * 32)
 NOW_S, ENDS_S = 1_800_000_000, 1_800_000_600

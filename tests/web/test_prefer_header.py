@@ -2,7 +2,7 @@
 
 import pytest
 
-from seckill.web.preferences import applied, preferred_wait_s
+from seckill.web.prefer_header import applied, preferred_wait_s
 
 
 def of(*values: bytes) -> int | None:

@@ -9,7 +9,7 @@ import hmac
 import re
 
 from seckill.errors import NotGenuine
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 
 HEADER = "Seckill-Signature"
 # A message that an attacker caught and sends again is refused after this. Until then it is recognised as a repeat.

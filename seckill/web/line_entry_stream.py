@@ -14,7 +14,7 @@ from seckill.engine.line.watching import seen_in
 from seckill.ports.line import Standing
 from seckill.web.buyer_tokens import Buyer
 from seckill.web.context import Context, context
-from seckill.web.entries import entry_number, view
+from seckill.web.line_entries import entry_number, view
 from seckill.web.order_stream import EVENT_HEADERS, HEARTBEAT_EVERY_S, MEDIA_TYPE, RETRY_MS
 from seckill.web.problems import not_yours
 from seckill.web.responses import NO_STORE

@@ -2,7 +2,7 @@
 
 When a draw is announced, as many people join as will press later, and two thirds of what a join cost was the framework.
 Like the quick way of a claim (`claim_protocol.py`), this takes what is plainly right, and does nothing about anything
-else: that becomes an ordinary request (`entries.py`), which decides and words the refusal.
+else: that becomes an ordinary request (`line_entries.py`), which decides and words the refusal.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from seckill.engine.line.joining import Joined
 from seckill.ports.line import Joining, Standing
 from seckill.web.claim import ClaimReply, json_reply
 from seckill.web.context import Context, authenticate
-from seckill.web.door import HEADER as PASS
-from seckill.web.entries import NEW_ENTRY, shown
+from seckill.web.claim_door import HEADER as PASS
+from seckill.web.line_entries import NEW_ENTRY, shown
 from seckill.web.problems import HttpProblem
 from seckill.web.request_body import decode
 from seckill.web.token_person import person_of

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from seckill.local.precedence import NICE, SESSION
+from seckill.local.cpu_precedence import NICE, SESSION
 
 GIVE_WAY = """
 import os
-from seckill.local.precedence import SESSION, give_way
+from seckill.local.cpu_precedence import SESSION, give_way
 os.setsid()
 before = os.nice(0)
 give_way()

@@ -12,7 +12,7 @@ import msgspec
 
 from seckill.errors import StartError
 from seckill.lab.rehearsal.crowd import Phase
-from seckill.lab.rehearsal.sending import PhaseOrders, PhaseSeen, SenderOrders, together
+from seckill.lab.rehearsal.sender_messages import PhaseOrders, PhaseSeen, SenderOrders, together
 from seckill.local.tether import tethered
 
 SENDERS_MAX = 64

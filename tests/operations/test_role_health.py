@@ -10,9 +10,9 @@ from seckill import loops
 from seckill.engine.readiness import Parts, Readiness, StoreHealth
 from seckill.lab.servers.ports import free_port
 from seckill.loops import Stop, longest_step, repeat
-from seckill.operations import vitals as module
+from seckill.operations import role_health as module
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import Vitals, can_sell
+from seckill.operations.role_health import Vitals, can_sell
 from seckill.settings import Settings
 from tests.operations.test_metrics_port import get
 from tests.patience import PATIENCE_S

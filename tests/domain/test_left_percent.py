@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from seckill.domain.left import STEPS, left_percent
+from seckill.domain.left_percent import STEPS, left_percent
 
 
 @pytest.mark.parametrize(

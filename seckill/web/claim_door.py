@@ -8,7 +8,7 @@ from seckill.domain.outcome import Outcome
 from seckill.domain.pass_seal import PassSeal
 from seckill.domain.sale import Sale
 from seckill.engine.access.access_book import BarredBuyers
-from seckill.engine.claims.admission import EDGE_MS
+from seckill.engine.claims.admission_desk import EDGE_MS
 from seckill.engine.door.audience_check import Invitations, NotInvited
 from seckill.engine.sale_cache import SaleCache
 from seckill.web.buyer_tokens import Buyer

@@ -7,11 +7,11 @@ from seckill import __version__
 from seckill.backends.redis import keys
 from seckill.backends.redis.format_stamp import STAMP
 from seckill.backends.redis.streams import StreamTransport
-from seckill.ports.entry import TOGETHER, VERSION
+from seckill.ports.queue_entry import TOGETHER, VERSION
 
 
 class RedisEntryForms(StreamTransport):
-    """Implements `seckill.operations.entry_form.Forms`."""
+    """Implements `seckill.operations.upgrade_finish.Forms`."""
 
     async def refuse_older(self) -> None:
         """From now on no version may start that cannot read them."""

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from seckill.lab.chaos.http import Caller, Unanswered
+from seckill.lab.chaos.buyer_calls import Caller, Unanswered
 from seckill.lab.servers.ports import free_port
 from tests.patience import PATIENCE_S
 from tests.public.serving import Scripted, reply, scripted

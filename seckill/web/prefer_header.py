@@ -6,7 +6,7 @@ that, and `Preference-Applied` says to what.
 
 import re
 
-from seckill.engine.orders.tracking import WAIT_S_MAX
+from seckill.engine.orders.buyer_orders import WAIT_S_MAX
 from seckill.web.client_address import Headers
 
 HEADER = b"prefer"
