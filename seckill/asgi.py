@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from seckill.backends.memory.store import MemoryStore
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import Engine, new_memory, open_engine
 from seckill.errors import SettingsError

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli.doctor import CHECKS
 from seckill.errors import ProviderUnavailable, SettingsError
 from seckill.operations.doctor.health import Health

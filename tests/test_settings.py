@@ -11,7 +11,7 @@ import pytest
 from seckill.domain.operator import Role as OperatorRole
 from seckill.errors import SettingsError
 from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
-from seckill.settings.kinds import ROLES, SECRET_BITS_MIN
+from seckill.settings.kinds import ROLES
 from seckill.settings.secret_strength import bits
 from seckill.settings.redaction import redact_url
 

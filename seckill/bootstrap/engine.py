@@ -12,7 +12,7 @@ import structlog
 from seckill.backends.memory.board import MemoryBoard
 from seckill.backends.memory.gate import MemoryGate
 from seckill.backends.memory.store import MemoryStore
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.pictures.pillow import make_picture
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.redis.gate import RedisGate

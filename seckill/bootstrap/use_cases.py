@@ -35,6 +35,7 @@ from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.serving import Serving
 from seckill.engine.line.watching import EntryWatches
 from seckill.engine.money.checkouts import Checkouts
+from seckill.engine.money.late_payments import LatePayments
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.broker_relay import Relay
@@ -248,7 +249,8 @@ class UseCases:
 
     @cached_property
     def payments(self) -> Payments:
-        return Payments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
+        late = LatePayments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
+        return Payments(self.engine.ledger.payments, late)
 
     @cached_property
     def checkouts(self) -> Checkouts:

@@ -22,7 +22,7 @@ from seckill.lab.compare.doors import DOORS, DoorRunner
 from seckill.lab.compare.report import COUNTS, DOOR_FIGURES, SPEEDS, door_figure, report
 from seckill.lab.compare.runner import Runner, Say
 from seckill.lab.compare.servers import rented
-from seckill.lab.compare.strategies import LADDER
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.workload import Workload
 from seckill.loops import Stop
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.schema import Schema, schema_of
 from seckill.bootstrap.engine import fingerprint, open_engine, open_gate

@@ -1,6 +1,6 @@
 """The settings of a role that runs on its own."""
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli.command_settings import environment
 from seckill.operations.production_refusals import refuse_make_believe
 from seckill.settings import Role, Settings, require_production

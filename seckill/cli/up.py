@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli.command_settings import environment, with_secrets
 from seckill.cli.parameters import OptionalWhole
 from seckill.errors import SettingsError, StartError

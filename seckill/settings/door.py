@@ -154,3 +154,11 @@ class DoorSettings:
             "connections, and the client's address is taken from the `X-Forwarded-For` that they write.",
         ),
     )
+    claims_per_second: int = field(
+        default=100,
+        metadata=about(
+            kinds.whole(0, 1_000_000),
+            "Claims of one buyer in a second, on each API process, above which they are refused with 429; 0: no limit.",
+            "claims",
+        ),
+    )

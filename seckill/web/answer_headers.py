@@ -13,11 +13,12 @@ from typing import Any
 import structlog
 
 from seckill.web.canonical_path import is_canonical
+from seckill.web.content_security_policy import NOTHING_ALLOWED
 from seckill.web.problems import MEDIA_TYPE, not_found
 from seckill.web.request_ids import HEADER, request_id_in
 
 _STARTS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
-_NOTHING_ALLOWED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; sandbox")
+_POLICY = (b"content-security-policy", NOTHING_ALLOWED)
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _NO_STORE = (b"cache-control", b"no-store")
 
@@ -50,8 +51,8 @@ def _missing(message: Any, headers: list[tuple[bytes, bytes]]) -> list[tuple[byt
     missing = [] if _NOSNIFF[0] in there else [_NOSNIFF]
     if message["status"] >= 400 and _NO_STORE[0] not in there:
         missing.append(_NO_STORE)
-    if there.get(b"content-type", b"").startswith(b"text/html") and _NOTHING_ALLOWED[0] not in there:
-        missing.append(_NOTHING_ALLOWED)
+    if there.get(b"content-type", b"").startswith(b"text/html") and _POLICY[0] not in there:
+        missing.append(_POLICY)
     return missing
 
 

@@ -42,6 +42,7 @@ from seckill.web.claim_wait import ClaimWait
 from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.console_session import ConsoleSessions
 from seckill.web.console_sign_in import ConsoleSignIn
+from seckill.web.content_security_policy import DOCS_HEADERS
 from seckill.web.context import Context, context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
@@ -84,15 +85,6 @@ SERVERS_EVERY_S = 0.5
 FIGURES_EVERY_S = 1.0
 # A query for each round that is sold out.
 UNPAID_EVERY_S = 3.0
-# Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class Api:
@@ -305,7 +297,7 @@ def _framework(ctx: Context, door_key: bytes) -> Starlette:
         return Response(openapi, media_type="application/json", headers={"Cache-Control": "public, max-age=60"})
 
     async def docs(_: Request) -> Response:
-        return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
+        return FileResponse(f"{STATIC}/docs.html", headers=DOCS_HEADERS)
 
     routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, ctx.provider).routes()]
     routes += [

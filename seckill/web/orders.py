@@ -13,7 +13,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.voucher import Voucher
 from seckill.engine.money.checkouts import Visitor
-from seckill.engine.money.payments import may_be_queued
+from seckill.engine.orders.orders_on_the_way import may_be_on_the_way
 from seckill.engine.orders.buyer_orders import OrderView, recorded
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import CheckoutRefused, ProviderUnavailable
@@ -92,7 +92,7 @@ async def may_be_on_its_way(ctx: Context, number: OrderNumber) -> bool:
     ago."""
     if number.lane not in ctx.sale_cache.lanes():
         await ctx.sale_cache.look_again()
-    return may_be_queued(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
+    return may_be_on_the_way(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
 
 
 async def show_order(request: Request) -> Response:

@@ -13,6 +13,7 @@ from seckill.web import (
     gate_clock,
     health,
     order_actions,
+    order_export,
     order_list,
     order_stream,
     orders,
@@ -475,8 +476,8 @@ ROUTES = (
             problems=(422, 503),
         )
         for suffix, words, media_type, handler in (
-            ("csv", "CSV", "text/csv", order_list.export_csv),
-            ("jsonl", "JSON, an order on each line", "application/jsonl", order_list.export_jsonl),
+            ("csv", "CSV", "text/csv", order_export.export_csv),
+            ("jsonl", "JSON, an order on each line", "application/jsonl", order_export.export_jsonl),
         )
     ),
     Route(

@@ -11,7 +11,7 @@ from typing import ClassVar
 import httpx2
 import pytest
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.errors import SettingsError
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered

@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         name="A late payment gets whichever item is there",
         trap="ours",
-        path="engine/money/payments.py",
+        path="engine/money/late_payments.py",
         edits={"old.metadata, old.item, early_ms, old.person)": "old.metadata, early_ms=early_ms)"},
         caught_by="tests/api/payments/test_late.py::test_a_late_payment_is_for_the_same_item[sqlite-True]",
     ),

@@ -82,7 +82,7 @@ MUTANTS = (
     Mutant(
         name="A payment id may end with a line break",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={r"{1,128}$(?!\n)": "{1,128}$"},
         caught_by="tests/api/payments/test_callback.py::test_a_genuine_callback_that_makes_no_sense[sqlite]",
     ),
@@ -136,14 +136,14 @@ MUTANTS = (
     Mutant(
         name="Late money buys what an operator has cancelled",
         trap="ours",
-        path="engine/money/payments.py",
+        path="engine/money/late_payments.py",
         edits={"        if late.order.closed_by == OPERATOR:": "        if late.order.closed_by == CANCELLED:"},
         caught_by="tests/api/payments/test_order_actions.py::test_money_for_what_an_operator_has_cancelled_goes_back[sqlite]",
     ),
     Mutant(
         name="The provider is asked for the whole payment instead of the refund",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={
             '            "amount_cents": refund.amount_cents,\n': '            "amount_cents": refund.capture.amount_cents,\n'
         },

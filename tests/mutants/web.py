@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(
         name="The payment secret before the new one is forgotten at once",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={", body, now_s, settings.payment_secret_old)\n": ", body, now_s)\n"},
         caught_by="tests/api/test_rotation.py::test_secrets_are_replaced_under_load",
     ),
@@ -94,7 +94,7 @@ MUTANTS = (
     Mutant(
         name="Strangers read the figures",
         trap="ours",
-        path="settings/table.py",
+        path="settings/metrics_and_traces.py",
         edits={
             '    metrics: Literal["public", "operator"] = field(\n        default="operator",': '    metrics: Literal["public", "operator"] = field(\n        default="public",'
         },
@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         name="Secrets that stand in every list of guesses are accepted",
         trap="S5",
-        path="settings/kinds.py",
-        edits={" or bits(text) < bits_min:": ":"},
+        path="settings/secret_strength.py",
+        edits={" or bits(text) < bits_min\n": "\n"},
         caught_by="tests/test_settings.py::test_a_bad_admin_key_is_refused[administrator1234]",
     ),
     Mutant(

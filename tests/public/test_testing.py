@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from seckill import OrderState, Settings
-from seckill.backends.payment.providers import Callback, Sandbox
+from seckill.backends.payment.callback import Callback
+from seckill.backends.payment.sandbox import Sandbox
 from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.client import Conflict, TooMany
 from seckill.domain.sale import SaleState

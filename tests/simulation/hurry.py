@@ -12,7 +12,7 @@ from seckill.engine import keeper
 from seckill.engine import sale_cache as sale_cache
 from seckill.engine.claims import admission_desk
 from seckill.engine.line import serving
-from seckill.engine.money import payments, refunds
+from seckill.engine.money import late_payments, payments, refunds
 from seckill.engine.orders import worker as fulfilment
 from seckill.engine.rounds import failover, rebuild, retirement
 from tests.simulation import database
@@ -34,6 +34,7 @@ _WAITS = [
     (retirement, "RETIRE_AFTER_MS", 6000),  # longer than a keeper that stood still is wrong about the time
     (retirement, "HEARD_AFTER_MS", 8000),  # longer than any process stands still, with what it knew before
     (payments, "LEASE_S", 1.5),
+    (late_payments, "LEASE_S", 1.5),
     (refunds, "LEASE_S", 1.5),
     (refunds, "RETRY_S_MIN", 0.3),
     (refunds, "RETRY_S_MAX", 1.0),

@@ -14,7 +14,8 @@ from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.tables import FEED, feed, meta, webhook_deliveries, webhooks
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.webhook_rows import can_be_asked, is_due, sent_columns, to_delivery, to_webhook
-from seckill.domain.webhook import FAILURES_MAX, DeliveryState, DisabledBy, Webhook
+from seckill.domain.webhook import DeliveryState, DisabledBy, Webhook
+from seckill.domain.webhook_retries import FAILURES_MAX
 from seckill.ports.webhook import Lease, NewDelivery, Noted, Progress, TriedDelivery, WebhookDelivery, WebhookLag
 
 # Deliveries that were made, of each endpoint: the last ones, for people to look at.

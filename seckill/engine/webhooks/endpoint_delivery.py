@@ -16,16 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from seckill.domain.webhook import (
-    FAILURES_MAX,
-    GIVE_UP_S,
-    SEND_WITHIN_S,
-    DeliveryState,
-    DeliveryTrouble,
-    DisabledBy,
-    rest_s,
-    retry_after_s,
-)
+from seckill.domain.webhook import DeliveryState, DeliveryTrouble, DisabledBy
+from seckill.domain.webhook_retries import FAILURES_MAX, GIVE_UP_S, SEND_WITHIN_S, rest_s, retry_after_s
 from seckill.domain.webhook_target import BadTarget, read_target
 from seckill.engine.event_feed import EventFeed
 from seckill.engine.traces.traced_delivery import send_traced

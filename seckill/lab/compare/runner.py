@@ -18,7 +18,7 @@ from seckill.lab.compare.moments import Moments
 from seckill.lab.compare.processes import ComparedProcess, Staff
 from seckill.lab.compare.release_schemes import FALLS_EVERY
 from seckill.lab.compare.result import Count, Crash, StrategyOutcome
-from seckill.lab.compare.strategies import LADDER
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.strategy import CompareServers, Strategy
 from seckill.lab.compare.workload import Workload, waves
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.payment.callback_signature import HEADER, verify
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases

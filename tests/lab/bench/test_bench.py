@@ -23,7 +23,8 @@ from seckill.lab.bench.measures import Accepted, Joined, Offered
 from seckill.lab.bench.native_http import native_http
 from seckill.lab.bench.place import service
 from seckill.lab.bench.report import report, verdict
-from seckill.lab.bench.runner import GOALS, LIMITS, BenchPlan, judged, ratios, run
+from seckill.lab.bench.goals import GOALS, LIMITS, judged
+from seckill.lab.bench.runner import BenchPlan, ratios, run
 from seckill.lab.bench.startup import Startup, startup
 from seckill.lab.bench.tokens import Tokens
 from seckill.lab.servers.mariadb import EmbeddedMariaDB

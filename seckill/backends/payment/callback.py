@@ -1,8 +1,7 @@
-"""Payment providers: the sandbox, the shop's own payment side, and the way to all others."""
+"""The shop's own payment side: what its callbacks say, and how it is asked for refunds."""
 
 import asyncio
 import http.client
-import importlib
 import json
 import time
 import urllib.error
@@ -11,19 +10,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-import structlog
 from msgspec import Meta
 
 from seckill.backends.payment.callback_signature import HEADER, signature, verify
-from seckill.domain import money
-from seckill.errors import NotUnderstood, ProviderUnavailable, RefundRefused, StartError
-from seckill.extras import explained
-from seckill.ports.payment import Notice, PaymentProvider, Refund
+from seckill.errors import NotUnderstood, ProviderUnavailable, RefundRefused
+from seckill.ports.payment import Notice, Refund
 from seckill.settings import Settings
 
-log = structlog.get_logger()
-
-NAME_LENGTH_MAX = 32
 REFUND_WITHIN_S = 10.0
 # The shop's payment side has understood the request, and says that it will not do it.
 REFUSED_FOR_GOOD = (400, 409, 410, 422)
@@ -58,24 +51,6 @@ def read_signed(settings: Settings, headers: Mapping[str, str], body: bytes, now
         amount_cents=message.amount_cents,
         currency=message.currency,
     )
-
-
-class Sandbox:
-    """Buyers pay by pressing a button, and refunds are done as soon as they are wanted. For trying things out."""
-
-    name = "sandbox"
-    sandbox = True
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice:
-        return read_signed(self._settings, headers, body, now_s)
-
-    async def refund(self, refund: Refund, order_id: str) -> bool:
-        amount = money.shown(refund.amount_cents, refund.capture.currency)
-        log.info("refunded in the sandbox", refund=refund.id, order=order_id, amount=amount)
-        return True
 
 
 class Callback:
@@ -129,38 +104,3 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 _opener = urllib.request.build_opener(_NoRedirects)
-
-
-# Loaded only where they are chosen: each needs packages that not everybody has.
-_WITH_CHECKOUT = {
-    "stripe": ("seckill.backends.payment.stripe_checkout", "Stripe"),
-    "alipay": ("seckill.backends.payment.alipay", "Alipay"),
-    "wechat": ("seckill.backends.payment.wechat", "WeChat"),
-}
-
-
-def _with_checkout(name: str, settings: Settings) -> PaymentProvider:
-    module, kind = _WITH_CHECKOUT[name]
-    with explained():
-        provider: PaymentProvider = getattr(importlib.import_module(module), kind)(settings)
-    return provider
-
-
-def open_provider(settings: Settings) -> PaymentProvider:
-    """Raises StartError if it cannot be loaded."""
-    name = settings.payment_provider
-    if name == Sandbox.name:
-        return Sandbox(settings)
-    if name == Callback.name:
-        return Callback(settings)
-    if name in _WITH_CHECKOUT:
-        return _with_checkout(name, settings)
-    module, _, factory = name.partition(":")
-    try:
-        provider: PaymentProvider = getattr(importlib.import_module(module), factory)(settings)
-        named = provider.name
-    except Exception as error:
-        raise StartError(f"SECKILL_PAYMENT_PROVIDER={name} cannot be loaded ({error!r}): mend that.") from error
-    if not 1 <= len(named) <= NAME_LENGTH_MAX:
-        raise StartError(f"The name of {name} must have 1 to {NAME_LENGTH_MAX} characters, not {named!r}.")
-    return provider
