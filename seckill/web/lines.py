@@ -8,7 +8,8 @@ from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.domain.line import ALGORITHM, EntryState, LineEntry, RoundLine
+from seckill.domain.draw import ALGORITHM
+from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.outcome import Outcome
 from seckill.domain.receipt import ALGORITHM as ALGORITHM_OF_RECEIPTS
 from seckill.domain.sale import Sale

@@ -133,9 +133,9 @@ MUTANTS = (
     Mutant(
         name="Some have the better places whatever the seed is",
         trap="ours",
-        path="domain/line.py",
+        path="domain/draw.py",
         edits={"        digest.update(entry_id.encode())\n": "        digest.update(entry_id[:-1].encode())\n"},
-        caught_by="tests/domain/test_line_ranks.py::test_each_entry_comes_to_each_place_equally_often",
+        caught_by="tests/domain/test_draw.py::test_each_entry_comes_to_each_place_equally_often",
     ),
     Mutant(
         name="Who comes later is called first",

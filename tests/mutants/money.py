@@ -29,10 +29,8 @@ MUTANTS = (
     Mutant(
         name="Any amount pays an order",
         trap="S26",
-        path=PAYMENTS,
-        edits={
-            "if (capture.amount_cents, capture.currency) != (order.price_cents, order.currency):": "if capture.currency != order.currency:"
-        },
+        path="domain/payment_fate.py",
+        edits={"return (amount_cents, currency) == (order.price_cents, order.currency)": "return currency == order.currency"},
         caught_by="tests/backends/sql/test_payments.py::test_what_does_not_fit_changes_nothing[sqlite-1-wrong0-wrong_amount]",
     ),
     Mutant(
@@ -46,7 +44,7 @@ MUTANTS = (
         name="A second payment of one order is kept",
         trap="S26",
         path=PAYMENTS,
-        edits={"        await self._owe(connection, payment_id, ALREADY_PAID)\n": ""},
+        edits={"            await self._owe(connection, payment_id, reason)\n": ""},
         caught_by="tests/backends/sql/test_payments.py::test_a_second_capture_goes_back_and_stays_so[sqlite]",
     ),
     Mutant(
@@ -89,8 +87,8 @@ MUTANTS = (
     Mutant(
         name="An operator may refund more than the price",
         trap="ours",
-        path="backends/sql/order_actions.py",
-        edits={"        if cents > left:\n": "        if left < 0:\n"},
+        path="domain/refund.py",
+        edits={"    if cents > left:\n": "    if left < 0:\n"},
         caught_by="tests/backends/sql/test_order_actions.py::test_refunds_in_parts_up_to_the_price[sqlite]",
         also=(
             "tests/backends/sql/test_order_actions.py::test_refunds_at_once_never_give_back_more_than_the_price[sqlite]",

@@ -15,7 +15,8 @@ from seckill.backends.sql.tables import LongText, round_items, rounds
 from seckill.domain.beacon import BeaconSource
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
-from seckill.domain.line import SEED_BYTES, LineEntry, LineOrder, LineRules, RoundLine
+from seckill.domain.draw import SEED_BYTES
+from seckill.domain.line import LineEntry, LineOrder, LineRules, RoundLine
 from seckill.domain.order_number import OrderNumber
 from seckill.failpoints import reached
 

@@ -13,7 +13,8 @@ from seckill.domain.order_number import OrderNumber
 from seckill.engine.money.late_payments import LEASE_S, LatePayments
 from seckill.errors import GateError, LedgerError
 from seckill.failpoints import reached
-from seckill.ports.payment import Capture, Captured, CaptureLedger, Fate
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Capture, Captured, CaptureLedger
 from seckill.telemetry import CAPTURES
 
 log = structlog.get_logger()

@@ -6,7 +6,8 @@ from seckill.domain.public_id import PublicIds
 from seckill.engine.orders.buyer_orders import OrderView
 from seckill.errors import NotPossible
 from seckill.ports.ledger import BuyerActionLedger
-from seckill.ports.payment import Capture, Fate, PaymentProvider
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Capture, PaymentProvider
 from seckill.telemetry import CAPTURES
 
 

@@ -13,7 +13,7 @@ from seckill.domain.admission import Admission
 from seckill.domain.order import OrderState
 from seckill.domain.sale import Round
 from seckill.ports.order_action import Acted, ActionOutcome, OrderAction
-from seckill.ports.payment import Fate
+from seckill.domain.payment_fate import Fate
 from tests.backends.sql.looking import event_rows, rows, sold, write
 from tests.backends.sql.making import admission
 from tests.backends.sql.paying import (

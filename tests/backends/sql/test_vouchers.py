@@ -22,7 +22,8 @@ from seckill.domain.voucher import CodeCount, VoucherState
 from seckill.errors import CodesMissing, LedgerRefused, UploadGivenUp
 from seckill.ports.feed import EventFilter, FeedPage
 from seckill.ports.order_action import ActionOutcome
-from seckill.ports.payment import Fate, Settlement
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Settlement
 from seckill.ports.vouchers import Clash, ClashKind, RedeemOutcome
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import HOUR_MS, admission, draft

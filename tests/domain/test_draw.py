@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from seckill.domain.line import Ranking, commitment, list_hash
+from seckill.domain.draw import Ranking, commitment, list_hash
 
 ENTRIES = [f"ENTRY{number:08}" for number in range(20)]
 SEEDS = 4000
