@@ -30,7 +30,7 @@ from seckill.web.buyer_tokens import Buyer, Buyers
 from seckill.web.canonical_path import is_canonical
 from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
 from seckill.web.client_address import ClientAddresses, Headers
-from seckill.web.context import authenticate
+from seckill.web.buyer_check import authenticate
 from seckill.web.claim_door import HEADER as PASS
 from seckill.web.claim_door import ClaimDoor
 from seckill.web.item_ids import ItemIds

@@ -17,7 +17,8 @@ from seckill.domain.sale import RoundStatus, Sale
 from seckill.engine.line.joining import Joined
 from seckill.ports.line import Joining, Standing
 from seckill.web.claim import ClaimReply, json_reply
-from seckill.web.context import Context, authenticate
+from seckill.web.buyer_check import authenticate
+from seckill.web.context import Context
 from seckill.web.claim_door import HEADER as PASS
 from seckill.web.line_entries import NEW_ENTRY, shown
 from seckill.web.problems import HttpProblem

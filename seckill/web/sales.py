@@ -127,7 +127,7 @@ def _left(ctx: Context, sale: domain.Sale) -> int | None:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    if not await ctx.is_operator(request):
+    if not await ctx.operators.is_operator(request):
         return sale_list(ctx, request.query_params.get("before")).answer.response(request, MAX_AGE_S, VARY)
     only(request, ("before",))
     found, older = listed_sales(ctx, request.query_params.get("before"), hidden_too=True)
@@ -167,7 +167,7 @@ def listed_sales(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple
 
 async def show_sale(request: Request) -> Response:
     ctx = context(request)
-    if await ctx.is_operator(request):
+    if await ctx.operators.is_operator(request):
         return json_response(view(ctx, await sale_in_path(request), to_operator=True))
     found = await ctx.sale_cache.find(request.path_params["sale_id"])
     if found is None:

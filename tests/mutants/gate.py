@@ -456,8 +456,8 @@ MUTANTS = (
     Mutant(
         name="A server whose settings are changed while it runs is not looked at",
         trap="F72",
-        path="web/app.py",
-        edits={'                repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
+        path="web/node_schedule.py",
+        edits={'            repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
         caught_by="tests/cluster/test_server_watch.py::test_a_replica_that_could_not_keep_orders_closes_its_primary[cluster]",
     ),
     Mutant(

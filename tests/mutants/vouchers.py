@@ -131,7 +131,7 @@ MUTANTS = (
     Mutant(
         name="Codes stand in the log",
         trap="ours",
-        path="web/app.py",
+        path="web/error_answers.py",
         edits={'"/v1/admin/vouchers/…" if "code" in request.path_params else request.url.path': "request.url.path"},
         caught_by=f"{_API}::test_no_code_goes_into_a_log",
     ),

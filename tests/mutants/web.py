@@ -6,8 +6,8 @@ MUTANTS = (
     Mutant(
         name="A client that guesses at the admin key need not wait",
         trap="ours",
-        path="web/context.py",
-        edits={"        if wait_s := self.guesses.wait_s(client):\n": "        if wait_s := 0:\n"},
+        path="web/operator_check.py",
+        edits={"        if wait_s := self._guesses.wait_s(client):\n": "        if wait_s := 0:\n"},
         caught_by="tests/api/test_incidents.py::test_a_client_that_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not",
     ),
     Mutant(
