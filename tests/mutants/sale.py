@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         name="A sale may be in a currency that does not exist",
         trap="ours",
-        path="web/sales.py",
+        path="web/sale_checks.py",
         edits={"    if new.currency not in DECIMALS:\n": "    if not new.currency:\n"},
         caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
     ),
