@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from seckill.backends.redis.server_calls import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import Sale, SaleDraft
 from seckill.errors import SeckillError, StartError

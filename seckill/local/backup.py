@@ -25,7 +25,7 @@ import msgspec
 
 from seckill import __version__
 from seckill.backends.sql.transactions import writing
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import REVISIONS
 from seckill.backends.sql.sqlite_writer_lock import ReadingConnection
 from seckill.errors import StartError

@@ -33,7 +33,8 @@ from seckill.backends.redis.round_hash import (
     texts,
 )
 from seckill.backends.redis.scripts import Script
-from seckill.backends.redis.server_calls import Line, execute, open_servers, pipeline
+from seckill.backends.redis.server_calls import Line, execute, pipeline
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers

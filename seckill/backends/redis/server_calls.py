@@ -1,29 +1,12 @@
-"""The way to the gate's servers: which one has a key, and a line to it."""
+"""Calls to a server of the gate, over a connection that is ours for so long."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from redis import exceptions
 
-from seckill.backends.redis.addresses import HELP
-from seckill.backends.redis.cluster import ClusterServers
-from seckill.backends.redis.sentinel import SentinelServers
-from seckill.backends.redis.servers import CONNECTIONS_MAX, OneServer, Server, Servers
-from seckill.errors import StartError
-
-
-def open_servers(url: str, connections_max: int = CONNECTIONS_MAX) -> Servers:
-    """Nothing is connected before the first call."""
-    match = re.match(r"rediss?\+([^:]*):", url)
-    if match is None:
-        return OneServer(url, connections_max)
-    if match[1] == "cluster":
-        return ClusterServers(url, connections_max)
-    if match[1] == "sentinel":
-        return SentinelServers(url, connections_max)
-    raise StartError(f"SECKILL_REDIS_URL cannot be understood (there is no kind {match[1]!r}): {HELP}.")
+from seckill.backends.redis.servers import Server
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from seckill import __version__
 from seckill.backends.redis import keys
 from seckill.backends.redis.format_stamp import STAMP
 from seckill.backends.redis.round_hash import is_wrong_type
-from seckill.backends.redis.server_calls import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import LANES_MAX
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable

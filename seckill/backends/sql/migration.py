@@ -7,7 +7,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert
 
 from seckill.backends.sql.transactions import READ_WITHIN_S, edge
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
 from seckill.backends.sql.tables import ENTRY_FORM, meta
 from seckill.errors import StartError

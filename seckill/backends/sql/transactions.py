@@ -1,9 +1,12 @@
-"""Where drivers' errors become ours, and where waiting for a database ends."""
+"""One transaction: how long it may take, what a driver's errors mean, and how often one is repeated that the database
+has undone."""
 
 import asyncio
+import random
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,6 +16,10 @@ from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, S
 
 WRITE_WITHIN_S = 15.0
 READ_WITHIN_S = 5.0
+# Before each repetition of one that another was in the way of.
+_PAUSES_S = (0.01, 0.05, 0.2)
+
+T = TypeVar("T")
 
 
 class LedgerCollided(LedgerUnavailable):
@@ -61,6 +68,16 @@ async def writing(database: Database) -> AsyncIterator[AsyncConnection]:
 async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
     async with edge(database, READ_WITHIN_S), database.readers.connect() as connection:
         yield connection
+
+
+async def until_not_collided(attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Each attempt is one transaction, and one that the database has undone has done nothing: so the same again."""
+    for pause_s in _PAUSES_S:
+        try:
+            return await attempt()
+        except LedgerCollided:
+            await asyncio.sleep(pause_s * random.random())  # noqa: S311 (so that the two do not meet again)
+    return await attempt()
 
 
 def _is_lost(error: Exception) -> bool:

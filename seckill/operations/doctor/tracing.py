@@ -4,7 +4,7 @@ import asyncio
 import importlib.util
 from urllib.parse import urlsplit
 
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
 from seckill.settings.redaction import redact_url

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_calls import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Server
 from seckill.lab.chaos.servers.choice import GATES
 from seckill.lab.chaos.servers.server import Can

@@ -1,16 +1,9 @@
-"""What an examination came to."""
+"""How far a server's clock may be from this machine's."""
 
-from dataclasses import dataclass, field
+from seckill.operations.doctor.examination import Health
 
 # One server's clock sets a payment window or an order's age, and another server looks at it.
 SKEW_MS_MAX = 2000
-
-
-@dataclass(slots=True)
-class Health:
-    says: str
-    mend: list[str] = field(default_factory=list)  # promises do not hold until this is done
-    advice: list[str] = field(default_factory=list)  # they do, but an operator should know
 
 
 def check_clock(health: Health, whose: str, there_ms: int, before_ms: int, after_ms: int) -> None:
