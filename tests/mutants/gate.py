@@ -506,7 +506,7 @@ MUTANTS = (
     Mutant(
         name="A server that takes over again is taken for the one that was vouched for",
         trap="ours",
-        path="backends/redis/gate.py",
+        path="backends/redis/lane_home.py",
         edits={
             """reign = f"{line.server.name} {parse_info(info).get('master_replid', '')}\"""": "reign = line.server.name"
         },
