@@ -42,7 +42,7 @@ from seckill.engine.orders.broker_relay import Relay
 from seckill.engine.orders.buyer_actions import BuyerActions
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.lane_queues import LaneQueues
-from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.orders.lapse_alarm import Lapses
 from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm

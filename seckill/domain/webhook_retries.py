@@ -1,5 +1,7 @@
 """How often and for how long a delivery to a webhook is tried, and when an endpoint is left alone. Pure."""
 
+from seckill.domain.webhook import DisabledBy
+
 # One try, from asking what the name stands for to the end of the answer.
 SEND_WITHIN_S = 15.0
 # A delivery is tried again after this, doubled each time up to the maximum.
@@ -20,3 +22,11 @@ def retry_after_s(tries: int, chance: float) -> float:
 def rest_s(failures: int, chance: float) -> float:
     """How long an endpoint is left alone that has failed so often."""
     return retry_after_s(failures - FAILURES_MAX + 1, chance)
+
+
+def reason_to_disable(failures: int, *, gone: bool) -> DisabledBy | None:
+    """At once if the endpoint says that it is gone. Otherwise if nothing was delivered to it for `GIVE_UP_S`; but not
+    for one failure after days in which nothing happened."""
+    if gone:
+        return DisabledBy.GONE
+    return DisabledBy.FAILING if failures >= FAILURES_MAX else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import REGISTRY
 
-from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.orders.lapse_alarm import Lapses
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds import sale_figures
 from seckill.engine.rounds.sale_figures import SaleFigures

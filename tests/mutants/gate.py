@@ -346,7 +346,7 @@ MUTANTS = (
     Mutant(
         name="The alarm about orders that lapse rings all the time",
         trap="S18",
-        path="engine/orders/lapse_share.py",
+        path="engine/orders/lapse_alarm.py",
         edits={"        self._told[round_.id] = sale_id\n": ""},
         caught_by="tests/api/test_lapses.py::test_an_alarm_once_for_each_round_when_many_orders_lapse",
     ),
