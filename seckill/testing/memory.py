@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from seckill.web.content_policy import help_policy
+from seckill.web.content_security_policy import help_policy
 from seckill.web.pages import SHELL_MAX_AGE_S, SITE, Content
 from seckill.web.problems import HttpProblem
 

@@ -9,12 +9,12 @@ forbids caching it. `embed.js`, for pages of shops, is kept as briefly as a shel
 import gzip
 import hashlib
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request

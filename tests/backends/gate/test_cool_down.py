@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.domain.admission import Answer, Claim, Holding, Record
+from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.cool_down import COOL_DOWN_S_MAX, cools_until_ms
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
