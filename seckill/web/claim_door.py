@@ -3,7 +3,8 @@
 A sale that is open to everybody costs its claims one look whether it is.
 """
 
-from seckill.domain.door import EVERYBODY, PassKind
+from seckill.domain.audience import EVERYBODY
+from seckill.domain.door import PassKind
 from seckill.domain.outcome import Outcome
 from seckill.domain.pass_seal import PassSeal
 from seckill.domain.sale import Sale
