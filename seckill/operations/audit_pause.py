@@ -1,7 +1,7 @@
 """When the audit pauses a sale, and when it lets it go on again.
 
-If told to, it pauses a sale in which a safety invariant breaks, before more can go wrong. When it turns out that nothing
-is wrong, it says so and resumes the sale.
+If told to, it pauses a sale in which a safety invariant breaks, before more can go wrong. When it turns out that
+nothing is wrong, it says so and resumes the sale.
 
 The ledger remembers which pauses are the audit's, so that any keeper can lift them, and no other pause is lifted.
 Operators have the last word: what they pause or resume stays so. After a rebuild a pause stays as well: then the alarm

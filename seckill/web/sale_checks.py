@@ -1,4 +1,5 @@
-"""What an operator may announce or change, as far as it can be told without the ledger; and the draft that comes of it."""
+"""What an operator may announce or change, as far as it can be told without the ledger; and the draft that comes of
+it."""
 
 import asyncio
 from collections.abc import Sequence
