@@ -13,7 +13,9 @@ from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.alarms.desk import AlarmDesk
+from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission_desk import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
@@ -40,6 +42,7 @@ from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.broker_relay import Relay
 from seckill.engine.orders.buyer_actions import BuyerActions
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.lane_queues import LaneQueues
 from seckill.engine.orders.lapse_alarm import Lapses
@@ -48,7 +51,6 @@ from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
@@ -78,8 +80,6 @@ from seckill.engine.webhooks.dispatcher import WebhookDispatcher
 from seckill.engine.webhooks.endpoint_delivery import SittingParts
 from seckill.engine.webhooks.message import Describe
 from seckill.loops import Stop
-from seckill.engine.alarms.alarm import Alarm
-from seckill.engine.alarms.notes import AlarmNotes
 from seckill.ports.broker import Broker, Delays
 from seckill.ports.door import RiskDecision
 from seckill.settings import Settings

@@ -26,8 +26,8 @@ from seckill.loops import Stop
 from seckill.native.kernel_choice import KERNEL
 from seckill.operations.doctor.certificate import check_served_certificate
 from seckill.operations.doctor.database import examine_database
-from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.examination import Health
+from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.doctor.tracing import examine_tracing
 from seckill.operations.doctor.watching import examine_watching
 from seckill.operations.production_refusals import make_believe

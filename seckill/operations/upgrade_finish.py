@@ -14,8 +14,8 @@ from typing import Protocol
 from seckill.errors import NotPossible
 from seckill.operations.presence import EVERY_S
 from seckill.ports.board import Board
-from seckill.ports.queue_entry import TOGETHER, VERSION
 from seckill.ports.ledger import EntryFormLedger
+from seckill.ports.queue_entry import TOGETHER, VERSION
 
 BACK_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.2

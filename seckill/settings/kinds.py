@@ -11,6 +11,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
+from seckill.settings.redaction import Secret
 from seckill.settings.secret_strength import (
     ADMIN_KEY_BITS_MIN,
     ADMIN_KEY_CHARS_MIN,
@@ -18,7 +19,6 @@ from seckill.settings.secret_strength import (
     SECRET_BYTES_MIN,
     can_be_guessed,
 )
-from seckill.settings.redaction import Secret
 
 Kind = Callable[[str], Any]
 

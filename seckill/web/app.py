@@ -29,9 +29,11 @@ from seckill.settings import Settings
 from seckill.settings.otel import Tracing
 from seckill.telemetry import Exposition
 from seckill.web.admin_key import AdminKey
+from seckill.web.answer_headers import Envelope
 from seckill.web.buyer_rate import Rates
 from seckill.web.buyer_tokens import Buyers
 from seckill.web.claim import ClaimRoute
+from seckill.web.claim_door import ClaimDoor
 from seckill.web.claim_protocol import TurnBuffer
 from seckill.web.claim_wait import ClaimWait
 from seckill.web.client_address import ClientAddresses, Headers
@@ -41,15 +43,13 @@ from seckill.web.content_security_policy import DOCS_HEADERS
 from seckill.web.context import Context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
-from seckill.web.claim_door import ClaimDoor
-from seckill.web.answer_headers import Envelope
 from seckill.web.error_answers import ERROR_ANSWERS
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
-from seckill.web.line_join import JoinRoute
 from seckill.web.key_set import KeySet
+from seckill.web.line_join import JoinRoute
 from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.mounting import prefix_in

@@ -25,14 +25,14 @@ from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError
+from seckill.web.buyer_check import authenticate
 from seckill.web.buyer_rate import Rates
 from seckill.web.buyer_tokens import Buyer, Buyers
 from seckill.web.canonical_path import is_canonical
-from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
-from seckill.web.client_address import ClientAddresses, Headers
-from seckill.web.buyer_check import authenticate
 from seckill.web.claim_door import HEADER as PASS
 from seckill.web.claim_door import ClaimDoor
+from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
+from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.item_ids import ItemIds
 from seckill.web.items import item_meant
 from seckill.web.metadata import canonical_metadata

@@ -22,10 +22,10 @@ from seckill.engine.money.checkouts import Checkouts
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.buyer_actions import BuyerActions
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_search import OrderSearch
-from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.rounds.operator_changes import OperatorDesk
@@ -39,8 +39,8 @@ from seckill.settings import Settings
 from seckill.telemetry import Exposition
 from seckill.web.buyer_check import authenticate
 from seckill.web.buyer_tokens import Buyer, Buyers
-from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.claim_door import ClaimDoor
+from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.incidents import Incident, Incidents
 from seckill.web.item_ids import ItemIds
 from seckill.web.line_parts import LineParts
@@ -49,6 +49,7 @@ from seckill.web.operator_check import OperatorCheck
 from seckill.web.problems import HttpProblem, incident_in
 from seckill.web.sale_list import SaleLists
 from seckill.web.waiting_seats import Seats
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:

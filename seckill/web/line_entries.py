@@ -20,8 +20,8 @@ from seckill.errors import GateError, LedgerError
 from seckill.ports.door import RiskDecision
 from seckill.ports.line import Joining, NoEntry, Standing
 from seckill.web.claim import BEGUN
-from seckill.web.context import Context, context
 from seckill.web.claim_door import HEADER as PASS
+from seckill.web.context import Context, context
 from seckill.web.items import item_meant
 from seckill.web.line_schemas import Entry, EntryRemoval, NewEntry
 from seckill.web.metadata import canonical_metadata

@@ -16,10 +16,10 @@ from seckill.domain.door import OPEN_DOOR, PassKind
 from seckill.domain.sale import RoundStatus, Sale
 from seckill.engine.line.joining import Joined
 from seckill.ports.line import Joining, Standing
-from seckill.web.claim import ClaimReply, json_reply
 from seckill.web.buyer_check import authenticate
-from seckill.web.context import Context
+from seckill.web.claim import ClaimReply, json_reply
 from seckill.web.claim_door import HEADER as PASS
+from seckill.web.context import Context
 from seckill.web.line_entries import NEW_ENTRY, shown
 from seckill.web.problems import HttpProblem
 from seckill.web.request_body import decode

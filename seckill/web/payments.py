@@ -6,9 +6,6 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.domain import money
-from seckill.engine.orders.buyer_orders import recorded
-from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
 from seckill.domain.payment_fate import Fate
 from seckill.ports.payment import Capture, Captured, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from seckill.audit.document import Audit
-from seckill.domain.door import WORK_DEFAULT, PassKind
 from seckill.domain.cool_down import COOL_DOWN_S_MAX
+from seckill.domain.door import WORK_DEFAULT, PassKind
 from seckill.domain.goods import (
     DELIVERY_LENGTH_MAX,
     DESCRIPTION_LENGTH_MAX,

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from seckill import OrderState
-from seckill.client import AsyncClient, Client, NoAnswer
+from seckill.client import AsyncClient, Client, NoAnswer, repeats
 from seckill.client import asynchronous as module
-from seckill.client import repeats
 from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.patience import PATIENCE_S

@@ -12,9 +12,9 @@ from seckill.backends.redis.gate import connect
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import RoundStatus
+from seckill.engine.alarms.alarm import Alarm
 from seckill.errors import LedgerUnavailable
 from seckill.operations.audit_pause import AuditPause
-from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.record import RecordFilter
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_failures import fail

@@ -9,8 +9,8 @@ import pytest
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
-from seckill.domain.outcome import Outcome
 from seckill.domain.current_round import AFTERGLOW_MS
+from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Sale
 from seckill.engine.claims.admission_desk import ClaimInProgress
 from seckill.engine.orders.releases import ReleaseDesk

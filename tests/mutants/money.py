@@ -30,7 +30,9 @@ MUTANTS = (
         name="Any amount pays an order",
         trap="S26",
         path="domain/payment_fate.py",
-        edits={"return (amount_cents, currency) == (order.price_cents, order.currency)": "return currency == order.currency"},
+        edits={
+            "return (amount_cents, currency) == (order.price_cents, order.currency)": "return currency == order.currency"
+        },
         caught_by="tests/backends/sql/test_payments.py::test_what_does_not_fit_changes_nothing[sqlite-1-wrong0-wrong_amount]",
     ),
     Mutant(

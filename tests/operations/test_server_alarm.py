@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from seckill.operations.server_alarm import UNFIT, ServerAlarm
 from seckill.engine.alarms.alarm import Alarm
+from seckill.operations.server_alarm import UNFIT, ServerAlarm
 
 
 class Gate:

@@ -27,10 +27,10 @@ from seckill.client import (
     TooMany,
     Unavailable,
     documents,
+    repeats,
     requests,
 )
 from seckill.client import asynchronous as module
-from seckill.client import repeats
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
 from seckill.web import buyer_data_schemas, schemas, upload_schemas

@@ -12,8 +12,8 @@ import pytest
 
 from seckill import OrderState, Settings
 from seckill.backends.payment.callback import Callback
-from seckill.backends.payment.sandbox import Sandbox
 from seckill.backends.payment.callback_signature import HEADER, signature
+from seckill.backends.payment.sandbox import Sandbox
 from seckill.client import Conflict, TooMany
 from seckill.domain.sale import SaleState
 from seckill.payment import NotGenuine, Notice, PaymentProvider, ProviderUnavailable, Refund

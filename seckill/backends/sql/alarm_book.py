@@ -8,9 +8,9 @@ import msgspec
 from sqlalchemy import BigInteger, Integer, String, Text, and_, bindparam, case, delete, literal, select, true, update
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.figure_tables import alarms
 from seckill.backends.sql.tables import rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.engine.alarms.repeats import QUIET_S, STALE_AFTER_S
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.audience import listed, strike
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
-from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.line_tables import STATES, line_entries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, to_rounds
@@ -25,6 +24,7 @@ from seckill.backends.sql.tables import (
     rounds,
     vouchers,
 )
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.audience_list import digest_of
 from seckill.domain.dead_letter import LetterState

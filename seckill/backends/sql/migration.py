@@ -6,10 +6,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert
 
-from seckill.backends.sql.transactions import READ_WITHIN_S, edge
 from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
 from seckill.backends.sql.tables import ENTRY_FORM, meta
+from seckill.backends.sql.transactions import READ_WITHIN_S, edge
 from seckill.errors import StartError
 from seckill.ports.queue_entry import TOGETHER
 

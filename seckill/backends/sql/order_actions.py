@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import Endings, Reversal, to_order
-from seckill.backends.sql.transactions import writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.payments import select_refunds, to_refund
 from seckill.backends.sql.sales import lock_catalogue
 from seckill.backends.sql.tables import order_actions, orders, payments, refunds
+from seckill.backends.sql.transactions import writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_cover import spare
 from seckill.backends.sql.voucher_gifts import VoucherGifts

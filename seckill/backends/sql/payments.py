@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import RELEASE, Endings, to_order
-from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import order_actions, orders, outbox, payments, refunds, rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType
 from seckill.domain.order import OVER, Order

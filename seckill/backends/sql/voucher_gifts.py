@@ -7,9 +7,9 @@ from sqlalchemy import BigInteger, and_, bindparam, func, null, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.transactions import LedgerCollided
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.tables import orders, rounds, sales, voucher_uploads, vouchers
+from seckill.backends.sql.transactions import LedgerCollided
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState

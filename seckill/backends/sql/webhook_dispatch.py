@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import now_of
-from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.tables import FEED, feed, meta, webhook_deliveries, webhooks
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.webhook_rows import can_be_asked, is_due, sent_columns, to_delivery, to_webhook
 from seckill.domain.webhook import DeliveryState, DisabledBy, Webhook

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 import structlog
 
-from seckill.ports.alarm_book import RaisedAlarm
+from seckill.engine.alarms.delivery import AlarmPost
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.alarms.repeats import QuietTime, Reminders
-from seckill.engine.alarms.delivery import AlarmPost
+from seckill.ports.alarm_book import RaisedAlarm
 from seckill.ports.board import TellingBoard
 
 log = structlog.get_logger()

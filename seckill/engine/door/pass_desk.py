@@ -15,8 +15,8 @@ import structlog
 
 from seckill.domain.door import PassKind
 from seckill.domain.pass_seal import PassSeal
-from seckill.domain.sale import Sale
 from seckill.domain.proof_of_work import WorkChallenge, Works, WorkSolution, WorkVerdict
+from seckill.domain.sale import Sale
 from seckill.engine.door.work_difficulty import WorkDifficulty
 from seckill.ports.door import Applicant, HumanCheck, RiskDecision, RiskHook, ServiceAway
 from seckill.telemetry import PASSES

@@ -10,10 +10,10 @@ is owed back.
 import structlog
 
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate
 from seckill.engine.money.late_payments import LEASE_S, LatePayments
 from seckill.errors import GateError, LedgerError
 from seckill.failpoints import reached
-from seckill.domain.payment_fate import Fate
 from seckill.ports.payment import Capture, Captured, CaptureLedger
 from seckill.telemetry import CAPTURES
 

@@ -15,9 +15,9 @@ from seckill.engine.batched_reads import BatchedReads
 from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateUnavailable
-from seckill.ports.queue_entry import read_entry, salvage
 from seckill.ports.gate import TrackingGate
 from seckill.ports.ledger import TrackingLedger
+from seckill.ports.queue_entry import read_entry, salvage
 from seckill.ports.transport import NewsTransport
 
 WAIT_S_MAX = 30.0

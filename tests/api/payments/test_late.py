@@ -297,7 +297,7 @@ async def test_one_that_cannot_be_decided_holds_up_no_other(shop: Shop, monkeypa
         assert (await shop.notify(order_id, f"late-{user}")).status_code == 202
     await shop.node.work()
     await write(shop.ledger, "UPDATE payments SET next_ms = 1")
-    settle = shop.payments._settle
+    settle = shop.payments.late._settle
 
     async def fail_for_ann(late: LatePayment, number: OrderNumber) -> None:
         if late.order.user == "ann":
@@ -305,7 +305,7 @@ async def test_one_that_cannot_be_decided_holds_up_no_other(shop: Shop, monkeypa
         await settle(late, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shop.payments, "_settle", fail_for_ann)
+        patch.setattr(shop.payments.late, "_settle", fail_for_ann)
         assert await shop.payments.late.decide_due() == 2
     assert (await shop.show(orders["ann"]))["replaced_by"] is None
     assert (await shop.show(orders["bob"], "bob"))["replaced_by"] is not None

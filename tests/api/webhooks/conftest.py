@@ -13,9 +13,9 @@ from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain import webhook_retries
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.webhooks import dispatcher, endpoint_delivery
 from seckill.loops import Stop
-from seckill.engine.alarms.alarm import Alarm
 from seckill.roles.keeper import event_names
 from seckill.settings import Settings
 from seckill.web.event_feed import event_document

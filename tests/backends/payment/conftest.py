@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from seckill.backends.payment import callback, provider_http
-from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.payment.callback_signature import HEADER, signature
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.payment import Notice, PaymentProvider
 from seckill.settings import Secret, Settings
 from tests.backends.payment.alipay_stand_in import AlipayStandIn

@@ -16,8 +16,8 @@ from seckill import __version__
 from seckill.backends.sql import migration
 from seckill.backends.sql.access_tables import ACCESS
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.database_choice import open_database
+from seckill.backends.sql.migration import migrate, migrations
 from seckill.backends.sql.schema import NEEDS, REVISIONS, Schema, schema_of
 from seckill.backends.sql.tables import CATALOGUE, ENTRY_FORM, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
 from seckill.errors import LedgerUnavailable, StartError

@@ -13,9 +13,9 @@ from sqlalchemy.exc import OperationalError
 from seckill.backends.sql import SqlLedger, mysql, open_ledger, uncancelled_calls
 from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.database import ErrorMeaning
-from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.tables import metadata
+from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, StartError
 from seckill.lab.servers.mariadb import EmbeddedMariaDB
 from tests.backends.sql.looking import counts, order_rows, rows, write

@@ -8,8 +8,8 @@ from sqlalchemy import event, text
 
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql import ledger as sql
-from seckill.backends.sql.transactions import edge
 from seckill.backends.sql.migration import migrate
+from seckill.backends.sql.transactions import edge
 from seckill.errors import LedgerRefused, LedgerUnavailable
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft

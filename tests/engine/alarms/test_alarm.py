@@ -220,8 +220,8 @@ async def test_what_lasts_is_told_again_until_it_is_over(people: Receiver, monke
     assert [each.get("reminder") for each in told(people)[:3]] == [None, True, True]
     await tells.resolve("fit again", {"server": "a"}, ends="unfit")
     await people.until(lambda: "resolved" in told(people)[-1])
-    assert tells._reminding is not None
-    await asyncio.wait_for(tells._reminding, PATIENCE_S)
+    assert tells._reminders._reminding is not None
+    await asyncio.wait_for(tells._reminders._reminding, PATIENCE_S)
     assert "resolved" in told(people)[-1], "nobody is reminded of what is over"
     await tells.drain(PATIENCE_S)
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from seckill.errors import LedgerUnavailable
 from seckill.engine.alarms import notes as alarm_notes
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
 from seckill.engine.alarms.notes import AlarmNotes
+from seckill.errors import LedgerUnavailable
+from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
 from tests.patience import PATIENCE_S
 
 
