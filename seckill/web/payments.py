@@ -6,7 +6,10 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seckill.domain import money
 from seckill.domain.payment_fate import Fate
+from seckill.engine.orders.buyer_orders import recorded
+from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
 from seckill.ports.payment import Capture, Captured, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident

@@ -7,12 +7,10 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database_choice import open_database
-from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.transactions import edge
 from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.clock_skew import check_clock
 from seckill.operations.doctor.examination import Health
-from seckill.operations.doctor.health import Health, check_clock
 
 WITHIN_S = 10.0
 

@@ -14,7 +14,6 @@ from seckill.errors import GateUnavailable
 from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.clock_skew import check_clock
 from seckill.operations.doctor.examination import Health
-from seckill.operations.doctor.health import Health, check_clock
 
 # With one of these, a mistake or a thief empties the gate or changes how it keeps what it has.
 _DANGEROUS = (("FLUSHALL",), ("CONFIG SET", "maxmemory", 0))
