@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import httpx2
 import uvloop
 
-from seckill.domain.work import solve
+from seckill.domain.proof_of_work import solve
 from tests.e2e.stack import Stack, running
 
 UNITS = 2_000

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.sale import Sale, SaleDraft
 from seckill.errors import SeckillError, StartError
@@ -39,7 +39,7 @@ from seckill.lab.bench.load import CONNECTIONS, generator, load
 from seckill.lab.bench.measures import UNITS
 from seckill.lab.bench.place import HOUR_MS, BenchPlace, Running, engine_on, place
 from seckill.lab.rehearsal.capacity import PLANNED_BATCH, needs
-from seckill.lab.rehearsal.parts import Costs
+from seckill.lab.rehearsal.part_costs import Costs
 from seckill.lab.rehearsal.watch import metrics_in
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.local.valkey import EmbeddedValkey, find_server

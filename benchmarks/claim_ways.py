@@ -31,8 +31,9 @@ import uvloop
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import Engine, new_memory, open_engine
 from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.audience import Audience
 from seckill.domain.audience_list import DIGEST_TYPE, digest_of
-from seckill.domain.door import OPEN_DOOR, Audience, Door, PassKind
+from seckill.domain.door import OPEN_DOOR, Door, PassKind
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.public_id import PublicIds

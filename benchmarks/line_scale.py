@@ -22,9 +22,9 @@ from seckill.domain.door import Door
 from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale, SaleChange, SaleDraft
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
-from seckill.ports.alarm import Alarm
 from seckill.ports.line import Joining, NoEntry
 
 BATCH = 500

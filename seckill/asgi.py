@@ -10,12 +10,12 @@ from typing import Any
 from starlette.applications import Starlette
 
 from seckill.backends.memory.store import MemoryStore
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import Engine, new_memory, open_engine
 from seckill.errors import SettingsError
 from seckill.loops import Stop
-from seckill.operations.rehearsal import as_a_test, refuse_make_believe
+from seckill.operations.production_refusals import as_a_test, refuse_make_believe
 from seckill.roles.keeper import keep
 from seckill.roles.worker import work
 from seckill.settings import Settings, missing_for_payment, require_production

@@ -8,7 +8,7 @@ SECKILL_FAILPOINTS="worker.ledger.record.after=drop:0.05,api.gate.admit.before=s
     drop            the call is made and its answer lost; the caller hears the same       (boundaries only, `after`)
 
 each with the :PROBABILITY that it happens (1 if none is given). Two kinds of places have names: steps inside a use case
-or a transaction, listed here, and the boundaries to the servers, see `bootstrap/boundaries.py`.
+or a transaction, listed here, and the boundaries to the servers, see `bootstrap/boundary_failpoints.py`.
 Unarmed, a step is one look at an empty dict, and a boundary is not there at all.
 """
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from seckill.settings.secrets import names_a_secret, redact
+from seckill.settings.redaction import names_a_secret, redact
 
 Format = Literal["auto", "json", "console"]
 Level = Literal["debug", "info", "warning", "error"]

@@ -11,7 +11,7 @@ import pytest
 
 from seckill.audit import database
 from seckill.backends.redis import board, servers
-from seckill.backends.sql import errors, ledger, migration, mysql, postgres, schema, sqlite
+from seckill.backends.sql import ledger, migration, mysql, postgres, schema, sqlite, transactions
 from seckill.local import gate_file
 from seckill.operations.doctor import database as examination
 
@@ -22,8 +22,8 @@ STORY_PATIENCE_S = 900.0
 # Where the engine gives up by itself what a busy store would have answered a while later. What it looks for again and
 # again, such as the primary after a failover, keeps its short deadlines.
 _GIVES_UP = [
-    (errors, "WRITE_WITHIN_S"),
-    (errors, "READ_WITHIN_S"),
+    (transactions, "WRITE_WITHIN_S"),
+    (transactions, "READ_WITHIN_S"),
     (migration, "READ_WITHIN_S"),
     (schema, "LOOK_WITHIN_S"),
     (ledger, "PING_WITHIN_S"),

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli import app
-from seckill.operations.rehearsal import make_believe
+from seckill.operations.production_refusals import make_believe
 from seckill.settings import TABLE, read, require_production
 from seckill.settings.otel import Tracing
 from tests.fixtures import missing

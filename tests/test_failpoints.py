@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import seckill
-from seckill.bootstrap.boundaries import NAMES, watched
+from seckill.bootstrap.boundary_failpoints import NAMES, watched
 from seckill.errors import GateUnavailable, GateUnclear, LedgerUnavailable, SettingsError, TransportUnavailable
 from seckill.failpoints import STEPS, arm, armed, reached
 
@@ -116,7 +116,7 @@ async def test_stall_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("seckill.bootstrap.boundaries.asyncio.sleep", sleep)
+    monkeypatch.setattr("seckill.bootstrap.boundary_failpoints.asyncio.sleep", sleep)
     arm("worker.transport.read.before=stall@2.5", NAMES)
     port = Port()
     port.found = [1]

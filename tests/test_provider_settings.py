@@ -9,11 +9,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli.doctor import CHECKS
 from seckill.errors import ProviderUnavailable, SettingsError
-from seckill.operations.doctor.health import Health
-from seckill.operations.rehearsal import refuse_make_believe
+from seckill.operations.doctor.examination import Health
+from seckill.operations.production_refusals import refuse_make_believe
 from seckill.settings import TABLE, Secret, Settings, missing_for_payment, read, require_production, shown, written
 from tests.backends.payment.alipay_stand_in import AlipayStandIn, key_pair, private_pem, public_pem
 from tests.backends.payment.stand_in import served

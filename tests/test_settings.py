@@ -11,9 +11,9 @@ import pytest
 from seckill.domain.operator import Role as OperatorRole
 from seckill.errors import SettingsError
 from seckill.settings import TABLE, Role, Secret, Settings, read, require_production, shown
-from seckill.settings.kinds import ROLES, SECRET_BITS_MIN
-from seckill.settings.secret_strength import bits
-from seckill.settings.secrets import redact_url
+from seckill.settings.kinds import ROLES
+from seckill.settings.redaction import redact_url
+from seckill.settings.secret_strength import SECRET_BITS_MIN, bits
 
 GOOD_SECRET = "tK7rX2vQ9mB4nL6pW8sD1fG3hJ5kZ0cYuE"
 GOOD_KEY = "4fd1b7a90c2e8d635f10"

@@ -9,8 +9,8 @@ from sqlalchemy.sql.visitors import Visitable
 
 from seckill.audit.ledger import LedgerReader
 from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.history import SqlHistory
-from seckill.backends.sql.opening import open_database
 from tests.fixtures import statements
 
 MAKERS = {

@@ -1,4 +1,4 @@
-"""Chooses the adapters. Only this and `broker.py` import them."""
+"""Chooses the adapters. Only this, `transport.py` and `rabbitmq.py` import them."""
 
 import hashlib
 import time
@@ -12,17 +12,16 @@ import structlog
 from seckill.backends.memory.board import MemoryBoard
 from seckill.backends.memory.gate import MemoryGate
 from seckill.backends.memory.store import MemoryStore
-from seckill.backends.memory.transport import MemoryTransport
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.pictures.pillow import make_picture
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.redis.gate import RedisGate
-from seckill.backends.redis.streams import StreamTransport
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.schema import Schema, schema_in
 from seckill.backends.webhook.sender import HttpSender
-from seckill.bootstrap.boundaries import watched
+from seckill.bootstrap.boundary_failpoints import watched
+from seckill.bootstrap.transport import open_transport
 from seckill.domain.public_id import PublicIds
 from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import StartError
@@ -40,7 +39,7 @@ from seckill.ports.transport import Transport
 from seckill.ports.webhook import WebhookSender
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import redact_url
 
 if TYPE_CHECKING:
     from seckill.audit import Auditor
@@ -115,7 +114,7 @@ async def open_engine(
             raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
-        transport, broker = await _open_transport(settings, store, ledger, fingerprint(key), role, stack)
+        transport, broker = await open_transport(settings, store, ledger, fingerprint(key), role, stack)
         auditor = await _open_auditor(settings, stack) if audits and store is None else None
         tracer = _open_tracer(role, stack)
         yield Engine(
@@ -167,23 +166,6 @@ async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":
     from seckill.audit import open_auditor  # noqa: PLC0415 (half of the roles do without)
 
     return await stack.enter_async_context(open_auditor(settings))
-
-
-async def _open_transport(
-    settings: Settings, store: MemoryStore | None, ledger: Ledger, name: str, role: str | None, stack: AsyncExitStack
-) -> tuple[Transport, Broker | None]:
-    if store is not None:
-        return MemoryTransport(store), None
-    if not settings.broker_url:
-        streams = StreamTransport(
-            settings.redis_url, replica_acks=settings.replicas_to_wait_for, entry_form=ledger.entry_form
-        )
-        stack.push_async_callback(streams.close)
-        return streams, None
-    with explained():
-        from seckill.bootstrap.broker import open_transport  # noqa: PLC0415 (most do without a broker)
-
-    return await open_transport(settings, name, role, stack)
 
 
 def fingerprint(key: bytes) -> str:

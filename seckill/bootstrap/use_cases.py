@@ -6,16 +6,18 @@ from functools import cached_property, partial
 from typing import Any
 
 from seckill.backends.door.beacon_reader import HttpBeacon
-from seckill.backends.door.services import open_check, open_risk
+from seckill.backends.door.captcha_and_risk import open_check, open_risk
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
 from seckill.domain.door import PassKind
 from seckill.engine.access.access_book import AccessBook
 from seckill.engine.access.access_desk import AccessDesk
 from seckill.engine.access.record_desk import RecordDesk
-from seckill.engine.alarm_desk import AlarmDesk
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.desk import AlarmDesk
+from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.buyer_data import BuyerData
-from seckill.engine.claims.admission import AdmissionDesk, tell_nobody
+from seckill.engine.claims.admission_desk import AdmissionDesk, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
@@ -35,19 +37,20 @@ from seckill.engine.line.joining import LineDesk
 from seckill.engine.line.serving import Serving
 from seckill.engine.line.watching import EntryWatches
 from seckill.engine.money.checkouts import Checkouts
+from seckill.engine.money.late_payments import LatePayments
 from seckill.engine.money.payments import Payments
 from seckill.engine.money.refunds import RefundDesk
 from seckill.engine.orders.broker_relay import Relay
 from seckill.engine.orders.buyer_actions import BuyerActions
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.lane_queues import LaneQueues
-from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.orders.lapse_alarm import Lapses
 from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.engine.orders.tracking import BuyerOrders
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
@@ -58,9 +61,9 @@ from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.looking_back import LookingBack
 from seckill.engine.rounds.losses import LossDetection
 from seckill.engine.rounds.opening import RefusedRounds, RoundOpener
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.engine.rounds.rebuild import Rebuilder, Tell
-from seckill.engine.rounds.recovery import RoundRecovery
+from seckill.engine.rounds.rebuild_queue import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.rounds.round_records import RoundRecords
@@ -77,8 +80,6 @@ from seckill.engine.webhooks.dispatcher import WebhookDispatcher
 from seckill.engine.webhooks.endpoint_delivery import SittingParts
 from seckill.engine.webhooks.message import Describe
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
-from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.broker import Broker, Delays
 from seckill.ports.door import RiskDecision
 from seckill.settings import Settings
@@ -248,7 +249,8 @@ class UseCases:
 
     @cached_property
     def payments(self) -> Payments:
-        return Payments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
+        late = LatePayments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
+        return Payments(self.engine.ledger.payments, late)
 
     @cached_property
     def checkouts(self) -> Checkouts:

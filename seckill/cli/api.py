@@ -7,11 +7,11 @@ from cyclopts import Parameter
 
 from seckill.cli.async_command import run
 from seckill.cli.parameters import OptionalWhole, whole
-from seckill.cli.production_settings import production
-from seckill.local.precedence import give_way
+from seckill.cli.role_settings import production
+from seckill.local.cpu_precedence import give_way
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import Vitals, can_sell
+from seckill.operations.role_health import Vitals, can_sell
 from seckill.web.listening_socket import bind
 from seckill.web.server import serve
 

@@ -14,12 +14,13 @@ from seckill.audit.document import Teller
 from seckill.audit.report import InvariantResult, Units
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.exit_codes import EXIT_BROKEN, EXIT_HOLDS, EXIT_UNSURE
 from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson
 from seckill.loops import Stop
 
 EVERY_S = 1.0
-EXIT = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.UNKNOWN: 2}
+EXIT = {Verdict.HOLDS: EXIT_HOLDS, Verdict.BROKEN: EXIT_BROKEN, Verdict.UNKNOWN: EXIT_UNSURE}
 WORDS = {Verdict.HOLDS: "holds", Verdict.BROKEN: "BROKEN", Verdict.UNKNOWN: "could not tell"}
 COLOURS = {Verdict.HOLDS: "green", Verdict.BROKEN: "red", Verdict.UNKNOWN: "yellow"}
 ROUNDS_MAX = 5  # in the line

@@ -21,9 +21,10 @@ from seckill.cli.folder_argument import make_folder
 from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
+from seckill.lab.bench.goals import judged
 from seckill.lab.bench.load import CONNECTIONS, generator
 from seckill.lab.bench.report import RATES, report, verdict
-from seckill.lab.bench.runner import BenchPlan, Say, judged
+from seckill.lab.bench.runner import BenchPlan, Say
 from seckill.lab.bench.runner import run as run_bench
 from seckill.lab.bench.services import framework
 from seckill.loops import Stop

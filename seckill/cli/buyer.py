@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, Url, moment
 from seckill.client import access_requests as requests

@@ -25,7 +25,7 @@ from seckill.lab.chaos.place import Wanted
 from seckill.lab.chaos.report import report
 from seckill.lab.chaos.runner import Run, Say
 from seckill.lab.chaos.schedule import KINDS
-from seckill.lab.chaos.servers import BROKERS, GATES, LEDGERS
+from seckill.lab.chaos.servers.choice import BROKERS, GATES, LEDGERS
 from seckill.lab.chaos.servers.given import GivenServer
 from seckill.loops import Stop
 

@@ -19,10 +19,10 @@ from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.compare.document import crowd_of, document, verdict
 from seckill.lab.compare.doors import DOORS, DoorRunner
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.report import COUNTS, DOOR_FIGURES, SPEEDS, door_figure, report
 from seckill.lab.compare.runner import Runner, Say
 from seckill.lab.compare.servers import rented
-from seckill.lab.compare.strategies import LADDER
 from seckill.lab.compare.workload import Workload
 from seckill.loops import Stop
 

@@ -5,7 +5,7 @@ from typing import Any
 from cyclopts import App
 from rich.markup import escape
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, LetterId, Url
 from seckill.client import requests

@@ -10,26 +10,27 @@ from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.schema import Schema, schema_of
 from seckill.bootstrap.engine import fingerprint, open_engine, open_gate
 from seckill.bootstrap.use_cases import UseCases
 from seckill.cli.async_command import run
 from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.exit_codes import EXIT_BROKEN
 from seckill.cli.output import console, table
 from seckill.errors import SeckillError
 from seckill.extras import explained
 from seckill.local.valkey import find_server
 from seckill.loops import Stop
-from seckill.native import KERNEL
+from seckill.native.kernel_choice import KERNEL
 from seckill.operations.doctor.certificate import check_served_certificate
 from seckill.operations.doctor.database import examine_database
+from seckill.operations.doctor.examination import Health
 from seckill.operations.doctor.gate import examine_gate
-from seckill.operations.doctor.health import Health
 from seckill.operations.doctor.tracing import examine_tracing
 from seckill.operations.doctor.watching import examine_watching
-from seckill.operations.rehearsal import make_believe
+from seckill.operations.production_refusals import make_believe
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.settings.otel import Tracing
@@ -55,7 +56,7 @@ def doctor() -> None:
         return all(results)
 
     if not run(main, settings):
-        sys.exit(1)
+        sys.exit(EXIT_BROKEN)
 
 
 def _print_settings(output: Console, settings: Settings) -> None:
@@ -153,7 +154,7 @@ async def _broker(settings: Settings) -> Health:
     with explained():
         from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most do without a broker)
         from seckill.backends.rabbitmq.topology import Topology  # noqa: PLC0415 (as above)
-        from seckill.bootstrap.broker import open_broker  # noqa: PLC0415 (as above)
+        from seckill.bootstrap.rabbitmq import open_broker  # noqa: PLC0415 (as above)
 
     version = await check_broker(settings.broker_url)
     if version is None:

@@ -2,7 +2,7 @@
 
 import sys
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.output import print_json
 from seckill.cli.parameters import AsJson, Url
 from seckill.client import requests

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from seckill.cli.client import ACTED_WITHIN_S, connected
+from seckill.cli.api_connection import ACTED_WITHIN_S, connected
 from seckill.cli.output import console, instant, print_json, table
 from seckill.client import Client, Conflict, NoAnswer, Unavailable, access_requests, requests
 from seckill.errors import SeckillError

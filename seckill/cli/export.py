@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.output import print_json
 from seckill.cli.parameters import Url
 from seckill.client import requests

@@ -3,10 +3,10 @@
 from seckill.backends.memory.store import MemoryStore
 from seckill.bootstrap.engine import open_engine
 from seckill.cli.async_command import Role, run
-from seckill.cli.production_settings import production
+from seckill.cli.role_settings import production
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import Vitals
+from seckill.operations.role_health import Vitals
 from seckill.roles.keeper import keep
 from seckill.settings import Settings
 

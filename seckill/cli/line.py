@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import call
+from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Why
 from seckill.client import line_requests as requests

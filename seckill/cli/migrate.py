@@ -6,14 +6,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from seckill.backends.redis.board import RedisBoard
-from seckill.backends.redis.entry_forms import RedisEntryForms
+from seckill.backends.redis.queue_entry_forms import RedisEntryForms
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.migration import migrate as migrate_ledger
 from seckill.cli.async_command import run
 from seckill.cli.command_settings import environment, with_data_folder
 from seckill.errors import SettingsError
 from seckill.loops import Stop
-from seckill.operations.entry_form import finish_upgrade, prepare_downgrade
+from seckill.operations.upgrade_finish import finish_upgrade, prepare_downgrade
 from seckill.settings import Settings
 
 Finish = Annotated[

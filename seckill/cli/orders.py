@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import call, connected
+from seckill.cli.api_connection import call, connected
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Url, moment
 from seckill.cli.whole_sale import act_on_all

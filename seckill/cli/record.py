@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import connected
+from seckill.cli.api_connection import connected
 from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Url, moment
 from seckill.client import access_requests as requests

@@ -26,7 +26,7 @@ from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY
 from seckill.lab.rehearsal.report import NAMES, figure, report
 from seckill.lab.rehearsal.runner import RehearsalWanted, Say, own_senders
 from seckill.lab.rehearsal.runner import run as run_rehearsal
-from seckill.lab.rehearsal.senders import SENDERS_MAX
+from seckill.lab.rehearsal.sender_processes import SENDERS_MAX
 from seckill.loops import Stop
 from seckill.settings import Settings
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.client import ACTED_WITHIN_S, call
+from seckill.cli.api_connection import ACTED_WITHIN_S, call
 from seckill.cli.door_options import NO_DOOR, DoorOptions
 from seckill.cli.every_sale import next_opening, pause_all, resume_all
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions

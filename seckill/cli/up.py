@@ -8,12 +8,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.cli.command_settings import environment, with_secrets
 from seckill.cli.parameters import OptionalWhole
 from seckill.errors import SettingsError, StartError
 from seckill.local.data_folder import DataFolder
-from seckill.operations.rehearsal import as_a_test
+from seckill.operations.production_refusals import as_a_test
 from seckill.settings import Settings, missing_for_payment
 
 API_PROCESSES = 2

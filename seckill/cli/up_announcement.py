@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from seckill.backends.payment.providers import Sandbox
-from seckill.cli.client import ADDRESS_FILE, shown_host
+from seckill.backends.payment.sandbox import Sandbox
+from seckill.cli.api_connection import ADDRESS_FILE, shown_host
 from seckill.client import AsyncClient, ClientError
 from seckill.errors import StartError
 from seckill.loops import Stop

@@ -8,13 +8,13 @@ from dataclasses import replace
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import new_memory, open_engine
 from seckill.cli.async_command import run
-from seckill.cli.demo import demo_sale
+from seckill.cli.demo_sales import demo_sale
 from seckill.cli.keeper import keeper_role
 from seckill.cli.up_announcement import announce
 from seckill.cli.worker import worker_role
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import Vitals, can_sell
+from seckill.operations.role_health import Vitals, can_sell
 from seckill.settings import Settings
 from seckill.web.listening_socket import bind
 from seckill.web.server import serve

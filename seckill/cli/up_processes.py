@@ -13,7 +13,7 @@ from seckill.bootstrap.engine import open_engine
 from seckill.cli import main
 from seckill.cli.async_command import run
 from seckill.cli.command_settings import with_embedded
-from seckill.cli.demo import demo_sale
+from seckill.cli.demo_sales import demo_sale
 from seckill.cli.up_announcement import announce
 from seckill.errors import SeckillError
 from seckill.local.data_folder import DataFolder
@@ -40,7 +40,7 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
             importlib.import_module(name)
         with contextlib.suppress(ImportError):  # the process that really opens it will tell
             if settings.broker_url:
-                importlib.import_module("seckill.bootstrap.broker")
+                importlib.import_module("seckill.bootstrap.rabbitmq")
         with contextlib.suppress(ImportError):  # not there on every platform
             importlib.import_module("uvloop")
         with contextlib.suppress(SeckillError):  # the process that really opens it will tell

@@ -12,6 +12,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 
+from seckill.cli.exit_codes import EXIT_BROKEN, EXIT_HOLDS
 from seckill.cli.output import console, print_json
 from seckill.cli.parameters import AsJson
 from seckill.client import Client, ClientError
@@ -113,7 +114,7 @@ def verify_draw(
     except NoProof as error:
         raise SeckillError(str(error)) from error
     _show(verdict, is_asked_for=mine is not None, as_json=as_json)
-    sys.exit(1 if verdict.flaws else 0)
+    sys.exit(EXIT_BROKEN if verdict.flaws else EXIT_HOLDS)
 
 
 def _digest(text: str | None, kind: str = "SHA-256") -> str | None:

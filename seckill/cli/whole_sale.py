@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from seckill.cli.client import connected
+from seckill.cli.api_connection import connected
 from seckill.cli.output import console, print_json
 from seckill.client import Client, Conflict, Invalid, NoAnswer, NotFound, Unavailable, requests
 from seckill.client.requests import Request

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import random
 import secrets
 import ssl
 import time
@@ -39,20 +38,14 @@ from seckill.client.documents import (
     WebhookDeliveries,
     WebhookDelivery,
 )
-from seckill.client.errors import CheckNeeded, ClientError, NoAnswer, Refused, Unavailable, refusal
+from seckill.client.errors import CheckNeeded, ClientError, NoAnswer, Unavailable, refusal
+from seckill.client.repeats import ANSWER_WITHIN_S, PAUSES_MAX, REPEAT_FOR_S, is_passing, pause_s
 from seckill.client.requests import LineOptions, OrderFilters, OrderQuery, Request
 from seckill.domain.order import OrderState
-from seckill.domain.work import solve
+from seckill.domain.proof_of_work import solve
 
 T = TypeVar("T")
 
-ANSWER_WITHIN_S = 10.0
-REPEAT_FOR_S = 15.0
-# Between two tries, where the API does not say how long: doubled each time, with jitter.
-PAUSE_S_MIN = 0.2
-PAUSE_S_MAX = 3.0
-# After so many tries in vain they do not get longer any more.
-PAUSES_MAX = 5
 # One long poll; the API allows 30.
 POLL_S_MAX = 25.0
 # Orders of an export that are asked for, and in memory, at a time.
@@ -356,7 +349,7 @@ class AsyncClient:
             try:
                 page = await self.events(after=after, types=types, sale_id=sale_id, wait_s=POLL_S_MAX)
             except (NoAnswer, Unavailable) as error:
-                await asyncio.sleep(_pause_s(error, tries))
+                await asyncio.sleep(pause_s(error, tries))
                 tries = min(tries + 1, PAUSES_MAX)
                 continue
             tries = 0
@@ -512,10 +505,10 @@ class AsyncClient:
                 raise refusal(reply.status, reply.headers, reply.body)
             except ClientError as error:
                 error.key = request.key
-                pause_s = _pause_s(error, tries)
-                if not _is_passing(error, request) or time.monotonic() + pause_s > give_up_s:
+                waits_s = pause_s(error, tries)
+                if not is_passing(error, request) or time.monotonic() + waits_s > give_up_s:
                     raise
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(waits_s)
         raise AssertionError("it counts without end")
 
     def _message(self, request: Request[Any]) -> Message:
@@ -551,22 +544,6 @@ def _quoted(code: str) -> str:
 
 def _fresh_key() -> str:
     return secrets.token_urlsafe(18)
-
-
-def _is_passing(error: ClientError, request: Request[Any]) -> bool:
-    """Whether to ask again is right. With a key it also is where nobody says what was done, or nothing was looked at:
-    an earlier try, whose answer was lost, may have been carried out."""
-    if not request.repeatable:
-        return False
-    if request.key is not None and isinstance(error, Refused) and (error.status >= 500 or error.code == "rate_limited"):
-        return True
-    return isinstance(error, NoAnswer | Unavailable)
-
-
-def _pause_s(error: ClientError, tries: int) -> float:
-    told_s = error.retry_after_s if isinstance(error, Refused) else None
-    pause_s = min(PAUSE_S_MIN * 2**tries, PAUSE_S_MAX) if told_s is None else max(told_s, PAUSE_S_MIN)
-    return pause_s * random.uniform(1.0, 1.5)  # noqa: S311 (jitter, not a secret)
 
 
 def _one_line(text: str | None) -> str | None:

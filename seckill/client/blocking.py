@@ -8,7 +8,8 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from seckill.client.asynchronous import ANSWER_WITHIN_S, REPEAT_FOR_S, AsyncClient
+from seckill.client.asynchronous import AsyncClient
+from seckill.client.repeats import ANSWER_WITHIN_S, REPEAT_FOR_S
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,18 +6,12 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec import structs
 
+from seckill.domain.cool_down import cools_until_ms
 from seckill.domain.item import NO_ITEM
 from seckill.domain.line import OF_LINE
 from seckill.domain.order_number import COUNTER_MAX, OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.domain.sale import COOL_DOWN_S_MAX, QUANTITY_MAX, Round, RoundStatus
-
-# More would pass that wait whatever it begins with.
-DOUBLINGS_MAX = 12
-# What the request id of a claim for money that came late begins with. It is paid for, so it need not wait; nor need
-# somebody who has waited in line.
-LATE = "late-"
-_NEVER_COOLS = (LATE, OF_LINE)
+from seckill.domain.sale import QUANTITY_MAX, Round, RoundStatus
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -58,12 +52,6 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     units_over: int = 0  # of all orders that are over
     lapses: int = 0  # orders that the buyer has cancelled or not paid in time
     lapsed_ms: int = 0  # when the last of them ended
-
-    def cools_until_ms(self, cool_down_s: int) -> int:
-        """When its buyer may buy again; 0: always."""
-        if not (cool_down_s and self.lapses):
-            return 0
-        return self.lapsed_ms + 1000 * min(cool_down_s << min(self.lapses - 1, DOUBLINGS_MAX), COOL_DOWN_S_MAX)
 
     def without(self, ended: Holding, now_ms: int, *, lapsed: bool) -> "Record":
         return Record(
@@ -173,7 +161,7 @@ def admit(
     if known is not None:
         same = (known.quantity, known.item) == (claim.quantity, claim.item)
         return state, Answer(Outcome.REPEATED if same else Outcome.KEY_REUSED, (known,))
-    again_ms = 0 if claim.request_id.startswith(_NEVER_COOLS) else mine.cools_until_ms(state.cool_down_s)
+    again_ms = cools_until_ms(state.cool_down_s, mine.lapses, mine.lapsed_ms, claim.request_id)
     if now_ms < again_ms:
         return state, Answer(Outcome.COOLING_DOWN, again_ms=again_ms)
     over = now_ms >= state.ends_ms or state.status is RoundStatus.CLOSED

@@ -1,24 +1,20 @@
 """The line of a round: who waits for a unit, and in which order they are served. Pure.
 
-Places come from the order in which people came, or from a draw that anybody can check: `commitment` is known before the
-first entry, `list_hash` when the list is closed, and the seed when it is drawn. See docs/line.md.
+Places come from the order in which people came, or from a draw (`draw.py`).
 """
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
 
 from seckill.domain.beacon import BeaconSource
+from seckill.domain.draw import commitment
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
 
 SERVE_PER_S_MAX = 100_000
 BEACON_LENGTH_MAX = 200
-SEED_BYTES = 32
-ALGORITHM = "sha256(seed:beacon:list_hash:entry_id)"
 # What the request id of a served entry begins with. Buyers' own are hexadecimal digits only.
 OF_LINE = "line-"
 
@@ -129,30 +125,7 @@ class LineEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return f"{OF_LINE}{self.id:x}-{attempt}" if attempt else f"{OF_LINE}{self.id:x}"
 
 
-def commitment(seed: str) -> str:
-    return _hex(seed)
-
-
-def list_hash(entry_ids: Iterable[str]) -> str:
-    """Of all entry ids, sorted as text."""
-    digest = hashlib.sha256()
-    for place, entry_id in enumerate(entry_ids):
-        digest.update(f"\n{entry_id}".encode() if place else entry_id.encode())
-    return digest.hexdigest()
-
-
-class Ranking:
-    """Places follow the ranks in ascending order."""
-
-    def __init__(self, seed: str, beacon: str | None, hash_of_list: str) -> None:
-        # The part that is the same for all is hashed once.
-        self._head = hashlib.sha256(f"{seed}:{beacon or ''}:{hash_of_list}:".encode())
-
-    def rank(self, entry_id: str) -> bytes:
-        digest = self._head.copy()
-        digest.update(entry_id.encode())
-        return digest.digest()
-
-
-def _hex(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def may_come_again(state: EntryState, *, drawn: bool, removed: bool) -> bool:
+    """Whether somebody who was in the line may join it once more: not a draw that was closed with them (`drawn`), where
+    their place is published, and not if an operator has removed them."""
+    return state in (EntryState.LEFT, EntryState.PASSED_OVER) and not drawn and not removed

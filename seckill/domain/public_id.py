@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from seckill.native import KERNEL
+from seckill.native.kernel_choice import KERNEL
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext

@@ -1,6 +1,5 @@
-"""What a sale and its rounds are, and which of them buyers mean. Pure."""
+"""What a sale and its rounds are. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,8 +14,6 @@ from seckill.domain.recurrence import Recurrence
 # One claim cannot ask for more, whatever the sale allows; also the largest limit a sale may set.
 QUANTITY_MAX = 1000
 UNITS_MAX = 1_000_000_000
-# No buyer waits longer than this after letting orders lapse; a sale may be over by then.
-COOL_DOWN_S_MAX = 3600
 
 
 class RoundStatus(StrEnum):
@@ -223,26 +220,6 @@ class Sale:
         if now_ms < self.round.begins_ms:
             return SaleState.SCHEDULED
         return SaleState.SOLD_OUT if sold_out else SaleState.OPEN
-
-
-# How long an ended round is still the one that a claim means, unless the next has begun: a buyer who got no answer at
-# the last moment repeats the claim, and must find their order.
-AFTERGLOW_MS = 30_000
-
-
-def current(sales: Sequence[Sale], now_ms: int) -> Sale:
-    """The one of a sale's rounds, given in their order, that buyers mean now: the one that is on or just over,
-    otherwise the next to come, otherwise the last."""
-    if len(sales) == 1:
-        return sales[0]
-    begun = [sale for sale in sales if sale.round.opens_ms <= now_ms]
-    if begun and now_ms < begun[-1].round.ends_ms + AFTERGLOW_MS:
-        return begun[-1]
-    to_come = sales[len(begun) :]
-    for sale in to_come:
-        if sale.round.status is not RoundStatus.CLOSED:
-            return sale
-    return begun[-1] if begun else sales[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,12 @@ class Voucher:
         return VoucherState.FREE if self.number is None else VoucherState.GIVEN
 
 
+# A paid order is refunded, and its units go on sale again: a code goes back into the pool with its unit, for somebody
+# else, as long as none of this has happened to it. Any other is void from then on, for who has seen a code may use it.
+# So is every code whose unit does not go on sale again.
+USED_SINCE = ("shown_ms", "redeemed_ms")
+
+
 class CodeCount(NamedTuple):
     free: int
     needed: int  # for units that may still be paid for

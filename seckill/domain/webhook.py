@@ -1,4 +1,4 @@
-"""A shop's webhooks: where events are sent to, what becomes of a delivery, and how long it is tried. Pure."""
+"""A shop's webhooks: where events are sent to, and what becomes of a delivery. Pure."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -10,17 +10,6 @@ DESCRIPTION_LENGTH_MAX = 200
 WEBHOOKS_MAX = 50
 TYPES_MAX = 50
 TEST_EVENT = "webhook.test"
-
-# One try, from asking what the name stands for to the end of the answer.
-SEND_WITHIN_S = 15.0
-# A delivery is tried again after this, doubled each time up to the maximum.
-RETRY_S_MIN = 5.0
-RETRY_S_MAX = 3600.0
-# What was not delivered for so long is given up; an endpoint to which nothing was is disabled.
-GIVE_UP_S = 3 * 86_400.0
-# After so many failures with nothing in between, it is the endpoint that fails and not a delivery: it is left alone for
-# a while, and then asked with one delivery at a time.
-FAILURES_MAX = 5
 
 
 class DeliveryState(StrEnum):
@@ -75,13 +64,3 @@ class Webhook:
         """The same events to the same place with the same secrets."""
         mine = (self.url, self.types, self.sale_id, self.secrets, self.enabled)
         return mine == (other.url, other.types, other.sale_id, other.secrets, other.enabled)
-
-
-def retry_after_s(tries: int, chance: float) -> float:
-    """`chance`, from 0 to 1, spreads what failed together."""
-    return min(RETRY_S_MIN * 2.0 ** min(tries - 1, 30), RETRY_S_MAX) * (0.75 + 0.5 * chance)
-
-
-def rest_s(failures: int, chance: float) -> float:
-    """How long an endpoint is left alone that has failed so often."""
-    return retry_after_s(failures - FAILURES_MAX + 1, chance)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from seckill.engine.orders.tracking import stays
+from seckill.engine.orders.buyer_orders import stays
 from seckill.ports.feed import CursorGone, EventFilter, Feed, FeedPage
 
 # How long a reader that waits for news lets the ledger rest.

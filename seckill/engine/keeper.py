@@ -20,7 +20,7 @@ from seckill.engine.retention import Retention
 from seckill.engine.rounds.figure_keeping import FigureKeeping
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.engine.rounds.opening import RoundOpener
-from seckill.engine.rounds.recovery import RoundRecovery
+from seckill.engine.rounds.rebuild_queue import RoundRecovery
 from seckill.engine.rounds.repeating import RoundRepeater
 from seckill.engine.rounds.retirement import Retirement
 from seckill.engine.sale_cache import SaleCache
@@ -114,7 +114,7 @@ class Keeper:
             KeeperStep("retries", self.failures.retry_due, RETRY_EVERY_S, RETRY_IDLE_S),
             KeeperStep("retirement", self._tidy, RETIRE_EVERY_S),
             KeeperStep("relay", self.release_desk.relay, RELAY_EVERY_S, RELAY_IDLE_S),
-            KeeperStep("late payments", self.payments.decide_late, LATE_EVERY_S, LATE_IDLE_S),
+            KeeperStep("late payments", self.payments.late.decide_due, LATE_EVERY_S, LATE_IDLE_S),
             KeeperStep("draws", self.drawing.step, DRAW_EVERY_S, DRAW_IDLE_S),
             KeeperStep("lines", partial(self._serve, stop), SERVE_EVERY_S, SERVE_IDLE_S),
             KeeperStep("refunds", self.refunds.make_due, REFUND_EVERY_S),

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from seckill.domain.current_round import AFTERGLOW_MS, current
 from seckill.domain.item import Item
 from seckill.domain.public_id import PublicIds
-from seckill.domain.sale import AFTERGLOW_MS, Round, RoundRef, RoundStatus, Sale, current
+from seckill.domain.sale import Round, RoundRef, RoundStatus, Sale
 from seckill.engine.shared_look import SharedLook
 from seckill.ports.gate import Pulse, PulseGate
 from seckill.ports.ledger import CatalogueLedger

@@ -8,7 +8,7 @@ from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Sale
 from seckill.domain.voucher import Pool, Voucher
-from seckill.engine.orders.tracking import OrderView
+from seckill.engine.orders.buyer_orders import OrderView
 from seckill.engine.rounds.opening import bring_to_gate
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError

@@ -24,10 +24,10 @@ from pathlib import Path
 import msgspec
 
 from seckill import __version__
-from seckill.backends.sql.errors import writing
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import REVISIONS
 from seckill.backends.sql.sqlite_writer_lock import ReadingConnection
+from seckill.backends.sql.transactions import writing
 from seckill.errors import StartError
 from seckill.local.data_folder import DataFolder, read_secrets
 from seckill.local.gate_file import FOLDER, MANIFEST, GateFile, connected, gate_file

@@ -2,7 +2,8 @@
 
 import sys
 
-from seckill.native import COMPILED, build
+from seckill.native import build
+from seckill.native.kernel_choice import COMPILED
 
 if "--remove" in sys.argv[1:]:
     COMPILED.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from seckill.native import SOURCE, digest, load
+from seckill.native.kernel_choice import SOURCE, digest, load
 
 _OPTIONS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fstack-protector-strong", "-Wall", "-Werror")
 COMPILE_S_MAX = 120

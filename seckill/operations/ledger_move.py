@@ -4,9 +4,9 @@ import contextlib
 from functools import partial
 
 from seckill.backends.redis.board import RedisBoard
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.move import Tell, move, require_room
-from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import Schema, schema_of
 from seckill.backends.sql.sqlite import SqliteDatabase
 from seckill.errors import SettingsError, StartError

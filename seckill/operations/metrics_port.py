@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 from seckill.errors import StartError
-from seckill.operations.vitals import Vitals
+from seckill.operations.role_health import Vitals
 from seckill.settings import Settings
 from seckill.telemetry import Exposition, media_type
 

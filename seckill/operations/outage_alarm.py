@@ -4,8 +4,8 @@ has no Prometheus must not sleep through an outage."""
 import time
 from collections.abc import Callable, Collection, Mapping
 
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.readiness import Readiness, StoreHealth
-from seckill.ports.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import ProbeLedger
 

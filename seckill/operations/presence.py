@@ -12,9 +12,9 @@ import msgspec
 from seckill import __version__
 from seckill.errors import SeckillError
 from seckill.loops import Stop, repeat
-from seckill.operations.vitals import resident_bytes
+from seckill.operations.role_health import resident_bytes
 from seckill.ports.board import Board, NodeReport, own_name
-from seckill.ports.entry import TOGETHER
+from seckill.ports.queue_entry import TOGETHER
 
 EVERY_S = 1.0
 

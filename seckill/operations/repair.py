@@ -23,9 +23,9 @@ from seckill.engine.orders.releases import BATCH_MAX
 from seckill.errors import GateError, LedgerRefused, SeckillError
 from seckill.failpoints import reached
 from seckill.loops import Stop
-from seckill.ports.entry import write_entry
 from seckill.ports.gate import GateStatus, Release, RepairGate
 from seckill.ports.ledger import RepairLedger
+from seckill.ports.queue_entry import write_entry
 from seckill.ports.record import RecordBook
 from seckill.ports.transport import Delivery
 

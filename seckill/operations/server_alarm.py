@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import ServerGate
 from seckill.telemetry import SERVERS_UNFIT

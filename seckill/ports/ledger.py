@@ -323,7 +323,7 @@ class RepairLedger(WritingLedger, SaleLookup, OrderLookup, Protocol):
 
 class EntryFormLedger(LaneLedger, Protocol):
     async def entry_form(self) -> int:
-        """Which form of queue entries all processes of this ledger are known to read; see `ports/entry.py`."""
+        """Which form of queue entries all processes of this ledger are known to read; see `ports/queue_entry.py`."""
 
     async def set_entry_form(self, form: int) -> None: ...
 

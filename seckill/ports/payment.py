@@ -8,6 +8,7 @@ from typing import Protocol, TypeGuard
 
 from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate
 from seckill.domain.sale import RoundRef
 
 
@@ -119,21 +120,6 @@ class CheckoutProvider(PaymentProvider, Protocol):
 
 def has_checkout(provider: PaymentProvider) -> TypeGuard[CheckoutProvider]:
     return callable(getattr(provider, "checkout", None))
-
-
-class Fate(StrEnum):
-    """What became of a capture."""
-
-    # Nothing was changed:
-    UNKNOWN_ORDER = "unknown_order"
-    WRONG_AMOUNT = "wrong_amount"
-    REF_REUSED = "ref_reused"  # the provider used its name for another payment already
-    # It was noted:
-    SETTLED = "settled"  # the order is paid with it
-    LATE = "late"  # the order was over; it is still to be decided what it pays for
-    REPLACED = "replaced"  # the order was over; another one, for the same buyer, is paid with it
-    REFUNDED = "refunded"  # the order was over, and the money goes back
-    SURPLUS = "surplus"  # the order was paid with another capture, and the money goes back
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from functools import partial
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.engine.keeper import FIGURES_EVERY_S, SERVERS_EVERY_S, KeeperStep, run_schedule
 from seckill.errors import SeckillError
 from seckill.loops import Stop
+from seckill.operations.audit_watchdog import Watchdog
 from seckill.operations.outage_alarm import EVERY_S as OUTAGES_EVERY_S
 from seckill.operations.outage_alarm import OutageAlarm
 from seckill.operations.presence import present
+from seckill.operations.role_health import Vitals, watched
 from seckill.operations.server_alarm import ServerAlarm
-from seckill.operations.vitals import Vitals, watched
-from seckill.operations.watchdog import Watchdog
-from seckill.ports.alarm import LAST_WORDS_S
 from seckill.settings import Settings
 from seckill.web.event_feed import EventNames, event_document
 from seckill.web.item_ids import ItemIds

@@ -4,12 +4,12 @@ import asyncio
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.alarms.alarm import LAST_WORDS_S
 from seckill.engine.orders.broker_relay import run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
 from seckill.operations.presence import present
-from seckill.operations.vitals import Vitals, watched
-from seckill.ports.alarm import LAST_WORDS_S
+from seckill.operations.role_health import Vitals, watched
 from seckill.settings import Settings
 from seckill.telemetry import recorded_here
 

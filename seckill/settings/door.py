@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seckill.settings import kinds
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 from seckill.settings.setting import about
 
 
@@ -152,5 +152,13 @@ class DoorSettings:
             kinds.networks,
             "Your own proxies, as addresses or networks such as `10.0.0.0/8`: they may have any number of "
             "connections, and the client's address is taken from the `X-Forwarded-For` that they write.",
+        ),
+    )
+    claims_per_second: int = field(
+        default=100,
+        metadata=about(
+            kinds.whole(0, 1_000_000),
+            "Claims of one buyer in a second, on each API process, above which they are refused with 429; 0: no limit.",
+            "claims",
         ),
     )

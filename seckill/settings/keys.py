@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from seckill.settings import kinds
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 from seckill.settings.setting import about
 
 

@@ -11,20 +11,19 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
-from seckill.settings.secret_strength import bits
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
+from seckill.settings.secret_strength import (
+    ADMIN_KEY_BITS_MIN,
+    ADMIN_KEY_CHARS_MIN,
+    SECRET_BITS_MIN,
+    SECRET_BYTES_MIN,
+    can_be_guessed,
+)
 
 Kind = Callable[[str], Any]
 
 # Each forged token without a name for its key is tried with all of them.
 KEYS_MAX = 8
-SECRET_BYTES_MIN = 32  # as long as the HMAC it keys: RFC 7518, 3.2
-ADMIN_KEY_CHARS_MIN = 16
-# An attacker with a token can try secrets offline, as fast as they like; the admin key has to be tried here. Random
-# text of the least length has more than required: 16 hexadecimal digits 64 bits, 32 characters of base64 nearly 200.
-SECRET_BITS_MIN = 72
-ADMIN_KEY_BITS_MIN = 36
-_TELLTALES = ("secret", "changeme", "changethis", "example", "password", "random", "replace")
 _DELAYS_MAX = 10
 _NETWORKS_MAX = 64
 _HOSTS_MAX = 32
@@ -187,7 +186,7 @@ def admin_key(text: str) -> Secret:
 def _random(text: str, bits_min: int, made_by: str) -> Secret:
     if text != text.strip():
         raise ValueError("must not begin or end with white space")
-    if any(word in text.lower() for word in _TELLTALES) or bits(text) < bits_min:
+    if can_be_guessed(text, bits_min):
         raise ValueError(
             "can be guessed (words, repetitions, or characters in the order of the alphabet or a keyboard, perhaps "
             "written in another way): set it to "

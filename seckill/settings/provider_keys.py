@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 
 KEYS_MAX = 4
 FILE_BYTES_MAX = 65_536

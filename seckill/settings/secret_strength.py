@@ -1,4 +1,4 @@
-"""How hard a secret is to guess for an attacker who knows how people make them up.
+"""How strong a secret must be, and how hard it is to guess for an attacker who knows how people make them up.
 
 People repeat, count, follow the rows of a keyboard and use words, and they hide that: with something between the
 characters, or by writing it in hexadecimal or base64. What follows from what stands before it is hardly a secret, so
@@ -13,6 +13,14 @@ import math
 import re
 import string
 from collections.abc import Iterator
+
+SECRET_BYTES_MIN = 32  # as long as the HMAC it keys: RFC 7518, 3.2
+ADMIN_KEY_CHARS_MIN = 16
+# An attacker with a token can try secrets offline, as fast as they like; the admin key has to be tried here. Random
+# text of the least length has more than required: 16 hexadecimal digits 64 bits, 32 characters of base64 nearly 200.
+SECRET_BITS_MIN = 72
+ADMIN_KEY_BITS_MIN = 36
+_TELLTALES = ("secret", "changeme", "changethis", "example", "password", "random", "replace")
 
 _RUN_MIN = 4  # shorter ones turn up in random text
 _LANGUAGE_MIN = 5
@@ -61,6 +69,10 @@ _HEXADECIMAL = frozenset(string.hexdigits.lower())
 _ALPHABETS = (string.digits, string.ascii_lowercase, string.ascii_uppercase, string.punctuation + " ")
 _DIGESTS = {16: "md5", 20: "sha1", 28: "sha224", 32: "sha256", 48: "sha384", 64: "sha512"}  # by the bytes they have
 _ALSO_HASHED = ("", "123456", "12345678", "123456789", "1234567890", "qwerty", "abc", "abc123", "hello world")
+
+
+def can_be_guessed(text: str, bits_min: int) -> bool:
+    return any(word in text.lower() for word in _TELLTALES) or bits(text) < bits_min
 
 
 def bits(text: str) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seckill.settings import kinds, provider_keys
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 
 PREFIX = "SECKILL_"
 

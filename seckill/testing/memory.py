@@ -9,20 +9,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import event
 
 from seckill.backends.memory.store import MemoryStore
-from seckill.backends.sql import SqlLedger
 from seckill.backends.sql.migration import migrate
-from seckill.backends.sql.sqlite import SqliteDatabase
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.client import AsyncClient
 from seckill.loops import Stop, repeat
 from seckill.ports.payment import PaymentProvider
 from seckill.settings import Secret, Settings
+from seckill.testing.clock import Clock, go_by
 from seckill.testing.in_process import InProcess
 from seckill.web.app import Api
 from seckill.web.buyer_tokens import mint_buyer_token
@@ -31,24 +27,6 @@ from seckill.web.mounting import UnderAnyPath
 # How soon worker and keeper act unprompted.
 EVERY_S = 0.02
 TOKEN_LASTS_S = 24 * 3600
-
-
-class Clock:
-    """The machine's, plus what a test has added."""
-
-    def __init__(self) -> None:
-        self._ahead_ms = 0
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000 + self._ahead_ms
-
-    def move(self, seconds: float) -> None:
-        self._ahead_ms += int(seconds * 1000)
-
-    def strftime(self, form: str, _: str) -> str:
-        """In the place of SQLite's own, so that the ledger's `now` is this clock's."""
-        now_ms = self.now_ms()
-        return str(now_ms // 1000) if form == "%s" else f"{now_ms // 1000 % 60:02}.{now_ms % 1000:03}"
 
 
 class MemoryEngine:
@@ -136,7 +114,7 @@ class _Behind:
                 await self._use.failures.retry_due(),
                 await self._use.release_desk.expire(),
                 await self._use.release_desk.relay(),
-                await self._use.payments.decide_late(),
+                await self._use.payments.late.decide_due(),
                 await self._use.refunds.make_due(),
                 await self._use.checkouts.call_off_due(),
                 await self._use.drawing.step(),
@@ -159,7 +137,7 @@ async def memory_engine(
         path.write_bytes(await _empty_ledger())
         settings = _in_memory(settings or Settings(), path)
         async with open_engine(settings, MemoryStore(clock.now_ms), provider=provider) as engine:
-            await _go_by(clock, engine)
+            await go_by(clock, engine)
             made = MemoryEngine(settings, engine, clock)
             async with made.running():
                 yield made
@@ -176,19 +154,6 @@ def _in_memory(settings: Settings, path: Path) -> Settings:
         admin_key=settings.admin_key or Secret(secrets.token_urlsafe(32)),
         payment_secret=settings.payment_secret or Secret(secrets.token_urlsafe(48)),
     )
-
-
-async def _go_by(clock: Clock, engine: Engine) -> None:
-    assert isinstance(engine.ledger, SqlLedger)
-    database = engine.ledger.database
-    assert isinstance(database, SqliteDatabase)
-    for connections in (database.readers, database.writers):
-
-        @event.listens_for(connections.sync_engine, "connect")
-        def tell(connection: Any, _: object) -> None:
-            connection.create_function("strftime", 2, clock.strftime)
-
-        await connections.dispose()  # those that were made before
 
 
 _made: list[bytes] = []

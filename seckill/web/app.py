@@ -9,9 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
-import structlog
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, WebSocketRoute
@@ -20,79 +18,59 @@ from starlette.staticfiles import StaticFiles
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.domain.outcome import Outcome
 from seckill.domain.receipt import Receipts
-from seckill.engine.access.access_book import LOOK_EVERY_S
 from seckill.engine.door.address_rate import AddressRate
-from seckill.engine.rounds.operator import NotInForce
 from seckill.engine.traces.sampling import Sampling
-from seckill.errors import GateError, LedgerError
-from seckill.loops import Stop, repeat
+from seckill.errors import LedgerError
+from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
-from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS, Exposition
+from seckill.telemetry import Exposition
 from seckill.web.admin_key import AdminKey
+from seckill.web.answer_headers import Envelope
 from seckill.web.buyer_rate import Rates
 from seckill.web.buyer_tokens import Buyers
 from seckill.web.claim import ClaimRoute
+from seckill.web.claim_door import ClaimDoor
 from seckill.web.claim_protocol import TurnBuffer
 from seckill.web.claim_wait import ClaimWait
 from seckill.web.client_address import ClientAddresses, Headers
 from seckill.web.console_session import ConsoleSessions
 from seckill.web.console_sign_in import ConsoleSignIn
-from seckill.web.context import Context, context
+from seckill.web.content_security_policy import DOCS_HEADERS
+from seckill.web.context import Context
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.demo_sign_in import signs_anybody_in
-from seckill.web.door import ClaimDoor
-from seckill.web.envelope import Envelope
+from seckill.web.error_answers import ERROR_ANSWERS
 from seckill.web.guess_backoff import GuessBackoff
 from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
 from seckill.web.item_ids import ItemIds
-from seckill.web.join import JoinRoute
 from seckill.web.key_set import KeySet
+from seckill.web.line_join import JoinRoute
 from seckill.web.line_parts import LineParts
 from seckill.web.looking_back_parts import LookingBackParts
 from seckill.web.mounting import prefix_in
+from seckill.web.node_schedule import begin_schedule
 from seckill.web.openapi import document
+from seckill.web.operator_check import OperatorCheck
 from seckill.web.order_ids import OrderIds
 from seckill.web.orders import view as order_view
-from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages, nowhere
+from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages
 from seckill.web.parameters import only
 from seckill.web.problems import HttpProblem, incident_in, not_found
 from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
 from seckill.web.sale_list import SaleLists
-from seckill.web.sales import view as sale_view
 from seckill.web.token_groups import TokenGroups
 from seckill.web.token_keys import TokenKeys
 from seckill.web.traced_claims import TracedClaims
-from seckill.web.waiting_seats import NoSeat, Seats
+from seckill.web.waiting_seats import Seats
 from seckill.web.websocket import live
 
-log = structlog.get_logger()
-
 STATIC = str(files("seckill.web") / "static")
-SALES_EVERY_S = 0.5
-# Returned units are announced. This is the net under it, for announcements that are lost.
-PULSES_EVERY_S = 0.4
-PACE_EVERY_S = 0.25
-LOOK_UP_EVERY_S = 1.0
-SERVERS_EVERY_S = 0.5
-FIGURES_EVERY_S = 1.0
-# A query for each round that is sold out.
-UNPAID_EVERY_S = 3.0
-# Nothing from other hosts, no inline script. The docs page sets style attributes, hence 'unsafe-inline' for styles.
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class Api:
@@ -101,6 +79,7 @@ class Api:
     def __init__(self, settings: Settings, engine: Engine) -> None:
         order_ids = OrderIds(engine.order_ids)
         use = UseCases(engine, settings, before_answers=order_ids.prepare)
+        addresses = ClientAddresses(settings.trusted_proxies)
         self.context = Context(
             settings=settings,
             provider=engine.provider,
@@ -131,14 +110,12 @@ class Api:
             webhooks=use.webhooks,
             webhook_tests=use.webhook_tests,
             buyers=_buyers(use),
-            admin_key=AdminKey(settings.admin_key, settings.admin_key_old),
             access_book=use.access_book,
             access=use.access_desk,
             record=use.record_desk,
             seats=Seats(settings.streams_per_address),
-            addresses=ClientAddresses(settings.trusted_proxies),
+            addresses=addresses,
             incidents=Incidents(),
-            guesses=GuessBackoff(time.monotonic),
             sign_in_rate=AddressRate(settings.sign_ins_per_address),
             pass_rate=AddressRate(settings.passes_per_address),
             passes=use.passes,
@@ -149,7 +126,7 @@ class Api:
             line=_line_parts(use),
             back=_looking_back(use),
             exposition=Exposition(),
-            sessions=ConsoleSessions(settings.public_url, use.access_book) if settings.oidc_url else None,
+            operators=_operators(use, addresses),
         )
         ctx = self.context
         self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
@@ -187,38 +164,7 @@ class Api:
         with suppress(LedgerError):  # otherwise the loop sees to it, and until then nobody can be told who may buy
             await ctx.access_book.refresh()
 
-        async def pulses() -> None:
-            ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
-
-        async def figures() -> None:
-            BACKLOG.set(await engine.transport.backlog(ctx.sale_cache.lanes()))
-            ROUNDS_MISSING.set(len(ctx.sale_cache.without_pulse()))
-            WAITING_CLIENTS.set(ctx.seats.taken)
-
-        async def listen() -> None:
-            await ctx.orders.listen(engine.transport)
-
-        async def hear_of_units() -> None:
-            await ctx.desk.sold_out.listen(engine.transport)
-
-        loops = [
-            asyncio.create_task(loop)
-            for loop in (
-                repeat("sales", ctx.sale_cache.refresh_sales, stop, SALES_EVERY_S),
-                repeat("pulses", pulses, stop, PULSES_EVERY_S),
-                repeat("pace", ctx.desk.keep_pace, stop, PACE_EVERY_S),
-                repeat("unpaid units", self._unpaid_units.count, stop, UNPAID_EVERY_S),
-                repeat("lists", ctx.lists.refresh, stop, SALES_EVERY_S),
-                repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),
-                repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),
-                repeat("states", listen, stop, lasting=True),
-                repeat("versions", hear_of_units, stop, lasting=True),
-                repeat("figures", figures, stop, FIGURES_EVERY_S),
-                repeat("waiting", ctx.orders.look_up_waiting, stop, LOOK_UP_EVERY_S),
-                *([repeat("keys", ctx.buyers.keys.follow, stop, lasting=True)] if ctx.settings.jwks_url else []),
-                repeat("entries", ctx.line.watches.look, stop, LOOK_UP_EVERY_S),
-            )
-        ]
+        loops = begin_schedule(ctx, engine, self._unpaid_units, stop)
 
         def posted() -> dict[str, object]:
             figures = ctx.desk.figures
@@ -239,6 +185,13 @@ class Api:
 def _buyers(use: UseCases) -> Buyers:
     keys = TokenKeys(use.settings, KeySet.of(use.settings.jwks_url))
     return Buyers(use.settings, keys, use.access_book.barred)
+
+
+def _operators(use: UseCases, addresses: ClientAddresses) -> OperatorCheck:
+    settings = use.settings
+    admin_key = AdminKey(settings.admin_key, settings.admin_key_old)
+    sessions = ConsoleSessions(settings.public_url, use.access_book) if settings.oidc_url else None
+    return OperatorCheck(admin_key, use.access_book, GuessBackoff(time.monotonic), addresses, sessions)
 
 
 def _door(use: UseCases) -> ClaimDoor:
@@ -299,13 +252,14 @@ def _looking_back(use: UseCases) -> LookingBackParts:
 
 def _framework(ctx: Context, door_key: bytes) -> Starlette:
     described = ROUTES + (DEMO_ROUTES if signs_anybody_in(ctx.settings) else ())
+    sessions = ctx.operators.sessions
 
     async def show_openapi(request: Request) -> Response:
         openapi = _openapi(described, prefix_in(request.scope))
         return Response(openapi, media_type="application/json", headers={"Cache-Control": "public, max-age=60"})
 
     async def docs(_: Request) -> Response:
-        return FileResponse(f"{STATIC}/docs.html", headers=SECURITY_HEADERS)
+        return FileResponse(f"{STATIC}/docs.html", headers=DOCS_HEADERS)
 
     routes: list[BaseRoute] = [*_by_path(described), *Pages(ctx.settings, ctx.provider).routes()]
     routes += [
@@ -313,20 +267,12 @@ def _framework(ctx: Context, door_key: bytes) -> Starlette:
         StarletteRoute("/openapi.json", show_openapi),
         StarletteRoute("/docs", docs),
         *help_routes(),
-        *(ConsoleSignIn(ctx.settings, door_key, ctx.access, ctx.sessions).routes() if ctx.sessions else ()),
+        *(ConsoleSignIn(ctx.settings, door_key, ctx.access, sessions).routes() if sessions else ()),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(
         routes=routes,
-        exception_handlers={
-            HttpProblem: _problem,
-            HTTPException: _http_exception,
-            GateError: _unavailable,
-            LedgerError: _unavailable,
-            NotInForce: _not_in_force,
-            NoSeat: _no_seat,
-            Exception: _internal,
-        },
+        exception_handlers=ERROR_ANSWERS,
     )
     # Such a redirect names a host, taken from a header, and forgets whether it was https.
     app.router.redirect_slashes = False
@@ -378,52 +324,3 @@ def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
 async def _nothing(_: Request) -> Response:
     """In the place of the claim route, which answers before the framework is asked."""
     raise not_found()
-
-
-async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HttpProblem)
-    context(request).note(error, request)
-    return error.response()
-
-
-async def _http_exception(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        problem = HttpProblem(405, "method_not_allowed", "This address does not answer that method.")
-        response = problem.response()
-        response.headers.update(error.headers or {})
-        return response
-    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/"):
-        return nowhere(prefix_in(request.scope))
-    return not_found().response()
-
-
-async def _unavailable(_: Request, error: Exception) -> Response:
-    log.warning("a request could not be answered", reason=str(error))
-    return HttpProblem(503, "not_ready", "A part of the system does not answer now; please try again.").response()
-
-
-async def _not_in_force(request: Request, error: Exception) -> Response:
-    assert isinstance(error, NotInForce)
-    ctx = context(request)
-    ctx.sale_cache.put(error.sale)
-    response = HttpProblem(
-        503, "not_in_force", str(error), sale=sale_view(ctx, error.sale, to_operator=True)
-    ).response()
-    del response.headers["Retry-After"]  # to repeat it would do it twice
-    return response
-
-
-async def _no_seat(request: Request, _: Exception) -> Response:
-    detail = "You, or all at your address together, are waiting for too much at once; close some of your pages."
-    return await _problem(request, HttpProblem.of(Outcome.RATE_LIMITED, detail))
-
-
-def _without_code(request: Request) -> str:
-    """The path, but for a voucher's code, which is as good as money."""
-    return "/v1/admin/vouchers/…" if "code" in request.path_params else request.url.path
-
-
-async def _internal(request: Request, error: Exception) -> Response:
-    log.error("a request failed", method=request.method, path=_without_code(request), exc_info=error)
-    return HttpProblem(500, "internal", "Something went wrong on our side; it was logged.").response()

@@ -2,7 +2,7 @@
 
 It stands before the framework, and a claim comes here in one of two ways. `ClaimRoute` as an ASGI application knows
 everything. `begin` is for the many claims with nothing unusual about them, straight from the bytes that arrived
-(`claim_protocol.py`). From the desk on, both take the same steps (`engine/claims/admission.py`).
+(`claim_protocol.py`). From the desk on, both take the same steps (`engine/claims/admission_desk.py`).
 """
 
 import math
@@ -20,25 +20,25 @@ from seckill.domain.idempotency_key import request_id
 from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm, Sale
-from seckill.engine.claims.admission import AdmissionDesk, ClaimInProgress
+from seckill.engine.claims.admission_desk import AdmissionDesk, ClaimInProgress
 from seckill.engine.door.address_rate import AddressRate
-from seckill.engine.orders.tracking import BuyerOrders, OrderView
+from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateError, LedgerError
+from seckill.web.buyer_check import authenticate
 from seckill.web.buyer_rate import Rates
 from seckill.web.buyer_tokens import Buyer, Buyers
 from seckill.web.canonical_path import is_canonical
+from seckill.web.claim_door import HEADER as PASS
+from seckill.web.claim_door import ClaimDoor
 from seckill.web.claim_wait import ClaimWait, Gone, gone_or_closed, waits_for_ledger
 from seckill.web.client_address import ClientAddresses, Headers
-from seckill.web.context import authenticate
-from seckill.web.door import HEADER as PASS
-from seckill.web.door import ClaimDoor
 from seckill.web.item_ids import ItemIds
 from seckill.web.items import item_meant
 from seckill.web.metadata import canonical_metadata
 from seckill.web.order_ids import OrderIds
 from seckill.web.parameters import idempotency_key
-from seckill.web.preferences import applied, preferred_wait_s
+from seckill.web.prefer_header import applied, preferred_wait_s
 from seckill.web.problems import ANSWERS, MEDIA_TYPE, HttpProblem, address_limited
 from seckill.web.request_body import decode, read_body
 from seckill.web.schemas import NewOrder, Order, OrderAccepted, rfc3339

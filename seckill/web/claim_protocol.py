@@ -4,7 +4,7 @@ Nearly all claims arrive whole, in one piece, with nothing unusual about them. T
 makes for a request: no parser callbacks, no cycle, no task, no messages (what that saves: docs/speed.md). Whatever else
 happens to such a claim, or to its connection meanwhile, turns it into an ordinary request: its bytes go to the parser
 as if they had just arrived, and the request waits for the decision that is on its way. So connections, pipelines and
-draining need no second set of rules. Joining a line (`join.py`) goes the same way, to the ledger and back.
+draining need no second set of rules. Joining a line (`line_join.py`) goes the same way, to the ledger and back.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from typing import Any
 
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.sale import Sale
-from seckill.engine.claims.admission import ClaimInProgress
+from seckill.engine.claims.admission_desk import ClaimInProgress
 from seckill.engine.line.joining import Joined
 from seckill.web.claim import BEGUN, ClaimReply, ClaimRoute, problem_reply
 from seckill.web.claim_wait import CLOSED
 from seckill.web.cross_origin import CrossOrigin
-from seckill.web.http_limits import GuardedProtocol
-from seckill.web.join import JoinInProgress, JoinRoute
+from seckill.web.guarded_protocol import GuardedProtocol
+from seckill.web.line_join import JoinInProgress, JoinRoute
 from seckill.web.plain_request import ORIGIN, PLAIN, PLAIN_WITH_ORIGIN
 from seckill.web.request_ids import HEADER, request_id
 

@@ -11,7 +11,7 @@ from seckill.domain.admission import Answer
 from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm, Sale
-from seckill.engine.orders.tracking import BuyerOrders, OrderView, queued
+from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView, queued
 from seckill.errors import GateError, LedgerError
 from seckill.web.waiting_seats import NoSeat, Seats
 

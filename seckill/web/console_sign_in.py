@@ -27,9 +27,9 @@ from seckill.errors import LedgerError
 from seckill.ports.record import Actor, acting_as
 from seckill.settings import Settings
 from seckill.web.console_session import ConsoleSessions
+from seckill.web.content_security_policy import page_headers
 from seckill.web.demo_sign_in import limit_sign_ins
 from seckill.web.mounting import prefix_in
-from seckill.web.pages import page_headers
 from seckill.web.problems import HttpProblem
 from seckill.web.responses import NO_STORE
 from seckill.web.sign_in_provider import LEEWAY_S, NotBelieved, ProviderAway, SignInProvider

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from seckill.domain import door as domain
-from seckill.domain.door import EVERYBODY, Door, PassKind
+from seckill.domain import audience as domain
+from seckill.domain.audience import EVERYBODY
+from seckill.domain.door import Door, PassKind
 from seckill.settings import Settings
 from seckill.web.door_schemas import Audience, EarlyAccess
 from seckill.web.line_of_sale import line_rules_of

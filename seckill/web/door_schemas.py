@@ -5,15 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from seckill.domain.door import (
-    EARLY_MAX,
-    EARLY_MINUTES_MAX,
-    GROUP_LENGTH_MAX,
-    GROUPS_MAX,
-    WORK_MAX,
-    WORK_MIN,
-    PassKind,
-)
+from seckill.domain.audience import EARLY_MAX, EARLY_MINUTES_MAX, GROUP_LENGTH_MAX, GROUPS_MAX
+from seckill.domain.door import WORK_MAX, WORK_MIN, PassKind
 
 _DEMANDED = "`work`: the page solves a proof of work first; `check`: a captcha service is asked."
 PassNeeded = Annotated[

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from seckill.domain.event import EventType, matching
 from seckill.domain.public_id import PublicIds
-from seckill.engine.orders.tracking import recorded
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.webhooks.message import EventDocument
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent

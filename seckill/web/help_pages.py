@@ -1,10 +1,7 @@
 """`/help`: the documents as a site, which `make docs` has built into the package. Nothing in it is loaded from
 elsewhere, and it works wherever the application is mounted, because all its addresses are relative."""
 
-import base64
-import hashlib
 import mimetypes
-import re
 from functools import lru_cache
 from importlib.resources.abc import Traversable
 
@@ -13,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from seckill.web.content_security_policy import help_policy
 from seckill.web.pages import SHELL_MAX_AGE_S, SITE, Content
 from seckill.web.problems import HttpProblem
 
 FIRST = "index.html"
 # As many as anybody reads in one sitting.
 KEPT_MAX = 64
-_INLINE = re.compile(rb"<script(?: id=[^ >]+)?>(.*?)</script>", re.DOTALL)
 
 
 def is_built() -> bool:
@@ -55,7 +52,7 @@ def _read(path: str) -> tuple[Content, dict[str, str]] | None:
     text = media_type.startswith("text/")
     headers = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
     if media_type == "text/html":
-        headers["Content-Security-Policy"] = policy_of(body)
+        headers["Content-Security-Policy"] = help_policy(body)
     return Content.of(body, f"{media_type}; charset=utf-8" if text else media_type), headers
 
 
@@ -70,14 +67,3 @@ def _file(path: str) -> Traversable | None:
             return None
         place = found[0]
     return place if place.is_file() else None
-
-
-def policy_of(page: bytes) -> str:
-    """The theme has scripts of a few lines in its pages. They are allowed by their digests, and no others are."""
-    digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE.findall(page))
-    scripts = " ".join(f"'sha256-{digest}'" for digest in dict.fromkeys(digests))
-    return (
-        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "connect-src 'self'; font-src 'self'; worker-src 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    )

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterable
 
 from seckill.web.connection_limits import ConnectionPlaces
-from seckill.web.http_limits import GuardedProtocol
+from seckill.web.guarded_protocol import GuardedProtocol
 
 # Of the places; looking for the oldest means looking at all, so many are found at once and it is not done all the time.
 CROWDED_SHARE = 0.95

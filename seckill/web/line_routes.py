@@ -1,7 +1,7 @@
 """The routes of the line; see `routes.py`."""
 
 from seckill.domain.operator import Role
-from seckill.web import entries, entry_stream, line_schemas, lines, story, story_schemas
+from seckill.web import line_entries, line_entry_stream, line_schemas, lines, story, story_schemas
 from seckill.web.route import Route
 
 _ROUND = ("round", "Another round of the sale than the current one")
@@ -15,7 +15,7 @@ LINE_ROUTES = (
         method="POST",
         path="/v1/sales/{sale_id}/entries",
         summary="Join the line of a sale; once for each buyer and round",
-        handler=entries.join_line,
+        handler=line_entries.join_line,
         who="buyer",
         status=201,
         body=line_schemas.NewEntry,
@@ -28,7 +28,7 @@ LINE_ROUTES = (
         method="GET",
         path="/v1/entries/{entry_id}",
         summary="One entry of the buyer",
-        handler=entries.show_entry,
+        handler=line_entries.show_entry,
         who="buyer",
         answer=line_schemas.Entry,
         query=(("wait", "Seconds to wait, at most 30, until its state or its place changes"),),
@@ -38,7 +38,7 @@ LINE_ROUTES = (
         method="DELETE",
         path="/v1/entries/{entry_id}",
         summary="Leave the line",
-        handler=entries.leave_line,
+        handler=line_entries.leave_line,
         who="buyer",
         answer=line_schemas.Entry,
         problems=(404, 409, 503),
@@ -47,7 +47,7 @@ LINE_ROUTES = (
         method="GET",
         path="/v1/entries/{entry_id}/events",
         summary="The entry now and at each change, as server-sent events",
-        handler=entry_stream.entry_events,
+        handler=line_entry_stream.entry_events,
         who="buyer",
         answer=line_schemas.Entry,
         media_type="text/event-stream",
@@ -129,7 +129,7 @@ LINE_ROUTES = (
         method="DELETE",
         path="/v1/admin/entries/{entry_id}",
         summary="Remove an entry from its line, for a reason that stays on record",
-        handler=entries.remove_entry,
+        handler=line_entries.remove_entry,
         who="operator",
         role=Role.OPERATOR,
         body=line_schemas.EntryRemoval,

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seckill.domain.line import ALGORITHM, EntryState, LineEntry, RoundLine
+from seckill.domain.draw import ALGORITHM
+from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.outcome import Outcome
 from seckill.domain.receipt import ALGORITHM as ALGORITHM_OF_RECEIPTS
 from seckill.domain.sale import Sale
@@ -16,7 +17,7 @@ from seckill.engine.line.figures import LineProgress
 from seckill.errors import NotPossible
 from seckill.ports.line import Standing
 from seckill.web.context import Context, context
-from seckill.web.entries import view as entry_view
+from seckill.web.line_entries import view as entry_view
 from seckill.web.line_schemas import (
     BeaconOrigin,
     Draw,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seckill.engine.alarm_desk import AlarmDesk
+from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.rounds.looking_back import LookingBack
 from seckill.engine.rounds.summary import SaleSummaries
 from seckill.engine.rounds.timeline import Timelines

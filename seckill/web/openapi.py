@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from seckill import __version__
-from seckill.backends.payment.signature import HEADER
+from seckill.backends.payment.callback_signature import HEADER
 from seckill.web.problems import ANSWERS, MEDIA_TYPE
 from seckill.web.routes import ROUTES, Route
 from seckill.web.schemas import NewSale, Problem, SalePatch

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from seckill.domain import money
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.engine.orders.tracking import recorded
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.ports.order_action import Acted, ActionOutcome
 from seckill.web.context import Context, context
 from seckill.web.orders import may_be_on_its_way, order_number, view, with_buyer

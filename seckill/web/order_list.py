@@ -1,14 +1,10 @@
-"""Orders for operators: found with their past, listed page by page, and exported whole."""
+"""Orders for operators: found with their past, and listed page by page."""
 
 import contextlib
-import csv
-import io
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.domain.operator import Role
@@ -16,7 +12,6 @@ from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.voucher import Voucher
 from seckill.engine.orders.order_search import OrderRecord
-from seckill.engine.orders.tracking import recorded
 from seckill.ports.history import OrderFilter, Payment
 from seckill.ports.order_action import RecordedAction
 from seckill.web import dead_letters, orders, schemas
@@ -25,18 +20,12 @@ from seckill.web.items import unknown_item
 from seckill.web.parameters import instant, known_item, known_sale, only, page_size, row_id
 from seckill.web.payments import refund_view
 from seckill.web.problems import invalid
-from seckill.web.responses import NO_STORE, json_response
+from seckill.web.responses import json_response
 from seckill.web.role_check import operator_in, require_role
 from seckill.web.schemas import rfc3339
 from seckill.web.vouchers import voucher_view
 
 ALONE = ("order_id", "user")
-# How many rows of an export are in memory at a time.
-PORTION = 1000
-# Where a portion that was asked for with `limit` tells what to give as `after`.
-NEXT_HEADER = "Seckill-Next"
-# A spreadsheet takes a cell that begins like this for a formula; some also if it is as wide as a Chinese character.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 async def find_orders(request: Request) -> Response:
@@ -48,9 +37,9 @@ async def find_orders(request: Request) -> Response:
         found = await _named(request, ctx, alone[0])
         with_codes = operator_in(request).role.may_act_as(Role.OPERATOR)  # whoever only reads sees the order without
         return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=with_codes)))
-    page, next_ = await _page(request, ctx, page_size(request))
+    page, next_ = await orders_page(request, ctx, page_size(request))
     found = await ctx.search.by_number([order.number for order in page])
-    return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=_with_codes(request)), next_))
+    return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=asks_for_codes(request)), next_))
 
 
 async def _named(request: Request, ctx: Context, name: str) -> Sequence[OrderRecord]:
@@ -64,7 +53,7 @@ async def _named(request: Request, ctx: Context, name: str) -> Sequence[OrderRec
     return () if number is None else await ctx.search.by_number([number])
 
 
-def _with_codes(request: Request) -> bool:
+def asks_for_codes(request: Request) -> bool:
     """Only who asks for them sees the codes of many orders: what was seen never goes back into the pool."""
     if request.query_params.get("codes", "true") != "true":
         raise invalid("codes", "must be true, or left out")
@@ -126,20 +115,20 @@ def _action(done: RecordedAction) -> schemas.OrderAction:
     )
 
 
-async def _know_items(ctx: Context, page: Sequence[Order]) -> None:
+async def know_items(ctx: Context, page: Sequence[Order]) -> None:
     """So that they can be told by their titles."""
     await ctx.sale_cache.know({order.sale_id for order in page if order.item})
 
 
-async def _page(request: Request, ctx: Context, count: int) -> tuple[Sequence[Order], str | None]:
+async def orders_page(request: Request, ctx: Context, count: int) -> tuple[Sequence[Order], str | None]:
     """One page, and what to give as `after` for the next one, if there is one."""
-    found = await ctx.search.page(await _filter(request, ctx), _after(request, ctx), count + 1)
+    found = await ctx.search.page(await orders_wanted(request, ctx), cursor_in(request, ctx), count + 1)
     page = found[:count]
-    await _know_items(ctx, page)
+    await know_items(ctx, page)
     return page, ctx.order_ids.encode(int(page[-1].number)) if len(found) > count else None
 
 
-async def _filter(request: Request, ctx: Context) -> OrderFilter:
+async def orders_wanted(request: Request, ctx: Context) -> OrderFilter:
     query = request.query_params
     state = query.get("state")
     written = [each.value for each in OrderState if each is not OrderState.QUEUED]
@@ -169,7 +158,7 @@ def _buyer(value: str | None) -> str | None:
         raise invalid("buyer", str(error)) from None
 
 
-def _after(request: Request, ctx: Context) -> OrderNumber | None:
+def cursor_in(request: Request, ctx: Context) -> OrderNumber | None:
     cursor = request.query_params.get("after")
     if cursor is None:
         return None
@@ -177,82 +166,3 @@ def _after(request: Request, ctx: Context) -> OrderNumber | None:
     if number is None:
         raise invalid("after", "is not one that this list gave")
     return number
-
-
-class _Lines(Protocol):
-    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes: ...
-
-
-class _CsvLines:
-    """Before the first row come the names of the columns, unless the export goes on after an earlier portion."""
-
-    def __init__(self, with_names: bool) -> None:
-        self._names = [schemas.ExportedOrder.__struct_fields__] if with_names else []
-
-    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes:
-        text = io.StringIO(newline="")
-        lines = csv.writer(text)
-        lines.writerows(self._names)
-        lines.writerows([_cell(value) for value in msgspec.structs.astuple(row)] for row in rows)
-        self._names = []
-        return text.getvalue().encode()
-
-
-class _JsonLines:
-    def written(self, rows: Sequence[schemas.ExportedOrder]) -> bytes:
-        return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, dict):  # what the shop has said of the claim
-        return msgspec.json.encode(value).decode()
-    if isinstance(value, list):  # codes, or numbers of payments
-        value = " ".join(value)
-    text = "" if value is None or value is msgspec.UNSET else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-async def export_csv(request: Request) -> Response:
-    return await _export(request, "csv", "text/csv", _CsvLines("after" not in request.query_params))
-
-
-async def export_jsonl(request: Request) -> Response:
-    return await _export(request, "jsonl", "application/jsonl", _JsonLines())
-
-
-async def _export(request: Request, suffix: str, media_type: str, lines: _Lines) -> Response:
-    """All that there is, in portions; or one portion, if `limit` says how long."""
-    ctx = context(request)
-    with_codes = _with_codes(request)
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="orders.{suffix}"'}
-    if "limit" in request.query_params:
-        page, next_ = await _page(request, ctx, page_size(request, PORTION))
-        headers |= {} if next_ is None else {NEXT_HEADER: next_}
-        return Response(lines.written(await _exported(ctx, page, with_codes)), 200, headers, media_type)
-    wanted, after = await _filter(request, ctx), _after(request, ctx)
-    first = await ctx.search.page(wanted, after, PORTION)  # before the status is sent: now it can still be an error
-
-    async def portions() -> AsyncIterator[bytes]:
-        page = first
-        while True:
-            yield lines.written(await _exported(ctx, page, with_codes))
-            if len(page) < PORTION:
-                return
-            page = await ctx.search.page(wanted, page[-1].number, PORTION)
-
-    return StreamingResponse(portions(), 200, headers, media_type)
-
-
-async def _exported(ctx: Context, page: Sequence[Order], with_codes: bool) -> list[schemas.ExportedOrder]:
-    await _know_items(ctx, page)
-    views = [recorded(order) for order in page]
-    shown = (
-        await orders.views(ctx, views, to_operator=True)
-        if with_codes
-        else [orders.view(ctx, each, to_operator=True) for each in views]
-    )
-    exported = [orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]
-    paid = await ctx.search.payment_ids([order.number for order in page])
-    for each, order in zip(exported, page, strict=True):
-        each.payment_ids = list(paid.get(order.number, ()))
-    return exported

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
-from seckill.engine.orders.tracking import OrderView, OrderWatch
+from seckill.engine.orders.buyer_orders import OrderView, OrderWatch
 from seckill.web.buyer_tokens import Buyer
 from seckill.web.context import Context, context
 from seckill.web.orders import order_number, view

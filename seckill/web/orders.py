@@ -13,18 +13,18 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.voucher import Voucher
 from seckill.engine.money.checkouts import Visitor
-from seckill.engine.money.payments import may_be_queued
-from seckill.engine.orders.tracking import OrderView, recorded
+from seckill.engine.orders.buyer_orders import OrderView, recorded
+from seckill.engine.orders.orders_on_the_way import may_be_on_the_way
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import CheckoutRefused, ProviderUnavailable
 from seckill.web.context import Context, context
 from seckill.web.item_ids import ItemIds
 from seckill.web.parameters import page_size, wait_s
+from seckill.web.phone_browser import is_on_phone
 from seckill.web.problems import HttpProblem, invalid, not_yours
 from seckill.web.qr_code import qr_code
 from seckill.web.responses import json_response
 from seckill.web.schemas import ExportedOrder, Order, Orders, OrderToPay, rfc3339, rfc3339_or_none
-from seckill.web.visitor import is_on_phone
 from seckill.web.vouchers import codes
 from seckill.web.waiting_seats import gone
 
@@ -92,7 +92,7 @@ async def may_be_on_its_way(ctx: Context, number: OrderNumber) -> bool:
     ago."""
     if number.lane not in ctx.sale_cache.lanes():
         await ctx.sale_cache.look_again()
-    return may_be_queued(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
+    return may_be_on_the_way(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
 
 
 async def show_order(request: Request) -> Response:

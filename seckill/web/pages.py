@@ -9,7 +9,6 @@ forbids caching it. `embed.js`, for pages of shops, is kept as briefly as a shel
 import gzip
 import hashlib
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -27,6 +26,7 @@ from seckill.errors import LedgerError
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import Settings
 from seckill.web.calendar_file import show_calendar
+from seckill.web.content_security_policy import check_hosts_of, page_headers
 from seckill.web.context import context
 from seckill.web.demo_sign_in import signs_anybody_in
 from seckill.web.first_view import FirstView, language_tag, page_around, view_of_list, view_of_sale
@@ -74,34 +74,6 @@ FOR_EVER_S = 365 * 24 * 3600
 PREFIXES_MAX = 16
 # First views that are kept ready: each is drawn and packed once for as long as its sale does not change.
 FIRST_VIEWS_MAX = 256
-
-
-def page_headers(image_hosts: Sequence[str] = (), check_hosts: Sequence[str] = ()) -> dict[str, str]:
-    """Nothing from other hosts but pictures of those that are named, nothing inline, no text that becomes markup, no
-    frame around it. Where a captcha's widget has to be shown, its hosts may do what it needs, which is much."""
-    pictures = " ".join(["'self'", "data:", *(f"https://{host}" for host in image_hosts)])
-    widget = "".join(f" {host}" for host in check_hosts)
-    types = "require-trusted-types-for 'script'; trusted-types seckill-worker"
-    policy = (
-        f"default-src 'none'; script-src 'self'{widget}; style-src 'self'{widget}; img-src {pictures}{widget}; "
-        f"connect-src 'self'{widget}; font-src 'self'; worker-src 'self'; "
-        f"{f'frame-src{widget}; ' if widget else ''}"
-        f"frame-ancestors 'none'; base-uri 'none'; form-action 'none'{'' if widget else f'; {types}'}"
-    )
-    return {
-        "Content-Security-Policy": policy,
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-    }
-
-
-def _check_hosts(settings: Settings) -> list[str]:
-    """Where the captcha's widget comes from, as a policy spells it."""
-    if not settings.check_script_url:
-        return []
-    script = urlsplit(settings.check_script_url)
-    return [f"{script.scheme}://{script.netloc}", *(f"https://{host}" for host in settings.check_hosts)]
 
 
 NOWHERE = Template(
@@ -167,7 +139,7 @@ class Pages:
             **{name: facts[name] for name in ("sandbox", "checkout", "pay", "groups", "test")},
         }
         self._embed = _embed_script(msgspec.json.encode(of_embed))
-        self._headers = page_headers(settings.image_hosts, _check_hosts(settings))
+        self._headers = page_headers(settings.image_hosts, check_hosts_of(settings))
         self._shop, self._test = settings.shop_name, facts["test"]
         self._shell = lru_cache(maxsize=2 * PREFIXES_MAX)(self._make_shell)
         self._sale_page = lru_cache(maxsize=FIRST_VIEWS_MAX)(self._make_sale_page)

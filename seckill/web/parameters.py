@@ -6,7 +6,7 @@ from datetime import datetime
 from starlette.requests import Request
 
 from seckill.domain.idempotency_key import LENGTH_MAX, read_key
-from seckill.engine.orders.tracking import WAIT_S_MAX
+from seckill.engine.orders.buyer_orders import WAIT_S_MAX
 from seckill.web.context import Context
 from seckill.web.problems import invalid, no_such
 from seckill.web.schemas import to_ms

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain.outcome import Outcome
+from seckill.domain.proof_of_work import ALGORITHM, WorkChallenge, WorkSolution
 from seckill.domain.sale import Sale
-from seckill.domain.work import ALGORITHM, WorkChallenge, WorkSolution
 from seckill.engine.door.pass_desk import Answer, CheckChallenge, CheckResponse, Issued, NoPass
 from seckill.ports.door import Applicant
 from seckill.web.context import Context, context

@@ -7,9 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain import money
-from seckill.engine.orders.tracking import recorded
+from seckill.domain.payment_fate import Fate
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
-from seckill.ports.payment import Capture, Captured, Fate, Notice, PaymentProvider, Refund, has_checkout
+from seckill.ports.payment import Capture, Captured, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
 from seckill.web.orders import may_be_on_its_way, order_number, view

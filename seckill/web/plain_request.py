@@ -6,8 +6,8 @@ parser to judge. `native/kernel.c` does the same, where it is compiled.
 
 import re
 
-from seckill.native import KERNEL
-from seckill.web.preferences import HEADER as PREFER
+from seckill.native.kernel_choice import KERNEL
+from seckill.web.prefer_header import HEADER as PREFER
 
 # Longer ones go the other way, so none of the limits can be exceeded here.
 PLAIN_BYTES_MAX = 8 * 1024

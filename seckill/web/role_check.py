@@ -30,7 +30,7 @@ def guarded(route: Route, handler: Handler) -> Handler:
         ctx = context(request)
         if route.open_to_all is not None and route.open_to_all(ctx.settings):
             return await handler(request)
-        operator = await ctx.operator_of(request)
+        operator = await ctx.operators.of(request)
         _require(operator, role)
         request.scope[_OPERATOR] = operator
         with acting_as(Actor(operator.name, _request_id(), _reason(request))):

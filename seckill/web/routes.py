@@ -5,7 +5,7 @@ from seckill.domain.operator import Role
 from seckill.web import (
     audience,
     audit,
-    console,
+    console_figures,
     dead_letters,
     demo_sign_in,
     door_schemas,
@@ -13,6 +13,7 @@ from seckill.web import (
     gate_clock,
     health,
     order_actions,
+    order_export,
     order_list,
     order_stream,
     orders,
@@ -434,7 +435,7 @@ ROUTES = (
         method="GET",
         path="/v1/admin/live",
         summary="Figures of the sales that are on, and every process, as they are now",
-        handler=console.live,
+        handler=console_figures.live,
         who="operator",
         role=Role.VIEWER,
         answer=schemas.Live,
@@ -475,8 +476,8 @@ ROUTES = (
             problems=(422, 503),
         )
         for suffix, words, media_type, handler in (
-            ("csv", "CSV", "text/csv", order_list.export_csv),
-            ("jsonl", "JSON, an order on each line", "application/jsonl", order_list.export_jsonl),
+            ("csv", "CSV", "text/csv", order_export.export_csv),
+            ("jsonl", "JSON, an order on each line", "application/jsonl", order_export.export_jsonl),
         )
     ),
     Route(

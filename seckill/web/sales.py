@@ -3,8 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -14,24 +12,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain import sale as domain
-from seckill.domain.door import Door
-from seckill.domain.left import left_percent
-from seckill.domain.money import DECIMALS
+from seckill.domain.left_percent import left_percent
 from seckill.domain.outcome import Outcome
-from seckill.domain.recurrence import BadRecurrence, Recurrence, zone_of
-from seckill.domain.voucher import CODES_PER_BUYER_MAX
-from seckill.engine.rounds.units import UnitCustody
+from seckill.engine.rounds.unit_custody import UnitCustody
 from seckill.errors import CodesMissing, ExternalIdTaken, LedgerError, NotOfThatGroup, NotPossible
 from seckill.web.context import Context, context
-from seckill.web.door_of_sale import audience_shown, check_shared_limit, door_after, door_of
-from seckill.web.goods import goods_change, goods_of, uploaded_in
-from seckill.web.items import item_changes, item_drafts, item_views, price_of, units_of
-from seckill.web.line_of_sale import check_time_of_draw
+from seckill.web.door_of_sale import audience_shown, door_after
+from seckill.web.goods import goods_change
+from seckill.web.items import item_changes, item_views
 from seckill.web.next_rounds import NEXT_ROUNDS, next_rounds
 from seckill.web.parameters import ID_DIGITS_MAX, idempotency_key, only, row_id
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import cacheable, json_response
+from seckill.web.sale_checks import (
+    check_codes,
+    check_early,
+    check_order,
+    check_title,
+    check_uploaded,
+    check_window,
+    check_years,
+    draft_of,
+    recurrence_of,
+)
 from seckill.web.sale_copy import SaleCopy, copied
 from seckill.web.sale_list import SaleList, timeless
 from seckill.web.schemas import (
@@ -55,7 +59,6 @@ log = structlog.get_logger()
 
 MAX_AGE_S = 1
 VARY = {"Vary": "Authorization, Seckill-Console"}  # an operator gets another answer from the same address
-YEARS = (2000, 2999)
 ROUNDS_MAX = 50  # in one answer
 # The gate was not asked, because the ledger comes first: otherwise it would sell again when the two are compared.
 NOT_STOPPED = (
@@ -135,7 +138,7 @@ def _left(ctx: Context, sale: domain.Sale) -> int | None:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
-    if not await ctx.is_operator(request):
+    if not await ctx.operators.is_operator(request):
         return sale_list(ctx, request.query_params.get("before")).answer.response(request, MAX_AGE_S, VARY)
     only(request, ("before",))
     found, older = listed_sales(ctx, request.query_params.get("before"), hidden_too=True)
@@ -175,7 +178,7 @@ def listed_sales(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple
 
 async def show_sale(request: Request) -> Response:
     ctx = context(request)
-    if await ctx.is_operator(request):
+    if await ctx.operators.is_operator(request):
         return json_response(view(ctx, await sale_in_path(request), to_operator=True))
     found = await ctx.sale_cache.find(request.path_params["sale_id"])
     if found is None:
@@ -204,7 +207,7 @@ async def duplicate_sale(request: Request) -> Response:
     ctx = context(request)
     body = await read_body(request.receive)
     wish: Any = decode(body, _sale_copy)
-    _check_years(begins_at=wish.begins_at or None)
+    check_years(begins_at=wish.begins_at or None)
     known = await sale_in_path(request)
     changes = msgspec.json.decode(body or b"{}")
     shown = view(ctx, known, to_operator=True)
@@ -218,7 +221,7 @@ async def _create(request: Request, new: NewSale, key: domain.AnnounceKey | None
     # Asked first: what was announced in time is not too late when it is repeated.
     announced = None if key is None else await ctx.operator_desk.announced(key)
     if announced is None:
-        announced = await _announce(ctx, await _draft(ctx, new), key)
+        announced = await _announce(ctx, await draft_of(ctx, new), key)
     if announced.sale is None:
         raise HttpProblem.of(Outcome.KEY_REUSED)
     ctx.sale_cache.put(announced.sale)  # a repeat may come to a node that has not heard of it yet
@@ -258,103 +261,12 @@ def _taken(ctx: Context, error: ExternalIdTaken) -> HttpProblem:
     return HttpProblem(409, "external_id_taken", str(error), sale_id=ctx.sale_ids.encode(error.sale_id))
 
 
-async def _draft(ctx: Context, new: NewSale) -> domain.SaleDraft:
-    now_ms = ctx.sale_cache.now_ms()
-    _check_new(new, now_ms)
-    if new.currency not in DECIMALS:
-        raise invalid("currency", f"{new.currency} is no currency of ISO 4217")
-    taken = ctx.checkouts.currencies
-    costs = new.price_cents or any(item.price_cents for item in new.items or ())
-    if costs and taken is not None and new.currency not in taken:
-        raise invalid("currency", f"must be {' or '.join(sorted(taken))}: {ctx.provider.name} takes nothing else")
-    if new.lanes > ctx.settings.lanes:
-        raise invalid("lanes", f"must be at most {ctx.settings.lanes}, as SECKILL_LANES says")
-    check_shared_limit(new)
-    door = door_of(new, ctx.settings)
-    recurrence = await asyncio.to_thread(_recurrence_of, new)
-    await _check_early(recurrence, door)
-    begins_ms, ends_ms = _first_window(new, recurrence, now_ms)
-    check_time_of_draw(door.line, begins_ms, now_ms)
-    items = item_drafts(new, ctx.settings.image_hosts)
-    price_cents = min([item.price_cents for item in items] or [price_of(new)])
-    goods = goods_of(new, price_cents, ctx.settings.image_hosts)
-    await _check_uploaded(ctx, new.images, [item.image for item in items])
-    return domain.SaleDraft(
-        title=new.title,
-        units=units_of(new, items),
-        limit_per_buyer=new.limit_per_buyer,
-        price_cents=price_cents,
-        currency=new.currency,
-        begins_ms=begins_ms,
-        ends_ms=ends_ms,
-        pay_within_s=new.pay_within_s or ctx.settings.pay_within_s,
-        recurrence=recurrence,
-        timezone=new.timezone,
-        lanes=new.lanes,
-        cool_down_s=ctx.settings.cool_down_s if new.cool_down_s is None else new.cool_down_s,
-        confirm=domain.Confirm(new.confirm),
-        published=new.published,
-        goods=goods,
-        door=door,
-        items=items,
-        vouchers=new.vouchers,
-        limit_by=None if new.limit_by == "sub" else new.limit_by,
-        limit_group=new.limit_group,
-    )
-
-
-async def _check_early(recurrence: Recurrence | None, door: Door) -> None:
-    """Whoever comes early must not come into the round before."""
-    early_ms = 1000 * door.audience.early_s_max
-    if recurrence is None or not early_ms:
-        return
-    try:
-        await asyncio.to_thread(replace(recurrence, window_ms=recurrence.window_ms + early_ms).check)
-    except BadRecurrence:
-        raise invalid("audience.early", "begins before the round before is over") from None
-
-
-async def _check_uploaded(
-    ctx: Context, images: Sequence[str] | msgspec.UnsetType | None, of_items: Sequence[str | None]
-) -> None:
-    uploaded = uploaded_in([] if images is msgspec.UNSET or images is None else images, of_items)
-    for digest in sorted(await ctx.pictures.missing(list(uploaded))):
-        raise invalid(uploaded[digest], "is not there: upload the picture again")
-
-
-def _check_years(**instants: datetime | None) -> None:
-    """What every calendar and clock on the way can write down."""
-    for field, instant in instants.items():
-        if instant is not None and not YEARS[0] <= instant.year <= YEARS[1]:
-            raise invalid(field, f"must be in the years {YEARS[0]} to {YEARS[1]}")
-
-
-def _check_order(begins_at: datetime, ends_at: datetime) -> None:
-    """In milliseconds: what is shorter is no window."""
-    _check_years(begins_at=begins_at, ends_at=ends_at)
-    if to_ms(ends_at) <= to_ms(begins_at):
-        raise invalid("ends_at", "must be later than begins_at")
-
-
-def _check_new(new: NewSale, now_ms: int) -> None:
-    _check_order(new.begins_at, new.ends_at)
-    if new.repeat is None and to_ms(new.ends_at) <= now_ms:
-        raise invalid("ends_at", "is already over")
-    _check_title(new.title)
-    _check_codes(new.limit_per_buyer, gives=new.vouchers)
-
-
-def _check_codes(limit_per_buyer: int, *, gives: bool) -> None:
-    if gives and limit_per_buyer > CODES_PER_BUYER_MAX:
-        raise invalid("limit_per_buyer", f"must be at most {CODES_PER_BUYER_MAX} in a sale that gives codes")
-
-
 async def show_windows(request: Request) -> Response:
     """Before it is announced, so that no operator has to trust in cron."""
     ctx = context(request)
     wanted = decode(await read_body(request.receive), _repetition)
-    _check_order(wanted.begins_at, wanted.ends_at)
-    recurrence = await asyncio.to_thread(_recurrence, wanted, wanted.repeat)
+    check_order(wanted.begins_at, wanted.ends_at)
+    recurrence = await asyncio.to_thread(recurrence_of, wanted, wanted.repeat)
     after_ms = max(recurrence.begins_ms - 1, ctx.sale_cache.now_ms() - recurrence.window_ms)
     content = Windows(
         [
@@ -365,60 +277,19 @@ async def show_windows(request: Request) -> Response:
     return json_response(content)
 
 
-def _recurrence_of(new: NewSale) -> Recurrence | None:
-    if new.repeat is not None:
-        return _recurrence(new, new.repeat)
-    try:
-        zone_of(new.timezone)
-    except BadRecurrence as error:
-        raise invalid(error.field, str(error)) from None
-    return None
-
-
-def _recurrence(new: NewSale | Repetition, repeat: str) -> Recurrence:
-    """Looks at years of windows, which takes a moment."""
-    begins_ms = to_ms(new.begins_at)
-    recurrence = Recurrence(
-        repeat=" ".join(repeat.split()),
-        timezone=new.timezone,
-        begins_ms=begins_ms,
-        window_ms=to_ms(new.ends_at) - begins_ms,
-    )
-    try:
-        recurrence.check()
-    except BadRecurrence as error:
-        raise invalid(error.field, str(error)) from None
-    return recurrence
-
-
-def _first_window(new: NewSale, recurrence: Recurrence | None, now_ms: int) -> tuple[int, int]:
-    """Of a sale that repeats: the first that is not over. It may have been announced long ago elsewhere."""
-    if recurrence is None:
-        return to_ms(new.begins_at), to_ms(new.ends_at)
-    begins_ms = recurrence.next_not_over(recurrence.begins_ms - 1, now_ms)
-    if begins_ms is None:
-        raise invalid("repeat", "does not come any more")
-    return begins_ms, begins_ms + recurrence.window_ms
-
-
-def _check_title(title: str) -> None:
-    if not title.isprintable():
-        raise invalid("title", "must be one line of text")
-
-
 async def change_sale(request: Request) -> Response:
     ctx = context(request)
     patch = decode(await read_body(request.receive), _sale_patch)
-    _check_title(patch.title or "")
+    check_title(patch.title or "")
     known = await sale_in_path(request)
-    _check_window(patch, known.round)
+    check_window(patch, known.round)
     door = door_after(patch, known.door, ctx.settings)
     if door is not None:
-        await _check_early(known.recurrence, door)
-    _check_codes(patch.limit_per_buyer or 1, gives=known.vouchers)
+        await check_early(known.recurrence, door)
+    check_codes(patch.limit_per_buyer or 1, gives=known.vouchers)
     goods = goods_change(patch, known.price_cents, ctx.settings.image_hosts)
     items = item_changes(ctx, patch, known, ctx.settings.image_hosts)
-    await _check_uploaded(ctx, patch.images, [item.image for item in items])
+    await check_uploaded(ctx, patch.images, [item.image for item in items])
     return await _change(
         request,
         domain.SaleChange(
@@ -434,14 +305,6 @@ async def change_sale(request: Request) -> Response:
             items=items,
         ),
     )
-
-
-def _check_window(patch: SalePatch, round_: domain.Round) -> None:
-    _check_years(begins_at=patch.begins_at, ends_at=patch.ends_at)
-    begins_ms = round_.begins_ms if patch.begins_at is None else to_ms(patch.begins_at)
-    ends_ms = round_.ends_ms if patch.ends_at is None else to_ms(patch.ends_at)
-    if ends_ms <= begins_ms:
-        raise invalid("begins_at" if patch.ends_at is None else "ends_at", "a sale must end after it begins")
 
 
 async def custody(request: Request) -> Response:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from seckill.audit.document import Audit
+from seckill.domain.cool_down import COOL_DOWN_S_MAX
 from seckill.domain.door import WORK_DEFAULT, PassKind
 from seckill.domain.goods import (
     DELIVERY_LENGTH_MAX,
@@ -18,7 +19,7 @@ from seckill.domain.goods import (
 from seckill.domain.item import ITEMS_MAX
 from seckill.domain.line import LineOrder
 from seckill.domain.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
-from seckill.domain.sale import COOL_DOWN_S_MAX, QUANTITY_MAX, UNITS_MAX, Confirm
+from seckill.domain.sale import QUANTITY_MAX, UNITS_MAX, Confirm
 from seckill.web.door_schemas import Audience, LimitBy, LimitGroup, PassNeeded, Work
 from seckill.web.line_schemas import Ordering, ServePerS
 

@@ -8,7 +8,7 @@ import structlog
 from seckill.backends.memory.store import MemoryStore
 from seckill.bootstrap.engine import open_engine
 from seckill.loops import Stop
-from seckill.operations.vitals import Vitals, watched
+from seckill.operations.role_health import Vitals, watched
 from seckill.settings import Settings
 from seckill.telemetry import CONNECTIONS, CONNECTIONS_MAX
 from seckill.web.acceptor import Acceptor

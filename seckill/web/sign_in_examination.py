@@ -6,7 +6,7 @@ import secrets
 import urllib.error
 from urllib.parse import parse_qs, urlsplit
 
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 from seckill.settings import Settings
 from seckill.web.issuer_calls import FAILURES, ask
 from seckill.web.sign_in_provider import ProviderAway, SignInProvider

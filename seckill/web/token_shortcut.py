@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from seckill.domain.keyed_hash import KeyedHash
-from seckill.native import KERNEL
+from seckill.native.kernel_choice import KERNEL
 
 # A signer writes the same header every time. More kinds than these are not worth remembering.
 HEADERS_MAX = 16

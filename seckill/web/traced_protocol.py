@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from seckill.web.claim_protocol import ENTRIES, ClaimingProtocol
-from seckill.web.http_limits import GuardedProtocol
+from seckill.web.guarded_protocol import GuardedProtocol
 from seckill.web.traced_claims import CHOSEN, TracedClaims
 
 # Some write the first letter large.

@@ -2,7 +2,7 @@
 
 Every other body is small and is waited for as a whole. These are read piece by piece, by a handler that has looked at
 the operator's key before: who does not have it is answered at once, and whatever they send on is dropped with the
-connection (`http_limits.py`). How much may come is said here for each address, and the client must keep sending.
+connection (`guarded_protocol.py`). How much may come is said here for each address, and the client must keep sending.
 """
 
 import re

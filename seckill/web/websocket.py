@@ -19,8 +19,8 @@ from seckill.engine.line.watching import seen_in
 from seckill.errors import GateError, LedgerError
 from seckill.web.buyer_tokens import Buyer, Unauthenticated
 from seckill.web.context import Context, context
-from seckill.web.entries import view as entry_view
 from seckill.web.incidents import Incident
+from seckill.web.line_entries import view as entry_view
 from seckill.web.orders import order_number, view
 from seckill.web.problems import HttpProblem, suspicious
 from seckill.web.token_keys import KeysNotKnown

@@ -14,11 +14,11 @@ import pytest
 
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.keeper import SERVERS_EVERY_S, Keeper, KeeperStep, run_schedule
 from seckill.engine.orders.worker import Worker
 from seckill.loops import Stop
 from seckill.operations.server_alarm import ServerAlarm
-from seckill.ports.alarm import Alarm
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.buyer_tokens import LEEWAY_S, mint_buyer_token

@@ -16,9 +16,9 @@ from seckill.backends.door import beacon_reader
 from seckill.backends.door.beacon_reader import HttpBeacon
 from seckill.bootstrap.engine import Engine
 from seckill.client.draw_check import BeaconOrigin, Draw, Witness, check
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.line.beacons import ALARM_AFTER, Beacons
 from seckill.engine.line.drawing import Drawing
-from seckill.ports.alarm import Alarm
 from seckill.ports.door import ServiceAway
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, make_node

@@ -15,12 +15,12 @@ from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine import keeper as keeper_module
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.keeper import run_schedule
 from seckill.engine.orders.broker_relay import Relay, run_relay
 from seckill.engine.orders.worker import run_worker
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, settings_of_a_node
 from tests.fixtures.rabbitmq import RabbitServer

@@ -18,7 +18,7 @@ from seckill.domain.audience_list import digest_of
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds.retirement import HEARD_AFTER_MS, RETIRE_AFTER_MS, Retirement
-from seckill.ports.entry import write_entry
+from seckill.ports.queue_entry import write_entry
 from seckill.ports.transport import Delivery
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer, token_with

@@ -11,8 +11,8 @@ from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.domain.dead_letter import LetterState
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_rebuild import rebuild
 from tests.api.test_set_aside import refuse_its_entry

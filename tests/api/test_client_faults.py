@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seckill import OrderState
-from seckill.client import AsyncClient, Client, NoAnswer
+from seckill.client import AsyncClient, Client, NoAnswer, repeats
 from seckill.client import asynchronous as module
 from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.api.conftest import ADMIN_KEY, Served, token
@@ -63,7 +63,7 @@ def within_s() -> float:
 async def shop(
     request: pytest.FixtureRequest, line: Proxy, within_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Shop]:
-    monkeypatch.setattr(module, "PAUSE_S_MIN", 0.01)
+    monkeypatch.setattr(repeats, "PAUSE_S_MIN", 0.01)
     client = request.param(f"http://127.0.0.1:{line.port}", ADMIN_KEY, within_s=within_s, repeat_for_s=PATIENCE_S)
     shop = Shop(client)
     yield shop

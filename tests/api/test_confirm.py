@@ -11,10 +11,10 @@ import pytest
 
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import Confirm
-from seckill.engine.orders import tracking
+from seckill.engine.orders import buyer_orders
 from seckill.errors import LedgerUnavailable
 from seckill.settings import Settings
-from seckill.web import preferences
+from seckill.web import prefer_header
 from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, sale_body
 from tests.api.repeating import make_keeper
@@ -31,7 +31,7 @@ LONG = f"{STORY_PATIENCE_S:.0f}"  # seconds
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """However slow the machine is, a claim waits until its order is written."""
-    for module in (tracking, preferences):
+    for module in (buyer_orders, prefer_header):
         monkeypatch.setattr(module, "WAIT_S_MAX", STORY_PATIENCE_S)
     return replace(settings, confirm_within_s=STORY_PATIENCE_S)
 

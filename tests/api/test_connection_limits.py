@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import httpx2
 import pytest
 
-from seckill.engine.orders import tracking as buyer_orders
+from seckill.engine.orders import buyer_orders
 from seckill.web import idle_connections, parameters
 from seckill.web.connection_limits import Room
 from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX

@@ -63,7 +63,7 @@ async def test_a_workers_batch_and_silence(
     node: Node, cut: Cut, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing says that the connection is gone: the worker's own patience ends."""
-    monkeypatch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", 1.0)
+    monkeypatch.setattr("seckill.backends.sql.transactions.WRITE_WITHIN_S", 1.0)
     await check_a_batch(node, cut, ledger, silent=True)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 
 

@@ -15,7 +15,7 @@ from seckill.engine.orders.releases import ReleaseDesk
 from seckill.loops import Stop, repeat
 from seckill.ports.gate import Released
 from seckill.settings import Settings
-from seckill.web import app
+from seckill.web import node_schedule
 from tests.api.conftest import Node, buyer, make_node
 from tests.patience import PATIENCE_S
 
@@ -218,7 +218,7 @@ async def test_a_cancelled_unit_is_sold_on_another_node(
     nodes: list[Node], release_desk: ReleaseDesk, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With everything running as in production, except that the nodes never ask the gate again by themselves."""
-    monkeypatch.setattr(app, "PULSES_EVERY_S", 3600.0)
+    monkeypatch.setattr(node_schedule, "PULSES_EVERY_S", 3600.0)
     a, b = nodes
     stop = Stop()
     async with a.api.running(), b.api.running():

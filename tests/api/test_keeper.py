@@ -14,7 +14,7 @@ from seckill.domain.sale import Round, RoundRef, RoundStatus, SaleChange
 from seckill.engine.keeper import Keeper
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds.opening import Sync, bring_to_gate
-from seckill.engine.rounds.recovery import REBUILT_AT_ONCE
+from seckill.engine.rounds.rebuild_queue import REBUILT_AT_ONCE
 from seckill.errors import GateUnavailable
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.backends.sql.making import draft

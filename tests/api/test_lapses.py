@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import REGISTRY
 
-from seckill.engine.orders.lapse_share import Lapses
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.orders.lapse_alarm import Lapses
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds import sale_figures
 from seckill.engine.rounds.sale_figures import SaleFigures
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 
 

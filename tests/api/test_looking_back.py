@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds.report_memory import REMEMBERED_S
 from seckill.operations.presence import identify, present
-from seckill.ports.alarm import Alarm
-from seckill.ports.alarm_notes import AlarmNotes
 from seckill.ports.board import NodeReport
 from seckill.ports.figures import RoundReading
 from tests.api.conftest import OPERATOR, Node, buyer

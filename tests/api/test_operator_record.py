@@ -12,9 +12,9 @@ from seckill.backends.redis.gate import connect
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import RoundStatus
+from seckill.engine.alarms.alarm import Alarm
 from seckill.errors import LedgerUnavailable
-from seckill.operations.watchdog import Watchdog
-from seckill.ports.alarm import Alarm
+from seckill.operations.audit_pause import AuditPause
 from seckill.ports.record import RecordFilter
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_failures import fail
@@ -202,9 +202,9 @@ async def test_the_audit_is_named_when_it_pauses_a_sale(node: Node, engine: Engi
     await node.create()
     (sale,) = await engine.ledger.sales()
     assert engine.auditor is not None
-    watchdog = Watchdog(engine.auditor, Alarm(""), engine.ledger, node.api.context.operator_desk, pauses=True)
-    watchdog._to_pause[sale.id, sale.round.id] = False
-    await watchdog._pause()
+    pause = AuditPause(engine.auditor, Alarm(""), engine.ledger, node.api.context.operator_desk, pauses=True)
+    pause._to_pause[sale.id, sale.round.id] = False
+    await pause.begin()
     newest, *_ = await engine.ledger.book.entries(RecordFilter(), None, 10)
     assert (newest.who, newest.what, newest.request_id) == ("audit", "sale.paused", "")
 

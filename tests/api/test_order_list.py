@@ -11,7 +11,7 @@ import pytest
 
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
-from seckill.web import order_list
+from seckill.web import order_export
 from seckill.web.parameters import MANY
 from seckill.web.routes import ROUTES
 from tests.api.conftest import OPERATOR, Node, buyer
@@ -142,13 +142,13 @@ async def test_an_export_in_portions_is_the_same(node: Node, path: str) -> None:
 
 @pytest.mark.parametrize("user", ["=1+1", "+86138", "-2", "@sum", "＝1+1", "＠sum"])
 async def test_no_cell_is_a_formula(user: str) -> None:
-    assert order_list._cell(user) == f"'{user}"
-    assert order_list._cell("ann=1") == "ann=1"
+    assert order_export._cell(user) == f"'{user}"
+    assert order_export._cell("ann=1") == "ann=1"
 
 
 async def test_an_export_is_sent_while_it_is_read(node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many orders there are, one portion of them is in memory: the next is read when the one before is sent."""
-    monkeypatch.setattr(order_list, "PORTION", 100)
+    monkeypatch.setattr(order_export, "PORTION", 100)
     await node.create(units=5000)
     (known,) = await engine.ledger.sales()
     assert isinstance(engine.ledger, SqlLedger)

@@ -11,9 +11,9 @@ import pytest
 
 import seckill.web
 from seckill.bootstrap.engine import Engine
-from seckill.cli.demo import demo_sale
+from seckill.cli.demo_sales import demo_sale
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
-from seckill.engine.money.payments import REFUSED
+from seckill.engine.money.late_payments import REFUSED
 from seckill.settings import Settings
 from seckill.web import first_view
 from seckill.web.demo_sign_in import user_called

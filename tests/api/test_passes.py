@@ -11,8 +11,8 @@ import pytest
 
 from seckill.client import AsyncClient, Denied
 from seckill.domain.door import Door, PassKind
-from seckill.domain.work import solve
-from seckill.engine.door import pass_desk
+from seckill.domain.proof_of_work import solve
+from seckill.engine.door import pass_desk, work_difficulty
 from seckill.settings import Settings
 from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, settings_of_a_node, token
@@ -183,7 +183,7 @@ async def test_it_gets_harder_with_how_many_an_address_asks_for(
     async def harder(address: str, user: str) -> float:
         return float((await ask(wide, sale, user, address)).json()["maxnumber"]) / WORK
 
-    easy = pass_desk.EASY_CHALLENGES
+    easy = work_difficulty.EASY_CHALLENGES
     found = [await harder("203.0.113.9", f"bot-{number}") for number in range(4 * easy)]
     assert found[: easy - 1] == [1.0] * (easy - 1)
     assert found == sorted(found)

@@ -16,10 +16,10 @@ from seckill.domain.admission import Claim
 from seckill.domain.dead_letter import LetterState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.worker import run_worker
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Served, buyer, keeping, token
 from tests.backends.sql.looking import order_rows

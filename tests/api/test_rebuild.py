@@ -9,10 +9,10 @@ from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import Round
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.keeper import Keeper
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.backends.sql.making import draft
 from tests.making import use_cases

@@ -9,9 +9,10 @@ import pytest
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.domain.admission import Answer
+from seckill.domain.current_round import AFTERGLOW_MS
 from seckill.domain.outcome import Outcome
-from seckill.domain.sale import AFTERGLOW_MS, Sale
-from seckill.engine.claims.admission import ClaimInProgress
+from seckill.domain.sale import Sale
+from seckill.engine.claims.admission_desk import ClaimInProgress
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.settings import Settings
 from seckill.web.schemas import rfc3339

@@ -12,12 +12,12 @@ from seckill.backends.redis.gate import connect
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import Sale, SaleChange
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.rounds.opening import bring_to_gate
 from seckill.engine.rounds.retirement import BATCH_MAX, HEARD_AFTER_MS, RETIRE_AFTER_MS, Retirement
 from seckill.errors import LedgerRefused, NotPossible
-from seckill.ports.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_keeper import make_keeper

@@ -12,7 +12,7 @@ import httpx2
 import jwt
 import pytest
 
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.bootstrap.engine import open_engine
 from seckill.settings import Secret, Settings
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, make_node

@@ -10,9 +10,9 @@ from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.domain.dead_letter import LetterState
 from seckill.domain.order_number import OrderNumber
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.dead_letters import DeadLetterDesk
-from seckill.engine.orders.tracking import BuyerOrders
-from seckill.ports.alarm import Alarm
 from seckill.ports.transport import Delivery
 from tests import live
 from tests.api.conftest import Node, Served, buyer, token

@@ -17,7 +17,7 @@ import pytest
 from seckill import logs
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.engine.claims.admission import AdmissionDesk
+from seckill.engine.claims.admission_desk import AdmissionDesk
 from seckill.engine.orders.worker import Worker
 from seckill.extras import DRIVERS
 from seckill.loops import Stop

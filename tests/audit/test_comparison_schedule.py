@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 from seckill.audit import Auditor, Verdict, comparison_schedule, order_comparison
 from seckill.audit import ledger as ledger_reader
 from seckill.audit.counter_checks import Reading
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.errors import GateUnavailable
-from seckill.operations.watchdog import Watchdog
+from seckill.operations.audit_watchdog import Watchdog
 from tests.audit.conftest import World
 from tests.audit.test_document import Told
 

@@ -10,8 +10,8 @@ import pytest
 
 from seckill.backends.redis import keys
 from seckill.domain.sale import RoundRef
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.keeper import Keeper
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import buyer, keeping
 from tests.audit.conftest import World
 from tests.audit.mending import mend, plan

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from seckill.domain.sale import RoundStatus
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.errors import LedgerUnavailable
-from seckill.operations.watchdog import Watchdog
-from seckill.ports.alarm import Alarm
+from seckill.operations.audit_watchdog import Watchdog
 from seckill.ports.ledger import Ledger
 from seckill.telemetry import AUDIT_FINDINGS
 from tests.api.conftest import OPERATOR, buyer

@@ -4,7 +4,8 @@ what is started first: docs/deploy.md, "An older database"."""
 import pytest
 
 from seckill.domain.order_number import OrderNumber
-from seckill.ports.payment import Capture, Fate
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Capture
 from tests.audit.conftest import World
 from tests.audit.test_lost_keys import ON_SQLITE, copy_of, keep, keeper_of, open_sale, orders, restore
 from tests.making import use_cases

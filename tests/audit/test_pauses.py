@@ -8,8 +8,8 @@ import pytest
 
 from seckill.audit import Verdict, open_auditor
 from seckill.domain.sale import Round, RoundStatus, SaleChange
-from seckill.engine.rounds.operator import OperatorDesk
-from seckill.operations.watchdog import Watchdog
+from seckill.engine.rounds.operator_changes import OperatorDesk
+from seckill.operations.audit_watchdog import Watchdog
 from tests.api.conftest import OPERATOR
 from tests.audit.conftest import World
 from tests.audit.planting import delete_entry

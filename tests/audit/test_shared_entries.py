@@ -4,7 +4,7 @@ import pytest
 
 from seckill.backends.redis import keys
 from seckill.domain.admission import Claim
-from seckill.ports.entry import read_together, write_together
+from seckill.ports.queue_entry import read_together, write_together
 from tests.audit.conftest import World
 
 USERS = ("gil", "hal", "ida")

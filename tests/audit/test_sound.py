@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from seckill.audit import Auditor, Verdict, open_auditor
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
-from seckill.ports.alarm import Alarm
 from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
 from tests.backends.sql.making import draft

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import httpx2
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
 
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.local.data_folder import read_secrets
-from seckill.settings.secrets import Secret
+from seckill.settings.redaction import Secret
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 

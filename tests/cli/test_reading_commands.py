@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seckill.cli import EXIT_INTERRUPTED
+from seckill.cli.exit_codes import EXIT_INTERRUPTED
 from tests.cli.test_command_line import seckill
 from tests.patience import PATIENCE_S
 

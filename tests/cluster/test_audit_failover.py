@@ -15,11 +15,11 @@ from seckill.audit import Auditor, Report, Verdict, auditor, open_auditor
 from seckill.audit.lane_shares import read_rounds
 from seckill.backends.redis import keys
 from seckill.domain.sale import RoundStatus
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.lab.servers.replicated import until
 from seckill.lab.servers.sentinel import LocalSentinel
-from seckill.operations.watchdog import Watchdog
+from seckill.operations.audit_watchdog import Watchdog
 from seckill.settings import Settings
 from tests.api.conftest import keeping
 from tests.audit.test_document import Told

@@ -15,8 +15,8 @@ from seckill.backends.redis import keys
 from seckill.errors import SeckillError
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.lab.servers.replicated import until
+from seckill.operations.audit_watchdog import Watchdog
 from seckill.operations.doctor.gate import examine_gate
-from seckill.operations.watchdog import Watchdog
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, buyer, keeping
 from tests.audit.test_document import Told

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seckill.backends.redis import keys
-from seckill.backends.redis.gate import RedisGate
+from seckill.backends.redis import keys, lane_home
 from seckill.lab.servers.cluster import LocalCluster
 from seckill.lab.servers.replicated import until
 from tests.api.conftest import OPERATOR, keeping
@@ -68,7 +67,7 @@ async def test_without_the_keepers_word_a_replica_would_admit_a_buyer_twice(
 
     async def everybody_is_home(*_: object) -> None: ...
 
-    monkeypatch.setattr(RedisGate, "_must_be_home", everybody_is_home)
+    monkeypatch.setattr(lane_home, "require", everybody_is_home)
     async with open_shop(make_settings(cluster.url, tmp_path, durability="fast"), units=30) as shop:
         await lose_the_newest(shop, cluster)
         before = shop.accepted.pop("late5")

@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 from seckill.backends.redis import keys, server_watch
 from seckill.backends.redis.gate import RedisGate
 from seckill.bootstrap.engine import open_engine
+from seckill.engine.alarms.alarm import Alarm
 from seckill.errors import StartError
 from seckill.lab.servers.ports import free_ports
 from seckill.lab.servers.replicated import Node, ReplicatedServers
-from seckill.ports.alarm import Alarm
 from seckill.settings import Settings
 from tests.api.conftest import keeping
 from tests.cluster.conftest import Shop, make_settings, open_shop, working

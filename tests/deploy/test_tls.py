@@ -20,8 +20,8 @@ from seckill.lab.servers.ports import free_port
 from seckill.local.valkey import EmbeddedValkey
 from seckill.operations.doctor.certificate import check_served_certificate
 from seckill.operations.doctor.database import examine_database
+from seckill.operations.doctor.examination import Health
 from seckill.operations.doctor.gate import examine_gate
-from seckill.operations.doctor.health import Health
 from seckill.settings import Settings
 from tests.api.conftest import make_node, settings_of_a_node
 from tests.deploy.authority import Authority

@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.backends.sql import open_ledger
 from seckill.local.data_folder import read_secrets
 from seckill.settings import Secret

@@ -11,11 +11,11 @@ from typing import ClassVar
 import httpx2
 import pytest
 
-from seckill.backends.payment.providers import open_provider
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.errors import SettingsError
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
-from seckill.operations.rehearsal import refuse_make_believe
+from seckill.operations.production_refusals import refuse_make_believe
 from seckill.ports.payment import Notice, Refund
 from seckill.settings import Settings
 from tests.e2e.conftest import Command

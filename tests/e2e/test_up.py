@@ -19,7 +19,7 @@ import redis
 
 from seckill.bootstrap.engine import open_engine
 from seckill.domain.sale import SaleDraft
-from seckill.engine.rounds.operator import OperatorDesk
+from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
 from seckill.settings import Settings

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from seckill.lab.chaos.servers import GATES
+from seckill.lab.chaos.servers.choice import GATES
 from seckill.local.tether import tethered
 
 # Ledger and gate. A set-up whose gate this version cannot start by itself is left out, and the report has none of it.

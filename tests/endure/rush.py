@@ -25,10 +25,10 @@ from seckill.audit.ledger import LedgerReader
 from seckill.backends.sql.tables import orders
 from seckill.domain.public_id import PublicIds
 from seckill.lab.chaos import place as places
+from seckill.lab.chaos.buyer_calls import Caller, Unanswered
 from seckill.lab.chaos.evidence import Evidence
 from seckill.lab.chaos.faults import Injector
 from seckill.lab.chaos.final_books import Closing
-from seckill.lab.chaos.http import Caller, Unanswered
 from seckill.lab.chaos.place import ChaosPlace, Wanted, place
 from seckill.lab.chaos.recovery_times import Recoveries
 from seckill.lab.chaos.schedule import DRILLS, FORGETTING, plan

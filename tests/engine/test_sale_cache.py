@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
+from seckill.domain.current_round import AFTERGLOW_MS, current
 from seckill.domain.public_id import PublicIds
-from seckill.domain.sale import AFTERGLOW_MS, RoundStatus, Sale, current
+from seckill.domain.sale import RoundStatus, Sale
 from seckill.engine.sale_cache import ROUNDS_KEPT, SaleCache
 from tests.making import make_round
 

@@ -12,13 +12,13 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import Sale
 from seckill.engine.batched_reads import BatchedReads
-from seckill.engine.orders.tracking import BuyerOrders
+from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.shared_look import SharedAnswers, SharedLook
 from seckill.errors import LedgerUnavailable
-from tests.engine.orders.test_tracking_order import make_order
+from tests.engine.orders.test_buyer_orders import make_order
 from tests.engine.test_sale_cache import versions
 
 CROWD = 500

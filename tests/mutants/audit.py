@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant(
         name="A pause by a false alarm stays until an operator lifts it",
         trap="ours",
-        path="operations/watchdog.py",
+        path="operations/audit_pause.py",
         edits={"                if again.is_sound(round_.id):\n": "                if not again.rounds:\n"},
         caught_by="tests/audit/test_pauses.py::"
         "test_a_pause_by_a_false_alarm_is_lifted_by_another_keeper_and_said[sqlite]",

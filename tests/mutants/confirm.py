@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         name="The list has orders that are not confirmed yet",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={" if unconfirmed or not self._is_unconfirmed(o)]": "]"},
         caught_by=_TELLS,
     ),

@@ -6,7 +6,7 @@ _ONE_ADDRESS = "tests/api/test_address_limits.py::test_many_names_from_one_addre
 _RATE = "tests/engine/door/test_address_rate.py"
 _PASS = "tests/api/test_passes.py"
 _SEAL = "tests/domain/test_pass_seal.py::test_a_pass_is_its_buyers_for_its_round_and_its_time"
-_WORK = "tests/domain/test_work.py"
+_WORK = "tests/domain/test_proof_of_work.py"
 _AUDIENCE = "tests/api/test_audience.py"
 _SERVICES = "tests/api/test_door_services.py"
 _LATE = "tests/api/payments/test_late.py"
@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant(
         name="A sale that demands a pass is pressed without one",
         trap="ours",
-        path="web/door.py",
+        path="web/claim_door.py",
         edits={"        if door.pass_kind is not PassKind.NONE and not": "        if False and not"},
         caught_by=f"{_PASS}::test_only_a_pass_of_ones_own_for_this_sale_lets_in[bytes]",
         also=(f"{_PASS}::test_only_a_pass_of_ones_own_for_this_sale_lets_in[framework]",),
@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="One buyer's work is done for all",
         trap="ours",
-        path="domain/work.py",
+        path="domain/proof_of_work.py",
         edits={"        if not hmac.compare_digest(self._tag(round_id, user), found[2]):\n": "        if False:\n"},
         caught_by=f"{_WORK}::test_it_is_of_use_to_nobody_else_nowhere_else_and_not_for_ever",
         also=(f"{_PASS}::test_a_solution_shown_again_is_the_same_buyers_pass_again",),
@@ -94,14 +94,14 @@ MUTANTS = (
     Mutant(
         name="Whoever poses the challenge knows the number",
         trap="ours",
-        path="domain/work.py",
+        path="domain/proof_of_work.py",
         edits={"if found is None or not ours or _hash": "if found is None or _hash"},
         caught_by=f"{_WORK}::test_a_made_up_challenge_is_worth_nothing",
     ),
     Mutant(
         name="Digits of the number are taken for the end of the salt",
         trap="ours",
-        path="domain/work.py",
+        path="domain/proof_of_work.py",
         edits={
             "&for=([0-9a-f]{10})&": "&for=([0-9a-f]{10})[0-9a-f]*",
             "&for={self._tag(round_id, user)}&": "&for={self._tag(round_id, user)}",
@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         name="It does not get harder for who asks for many",
         trap="ours",
-        path="engine/door/pass_desk.py",
-        edits={"        self._asked.wait_s(counted_address, now)\n": ""},
+        path="engine/door/work_difficulty.py",
+        edits={"        self._asked.wait_s(address, now)\n": ""},
         caught_by=f"{_PASS}::test_it_gets_harder_with_how_many_an_address_asks_for",
     ),
     Mutant(

@@ -346,7 +346,7 @@ MUTANTS = (
     Mutant(
         name="The alarm about orders that lapse rings all the time",
         trap="S18",
-        path="engine/orders/lapse_share.py",
+        path="engine/orders/lapse_alarm.py",
         edits={"        self._told[round_.id] = sale_id\n": ""},
         caught_by="tests/api/test_lapses.py::test_an_alarm_once_for_each_round_when_many_orders_lapse",
     ),
@@ -456,8 +456,8 @@ MUTANTS = (
     Mutant(
         name="A server whose settings are changed while it runs is not looked at",
         trap="F72",
-        path="web/app.py",
-        edits={'                repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
+        path="web/node_schedule.py",
+        edits={'            repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
         caught_by="tests/cluster/test_server_watch.py::test_a_replica_that_could_not_keep_orders_closes_its_primary[cluster]",
     ),
     Mutant(
@@ -506,7 +506,7 @@ MUTANTS = (
     Mutant(
         name="A server that takes over again is taken for the one that was vouched for",
         trap="ours",
-        path="backends/redis/gate.py",
+        path="backends/redis/lane_home.py",
         edits={
             """reign = f"{line.server.name} {parse_info(info).get('master_replid', '')}\"""": "reign = line.server.name"
         },
@@ -533,7 +533,7 @@ MUTANTS = (
     Mutant(
         name="The list shows orders that no replica has",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={
             "for order in wanted if order.number not in written}, standing)": "for order in wanted if order.number in written}, standing)"
         },
@@ -729,7 +729,7 @@ MUTANTS = (
     Mutant(
         name="An order that the gate has forgotten does not exist",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"                if aside is None:\n                    await self._must_know(doubtful)\n": ""},
         caught_by="tests/audit/test_damage.py::test_no_buyer_is_told_that_an_accepted_order_is_none[lost-sqlite]",
     ),

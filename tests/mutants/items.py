@@ -117,14 +117,14 @@ MUTANTS = (
     Mutant(
         name="A late payment gets whichever item is there",
         trap="ours",
-        path="engine/money/payments.py",
+        path="engine/money/late_payments.py",
         edits={"old.metadata, old.item, early_ms, old.person)": "old.metadata, early_ms=early_ms)"},
         caught_by="tests/api/payments/test_late.py::test_a_late_payment_is_for_the_same_item[sqlite-True]",
     ),
     Mutant(
         name="Every claim for an item that is gone asks the gate",
         trap="ours",
-        path="engine/claims/admission.py",
+        path="engine/claims/admission_desk.py",
         edits={"(round_.id, claim.item) if claim.item else round_.id": "round_.id"},
         caught_by=f"{API}::test_a_sold_out_item_is_refused_without_the_gate",
     ),

@@ -133,9 +133,9 @@ MUTANTS = (
     Mutant(
         name="Some have the better places whatever the seed is",
         trap="ours",
-        path="domain/line.py",
+        path="domain/draw.py",
         edits={"        digest.update(entry_id.encode())\n": "        digest.update(entry_id[:-1].encode())\n"},
-        caught_by="tests/domain/test_line_ranks.py::test_each_entry_comes_to_each_place_equally_often",
+        caught_by="tests/domain/test_draw.py::test_each_entry_comes_to_each_place_equally_often",
     ),
     Mutant(
         name="Who comes later is called first",
@@ -196,14 +196,14 @@ MUTANTS = (
     Mutant(
         name="Who joins the quick way comes without the groups of the token",
         trap="ours",
-        path="web/join.py",
+        path="web/line_join.py",
         edits={"groups = ctx.door.groups_of(sale, buyer)": "groups = ()"},
         caught_by="tests/api/test_two_ways_of_joining.py::test_what_the_token_says_of_somebody_counts_when_it_is_their_turn[bytes]",
     ),
     Mutant(
         name="Who joins the quick way is a household of one's own",
         trap="ours",
-        path="web/join.py",
+        path="web/line_join.py",
         edits={'person = "" if sale.limit_by is None else person_of(buyer, sale.limit_by)': 'person = ""'},
         caught_by="tests/api/test_two_ways_of_joining.py::test_what_the_token_says_of_somebody_counts_when_it_is_their_turn[bytes]",
     ),
@@ -344,21 +344,21 @@ MUTANTS = (
     Mutant(
         name="Who joins while more of the connection arrives joins twice",
         trap="ours",
-        path="web/entries.py",
+        path="web/line_entries.py",
         edits={"    if BEGUN in request.scope:\n": "    if False:\n"},
         caught_by=f"{_WAYS}::test_more_arrives_while_a_join_is_on_its_way",
     ),
     Mutant(
         name="The quick way of joining passes over the door",
         trap="ours",
-        path="web/join.py",
+        path="web/line_join.py",
         edits={"            ctx.door.may_join(sale, buyer, headers.get(PASS))\n": ""},
         caught_by=f"{_WAYS}::test_what_is_not_plainly_right_is_refused_alike[bytes]",
     ),
     Mutant(
         name="The quick way of joining has no limit of an address",
         trap="ours",
-        path="web/join.py",
+        path="web/line_join.py",
         edits={"        if ctx.line.rate.wait_s(address, time.monotonic()):\n            return False\n": ""},
         caught_by=f"{_WAYS}::test_one_address_joins_as_often_as_it_may_whichever_way[bytes]",
     ),

@@ -8,30 +8,30 @@ MUTANTS = (
     Mutant(
         name="A shop that forgot a setting gives its goods away",
         trap="ours",
-        path="operations/rehearsal.py",
+        path="operations/production_refusals.py",
         edits={'if found and settings.rehearsal == "off":': 'if found and settings.rehearsal == "never":'},
         caught_by="tests/e2e/test_rehearsal.py::test_a_sandbox_of_the_shops_own_is_one_as_well",
     ),
     Mutant(
         name="Any callback is genuine",
         trap="S26",
-        path="backends/payment/signature.py",
+        path="backends/payment/callback_signature.py",
         edits={"    if not any(matches):\n": "    if not matches:\n"},
         caught_by="tests/api/payments/test_callback.py::test_signatures_of_others_of_other_bodies_and_of_other_times[sqlite]",
     ),
     Mutant(
         name="A callback may be played again for ever",
         trap="S26",
-        path="backends/payment/signature.py",
+        path="backends/payment/callback_signature.py",
         edits={"    if abs(now_s - int(form[1])) > AGE_S_MAX:\n": "    if now_s < 0:\n"},
         caught_by="tests/api/payments/test_callback.py::test_signatures_of_others_of_other_bodies_and_of_other_times[sqlite]",
     ),
     Mutant(
         name="Any amount pays an order",
         trap="S26",
-        path=PAYMENTS,
+        path="domain/payment_fate.py",
         edits={
-            "if (capture.amount_cents, capture.currency) != (order.price_cents, order.currency):": "if capture.currency != order.currency:"
+            "return (amount_cents, currency) == (order.price_cents, order.currency)": "return currency == order.currency"
         },
         caught_by="tests/backends/sql/test_payments.py::test_what_does_not_fit_changes_nothing[sqlite-1-wrong0-wrong_amount]",
     ),
@@ -46,7 +46,7 @@ MUTANTS = (
         name="A second payment of one order is kept",
         trap="S26",
         path=PAYMENTS,
-        edits={"        await self._owe(connection, payment_id, ALREADY_PAID)\n": ""},
+        edits={"            await self._owe(connection, payment_id, reason)\n": ""},
         caught_by="tests/backends/sql/test_payments.py::test_a_second_capture_goes_back_and_stays_so[sqlite]",
     ),
     Mutant(
@@ -82,15 +82,15 @@ MUTANTS = (
     Mutant(
         name="A payment id may end with a line break",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={r"{1,128}$(?!\n)": "{1,128}$"},
         caught_by="tests/api/payments/test_callback.py::test_a_genuine_callback_that_makes_no_sense[sqlite]",
     ),
     Mutant(
         name="An operator may refund more than the price",
         trap="ours",
-        path="backends/sql/order_actions.py",
-        edits={"        if cents > left:\n": "        if left < 0:\n"},
+        path="domain/refund.py",
+        edits={"    if cents > left:\n": "    if left < 0:\n"},
         caught_by="tests/backends/sql/test_order_actions.py::test_refunds_in_parts_up_to_the_price[sqlite]",
         also=(
             "tests/backends/sql/test_order_actions.py::test_refunds_at_once_never_give_back_more_than_the_price[sqlite]",
@@ -136,14 +136,14 @@ MUTANTS = (
     Mutant(
         name="Late money buys what an operator has cancelled",
         trap="ours",
-        path="engine/money/payments.py",
+        path="engine/money/late_payments.py",
         edits={"        if late.order.closed_by == OPERATOR:": "        if late.order.closed_by == CANCELLED:"},
         caught_by="tests/api/payments/test_order_actions.py::test_money_for_what_an_operator_has_cancelled_goes_back[sqlite]",
     ),
     Mutant(
         name="The provider is asked for the whole payment instead of the refund",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={
             '            "amount_cents": refund.amount_cents,\n': '            "amount_cents": refund.capture.amount_cents,\n'
         },

@@ -84,8 +84,8 @@ MUTANTS = (
     Mutant(
         name="Only the node that was asked hears of a revoked key",
         trap="ours",
-        path="web/app.py",
-        edits={'                repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),\n': ""},
+        path="web/node_schedule.py",
+        edits={'            repeat("access", ctx.access_book.refresh, stop, LOOK_EVERY_S),\n': ""},
         caught_by=f"{_OPERATORS}::test_a_revoked_key_opens_nothing_on_any_node",
     ),
     Mutant(

@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         name="A shop whose provider is in test mode gives its goods away",
         trap="ours",
-        path="operations/rehearsal.py",
+        path="operations/production_refusals.py",
         edits={'if getattr(provider, "test_mode", False):': "if False:"},
         caught_by="tests/test_provider_settings.py::test_a_role_does_not_start_in_test_mode_by_mistake",
     ),

@@ -6,7 +6,7 @@ WORKER = "engine/orders/worker.py"
 STREAMS = "backends/redis/streams.py"
 AFTERLIFE = "engine/orders/releases.py"
 OPENING = "engine/rounds/opening.py"
-RECOVERY = "engine/rounds/recovery.py"
+RECOVERY = "engine/rounds/rebuild_queue.py"
 LOSSES = "engine/rounds/losses.py"
 MISSING = "engine/orders/missing_orders.py"
 FAILURES = "engine/orders/dead_letters.py"
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant(
         name="Entries may name numbers that no database can hold",
         trap="ours",
-        path="ports/entry.py",
+        path="ports/queue_entry.py",
         edits={
             "_Round = Annotated[int, Meta(ge=1, le=_EXACT_MAX)]": "_Round = int",
             "_Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]": "_Quantity = int",
@@ -239,54 +239,54 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
-        caught_by="tests/ports/test_alarm.py::test_an_answer_that_is_not_http",
+        caught_by="tests/engine/alarms/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(
         name="An alarm that is answered byte by byte is waited for",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"async with asyncio.timeout(2 * TIMEOUT_S):": "async with asyncio.timeout(None):"},
-        caught_by="tests/ports/test_alarm.py::test_an_answer_that_never_ends",
+        caught_by="tests/engine/alarms/test_alarm.py::test_an_answer_that_never_ends",
     ),
     Mutant(
         name="Every keeper tells the same alarm",
         trap="ours",
         path="backends/redis/lua/tell_alarm.lua",
         edits={"if redis.call('GET', KEYS[1]) == ARGV[1] then return 'told' end\n": ""},
-        caught_by="tests/ports/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
+        caught_by="tests/engine/alarms/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
     ),
     Mutant(
         name="A keeper that dies while it tells an alarm silences the others",
         trap="ours",
         path="backends/redis/lua/tell_alarm.lua",
         edits={"ARGV[2], 'PX', ARGV[3])": "ARGV[2])"},
-        caught_by="tests/ports/test_alarm.py::test_a_keeper_that_dies_in_its_turn_is_told_for",
+        caught_by="tests/engine/alarms/test_alarm.py::test_a_keeper_that_dies_in_its_turn_is_told_for",
     ),
     Mutant(
         name="An alarm that nobody can agree about is told by nobody",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={
             "        except SeckillError:\n            return Turn.GO\n": "        except SeckillError:\n            return Turn.TOLD\n"
         },
-        caught_by="tests/ports/test_alarm.py::test_where_nobody_knows_whose_turn_it_is_everybody_tells",
+        caught_by="tests/engine/alarms/test_alarm.py::test_where_nobody_knows_whose_turn_it_is_everybody_tells",
     ),
     Mutant(
         name="An alarm that is not taken is forgotten",
         trap="ours",
-        path="ports/alarm_post.py",
+        path="engine/alarms/delivery.py",
         edits={"                continue\n            self._waiting.popleft()": "            self._waiting.popleft()"},
-        caught_by="tests/ports/test_alarm.py::"
+        caught_by="tests/engine/alarms/test_alarm.py::"
         "test_nobody_waits_for_a_receiver_that_is_away_and_it_gets_everything_in_order",
     ),
     Mutant(
         name="The same trouble is told again and again",
         trap="ours",
-        path="ports/alarm.py",
-        edits={"if self._lasting.get(key) == (what, facts):": "if False:"},
-        caught_by="tests/ports/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
+        path="engine/alarms/alarm.py",
+        edits={"if self._reminders.has(key, what, facts):": "if False:"},
+        caught_by="tests/engine/alarms/test_alarm.py::test_one_message_for_each_change_of_what_lasts",
     ),
     Mutant(
         name="A gate that is full says that it could sell",
@@ -317,16 +317,16 @@ MUTANTS = (
     Mutant(
         name="A process whose event loop hangs says that it is well",
         trap="ours",
-        path="operations/vitals.py",
+        path="operations/role_health.py",
         edits={"if silent_s > HUNG_AFTER_S:": "if False:"},
-        caught_by="tests/operations/test_vitals.py::test_a_loop_that_hangs_is_not_healthy",
+        caught_by="tests/operations/test_role_health.py::test_a_loop_that_hangs_is_not_healthy",
     ),
     Mutant(
         name="A worker without a ledger says that it is ready",
         trap="ours",
-        path="operations/vitals.py",
+        path="operations/role_health.py",
         edits={" and parts.ledger is StoreHealth.OK": ""},
-        caught_by="tests/operations/test_vitals.py::test_a_worker_is_ready_when_gate_and_ledger_answer",
+        caught_by="tests/operations/test_role_health.py::test_a_worker_is_ready_when_gate_and_ledger_answer",
     ),
     Mutant(
         name="Every sale has figures of its own, however many there are",
@@ -346,7 +346,7 @@ MUTANTS = (
     Mutant(
         name="An order that is set aside is unknown to its buyer",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"            aside = await self._set_aside(user, number)\n": "            aside = None\n"},
         caught_by="tests/api/test_set_aside.py::test_all_ways_lead_to_it",
         also=("tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[aside-find]",),
@@ -354,14 +354,14 @@ MUTANTS = (
     Mutant(
         name="An order that moves on while its buyer looks for it is missed",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"order = await self._written.of(number)  # written since": "order = None  # written since"},
         caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-find]",
     ),
     Mutant(
         name="The list of orders is read against the way that they go",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={
             "        others = await self._not_written(user)\n": "",
             "        listed = {order.number for order in orders}\n": "        others = await self._not_written(user)\n"

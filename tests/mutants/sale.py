@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-DESK = "engine/claims/admission.py"
+DESK = "engine/claims/admission_desk.py"
 FLAGS = "engine/claims/sold_out.py"
 
 MUTANTS = (
@@ -123,7 +123,7 @@ MUTANTS = (
     Mutant(
         name="Each who asks for an order that is not there reads the catalogue",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"await self._sale_cache.look_again()": "await self._sale_cache.refresh_sales()"},
         caught_by="tests/api/test_orders.py::"
         "test_a_crowd_that_asks_for_orders_that_are_not_there_reads_the_catalogue_once_or_twice",
@@ -131,7 +131,7 @@ MUTANTS = (
     Mutant(
         name="A sale that was heard of while an order was looked for does not count",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={
             "            held, doubtful = await self._held(user, refs)\n": "            held, doubtful = await self._held(user, refs)\n            refs = self._sale_cache.recent_rounds(number.lane)\n"
         },
@@ -172,16 +172,16 @@ MUTANTS = (
     Mutant(
         name="Another buyer's order is shown",
         trap="S8",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"return recorded(order) if order.user == user else None": "return recorded(order)"},
         caught_by="tests/api/test_orders.py::test_another_buyers_order_is_as_unknown_as_none",
     ),
     Mutant(
         name="A watch goes back to an older state",
         trap="F57",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"    return order.state in states_after(known.state)\n": "    return True\n"},
-        caught_by="tests/engine/orders/test_tracking_order.py::test_a_watch_never_goes_back",
+        caught_by="tests/engine/orders/test_buyer_orders.py::test_a_watch_never_goes_back",
     ),
     Mutant(
         name="Public ids are the numbers themselves",
@@ -210,7 +210,7 @@ MUTANTS = (
     Mutant(
         name="Closing a sale leaves its next round open for a moment",
         trap="ours",
-        path="engine/rounds/operator.py",
+        path="engine/rounds/operator_changes.py",
         edits={
             "rounds = [sale.round, *(each for each in later if each.ordinal > sale.round.ordinal)]": "rounds = [sale.round]"
         },
@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         name="A sale may be in a currency that does not exist",
         trap="ours",
-        path="web/sales.py",
+        path="web/sale_checks.py",
         edits={"    if new.currency not in DECIMALS:\n": "    if not new.currency:\n"},
         caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
     ),

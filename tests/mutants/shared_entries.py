@@ -44,7 +44,7 @@ MUTANTS = (
     Mutant(
         name="One order of an entry that cannot be understood takes the others with it",
         trap="ours",
-        path="ports/entry.py",
+        path="ports/queue_entry.py",
         edits={
             "    except (msgspec.MsgspecError, UnicodeDecodeError):\n        return _read_apart(lane, entry_id, payload)\n": (
                 "    except (msgspec.MsgspecError, UnicodeDecodeError) as error:\n"
@@ -63,14 +63,14 @@ MUTANTS = (
     Mutant(
         name="An upgrade is finished while an earlier version runs",
         trap="ours",
-        path="operations/entry_form.py",
+        path="operations/upgrade_finish.py",
         edits={"if one.report.reads < TOGETHER": "if one.report.reads < 0"},
         caught_by=_FORM + "test_an_upgrade_is_not_finished_while_an_earlier_version_is_there",
     ),
     Mutant(
         name="The way back is free while entries are left that it cannot read",
         trap="ours",
-        path="operations/entry_form.py",
+        path="operations/upgrade_finish.py",
         edits={"while left := await forms.shared(every):": "while left := 0 * await forms.shared(every):"},
         caught_by=_FORM + "test_finished_and_back_again",
     ),

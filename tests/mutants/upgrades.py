@@ -36,7 +36,7 @@ MUTANTS = (
     Mutant(
         name="A new version sets aside the entries that the one before has queued",
         trap="ours",
-        path="ports/entry.py",
+        path="ports/queue_entry.py",
         edits={"VERSION = 1\n": "VERSION = 2\n"},
         caught_by=f"{KEPT}::test_what_was_queued_is_written_and_what_was_begun_is_finished[0.2.0]",
     ),

@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         name="A code that its buyer has seen goes to another",
         trap="ours",
-        path="backends/sql/voucher_gifts.py",
-        edits={"and_(this, vouchers.c.shown_ms.is_(None), vouchers.c.redeemed_ms.is_(None))": "this"},
+        path="domain/voucher.py",
+        edits={'USED_SINCE = ("shown_ms", "redeemed_ms")': "USED_SINCE: tuple[str, ...] = ()"},
         caught_by=f"{_SQL}::test_a_returned_unit_takes_a_code_back_that_nobody_has_seen[sqlite]",
     ),
     Mutant(
@@ -131,7 +131,7 @@ MUTANTS = (
     Mutant(
         name="Codes stand in the log",
         trap="ours",
-        path="web/app.py",
+        path="web/error_answers.py",
         edits={'"/v1/admin/vouchers/…" if "code" in request.path_params else request.url.path': "request.url.path"},
         caught_by=f"{_API}::test_no_code_goes_into_a_log",
     ),
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant(
         name="An upload may trickle in for ever",
         trap="S20",
-        path="web/http_limits.py",
+        path="web/guarded_protocol.py",
         edits={"came_bytes >= self.limits.upload_bytes_min and now < self._upload_by": "now < self._upload_by + 1e9"},
         caught_by="tests/web/test_guard_uploads.py::test_an_upload_that_trickles_is_cut[asyncio]",
         also=("tests/web/test_guard_uploads.py::test_an_upload_ends_some_time[asyncio]",),
@@ -236,7 +236,7 @@ MUTANTS = (
     Mutant(
         name="Every body may be as large as an upload",
         trap="S21",
-        path="web/http_limits.py",
+        path="web/guarded_protocol.py",
         edits={
             "self.limits if upload is None else self.limits.of_upload(upload.bytes_max)": (
                 "self.limits.of_upload(1 << 30)"

@@ -6,8 +6,8 @@ MUTANTS = (
     Mutant(
         name="A client that guesses at the admin key need not wait",
         trap="ours",
-        path="web/context.py",
-        edits={"        if wait_s := self.guesses.wait_s(client):\n": "        if wait_s := 0:\n"},
+        path="web/operator_check.py",
+        edits={"        if wait_s := self._guesses.wait_s(client):\n": "        if wait_s := 0:\n"},
         caught_by="tests/api/test_incidents.py::test_a_client_that_guesses_at_the_admin_key_has_to_wait_and_operators_elsewhere_do_not",
     ),
     Mutant(
@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(
         name="The payment secret before the new one is forgotten at once",
         trap="ours",
-        path="backends/payment/providers.py",
+        path="backends/payment/callback.py",
         edits={", body, now_s, settings.payment_secret_old)\n": ", body, now_s)\n"},
         caught_by="tests/api/test_rotation.py::test_secrets_are_replaced_under_load",
     ),
@@ -60,7 +60,7 @@ MUTANTS = (
         trap="ours",
         path="web/claim_protocol.py",
         edits={"request_id(headers.get(HEADER))": "request_id()"},
-        caught_by="tests/api/test_envelope.py::test_the_answer_to_a_claim_has_the_name_of_its_request[plain]",
+        caught_by="tests/api/test_answer_headers.py::test_the_answer_to_a_claim_has_the_name_of_its_request[plain]",
     ),
     Mutant(
         name="What was told already is told again",
@@ -74,27 +74,27 @@ MUTANTS = (
         trap="ours",
         path="web/canonical_path.py",
         edits={"return _OTHERWISE.search(raw_path) is None": "return True"},
-        caught_by="tests/api/test_envelope.py::test_every_address_has_one_spelling",
-        also=("tests/api/test_envelope.py::test_a_claim_has_one_address_too[parsed]",),
+        caught_by="tests/api/test_answer_headers.py::test_every_address_has_one_spelling",
+        also=("tests/api/test_answer_headers.py::test_a_claim_has_one_address_too[parsed]",),
     ),
     Mutant(
         name="A trailing slash leads to the host of a header",
         trap="ours",
         path="web/app.py",
         edits={"    app.router.redirect_slashes = False\n": ""},
-        caught_by="tests/api/test_envelope.py::test_no_redirect_names_a_host",
+        caught_by="tests/api/test_answer_headers.py::test_no_redirect_names_a_host",
     ),
     Mutant(
         name="Errors may be kept by caches on the way",
         trap="ours",
-        path="web/envelope.py",
+        path="web/answer_headers.py",
         edits={"        missing.append(_NO_STORE)\n": "        pass\n"},
-        caught_by="tests/api/test_envelope.py::test_what_every_answer_says_about_itself",
+        caught_by="tests/api/test_answer_headers.py::test_what_every_answer_says_about_itself",
     ),
     Mutant(
         name="Strangers read the figures",
         trap="ours",
-        path="settings/table.py",
+        path="settings/metrics_and_traces.py",
         edits={
             '    metrics: Literal["public", "operator"] = field(\n        default="operator",': '    metrics: Literal["public", "operator"] = field(\n        default="public",'
         },
@@ -147,7 +147,7 @@ MUTANTS = (
     Mutant(
         name="A client that is gone keeps a seat for the rest of the long poll",
         trap="ours",
-        path="engine/orders/tracking.py",
+        path="engine/orders/buyer_orders.py",
         edits={"                await gone()\n": "                await stays()\n"},
         caught_by="tests/api/test_connection_limits.py::test_clients_that_vanish_give_their_places_back",
     ),
@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         name="Secrets that stand in every list of guesses are accepted",
         trap="S5",
-        path="settings/kinds.py",
-        edits={" or bits(text) < bits_min:": ":"},
+        path="settings/secret_strength.py",
+        edits={" or bits(text) < bits_min\n": "\n"},
         caught_by="tests/test_settings.py::test_a_bad_admin_key_is_refused[administrator1234]",
     ),
     Mutant(
@@ -213,30 +213,30 @@ MUTANTS = (
     Mutant(
         name="How much is left is told to the unit, so that no cache can keep it",
         trap="ours",
-        path="domain/left.py",
+        path="domain/left_percent.py",
         edits={"    return next((step for": "    return 100 * available // total or next((step for"},
-        caught_by="tests/domain/test_left.py::test_a_sale_changes_its_answer_only_as_often_as_there_are_steps",
+        caught_by="tests/domain/test_left_percent.py::test_a_sale_changes_its_answer_only_as_often_as_there_are_steps",
     ),
     Mutant(
         name="An address with a fragment works",
         trap="ours",
         path="web/request_limits.py",
         edits={'    if b"#" in target:': "    if False:"},
-        caught_by="tests/api/test_envelope.py::test_every_address_has_one_spelling",
+        caught_by="tests/api/test_answer_headers.py::test_every_address_has_one_spelling",
     ),
     Mutant(
         name="Of a field that is given twice, the last one counts",
         trap="ours",
         path="web/request_body.py",
         edits={'    if body.count(b":") > 1 and ': "    if False and "},
-        caught_by="tests/api/test_envelope.py::test_a_claim_has_one_address_too[plain]",
+        caught_by="tests/api/test_answer_headers.py::test_a_claim_has_one_address_too[plain]",
     ),
     Mutant(
         name="A cache keeps a sale under every spelling of its id",
         trap="ours",
         path="web/sales.py",
         edits={'    if request.path_params["sale_id"] != sale.id:': "    if False:"},
-        caught_by="tests/api/test_envelope.py::test_a_sale_is_for_caches_under_one_address",
+        caught_by="tests/api/test_answer_headers.py::test_a_sale_is_for_caches_under_one_address",
     ),
     Mutant(
         name="Words that are written in base64 are a good secret",
@@ -293,7 +293,7 @@ MUTANTS = (
     Mutant(
         name="A claim that was too fast gives up, though its first try may have been admitted",
         trap="ours",
-        path="client/asynchronous.py",
+        path="client/repeats.py",
         edits={' or error.code == "rate_limited"):': "):"},
         caught_by="tests/public/test_client.py::test_a_claim_goes_on_until_it_knows[too fast]",
     ),
@@ -356,7 +356,7 @@ MUTANTS = (
     Mutant(
         name="A kernel of another version is used",
         trap="ours",
-        path="native/__init__.py",
+        path="native/kernel_choice.py",
         edits={"        return found if digest() == found.SOURCE else None": "        return found"},
         caught_by="tests/native/test_build.py::test_of_another_source_it_is_not_used",
     ),

@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         name="A silent name makes the receivers of all other names wait",
         trap="ours",
-        path="backends/webhook/names.py",
+        path="backends/webhook/host_lookup.py",
         edits={
             "asked = self._asked.get(host)\n": "asked = None\n",
             "del self._asked[host]": "self._asked.pop(host, None)",

@@ -5,14 +5,14 @@ from types import ModuleType
 
 import pytest
 
-from seckill import native
+from seckill.native import kernel_choice
 from seckill.native.build import compile_kernel
 from tests.fixtures import missing
 
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("kernel") / native.COMPILED.name
+    made = tmp_path_factory.mktemp("kernel") / kernel_choice.COMPILED.name
     problem = compile_kernel(made)
     if problem is not None:
         missing(f"The kernel cannot be compiled: {problem}")
@@ -21,6 +21,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def kernel(compiled: Path) -> ModuleType:
-    found = native.load(compiled)
+    found = kernel_choice.load(compiled)
     assert found is not None
     return found

@@ -4,21 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from seckill import native
-from seckill.native import build
+from seckill.native import build, kernel_choice
 
 
 def test_of_another_source_it_is_not_used(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert native.load(compiled) is not None
-    monkeypatch.setattr(native, "digest", lambda: "0" * 64)
-    assert native.load(compiled) is None
+    assert kernel_choice.load(compiled) is not None
+    monkeypatch.setattr(kernel_choice, "digest", lambda: "0" * 64)
+    assert kernel_choice.load(compiled) is None
 
 
 def test_what_is_no_kernel_is_not_used(tmp_path: Path) -> None:
-    broken = tmp_path / native.COMPILED.name
-    assert native.load(broken) is None
+    broken = tmp_path / kernel_choice.COMPILED.name
+    assert kernel_choice.load(broken) is None
     broken.write_bytes(b"\x7fELF, but no more")
-    assert native.load(broken) is None
+    assert kernel_choice.load(broken) is None
 
 
 def test_without_a_compiler_it_says_so_and_leaves_all_as_it_was(

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from seckill.backends.sql import move as move_module
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.bootstrap.engine import open_engine
 from seckill.errors import LedgerUnavailable, StartError
 from seckill.operations.ledger_move import move_ledger

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from seckill.engine.alarms.alarm import Alarm
 from seckill.operations.server_alarm import ServerAlarm
-from seckill.ports.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 
 

@@ -27,6 +27,7 @@ from seckill.client import (
     TooMany,
     Unavailable,
     documents,
+    repeats,
     requests,
 )
 from seckill.client import asynchronous as module
@@ -55,7 +56,7 @@ async def open_sale(shop: MemoryEngine, **changes: Any) -> Sale:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE_S_MIN", 0.001)
+    monkeypatch.setattr(repeats, "PAUSE_S_MIN", 0.001)
 
 
 async def test_a_sale_from_its_beginning_to_its_end(shop: MemoryEngine) -> None:

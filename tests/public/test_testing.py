@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from seckill import OrderState, Settings
-from seckill.backends.payment.providers import Callback, Sandbox
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback import Callback
+from seckill.backends.payment.callback_signature import HEADER, signature
+from seckill.backends.payment.sandbox import Sandbox
 from seckill.client import Conflict, TooMany
 from seckill.domain.sale import SaleState
 from seckill.payment import NotGenuine, Notice, PaymentProvider, ProviderUnavailable, Refund

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from seckill import loops
-from seckill.backends.sql import errors, line_rows
+from seckill.backends.sql import line_rows, transactions
 from seckill.engine import keeper
 from seckill.engine import sale_cache as sale_cache
-from seckill.engine.claims import admission
+from seckill.engine.claims import admission_desk
 from seckill.engine.line import serving
-from seckill.engine.money import payments, refunds
+from seckill.engine.money import late_payments, payments, refunds
 from seckill.engine.orders import worker as fulfilment
 from seckill.engine.rounds import failover, rebuild, retirement
 from tests.simulation import database
@@ -34,12 +34,13 @@ _WAITS = [
     (retirement, "RETIRE_AFTER_MS", 6000),  # longer than a keeper that stood still is wrong about the time
     (retirement, "HEARD_AFTER_MS", 8000),  # longer than any process stands still, with what it knew before
     (payments, "LEASE_S", 1.5),
+    (late_payments, "LEASE_S", 1.5),
     (refunds, "LEASE_S", 1.5),
     (refunds, "RETRY_S_MIN", 0.3),
     (refunds, "RETRY_S_MAX", 1.0),
     (rebuild, "DRAIN_S_MAX", 1.5),
-    (errors, "WRITE_WITHIN_S", 4.0),
-    (errors, "READ_WITHIN_S", 2.0),
+    (transactions, "WRITE_WITHIN_S", 4.0),
+    (transactions, "READ_WITHIN_S", 2.0),
     (database, "LOCK_WAIT_S", 3.0),
 ]
 
@@ -53,7 +54,7 @@ def hurried(loop: VirtualLoop, seed: int, now_ms: int) -> Iterator[None]:
     random.seed(seed)  # the jitter of the engine's loops
     try:
         with ExitStack() as stack:
-            for module in (admission, sale_cache, fulfilment, loops):
+            for module in (admission_desk, sale_cache, fulfilment, loops):
                 stack.enter_context(patch.object(module, "time", clock))
             stack.enter_context(patch.object(line_rows, "secrets", drawn))
             for module, name, seconds in _WAITS:

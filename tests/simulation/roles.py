@@ -22,7 +22,7 @@ from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale, SaleChange
 from seckill.engine.keeper import run_schedule
 from seckill.engine.line.joining import NotSoldOut
-from seckill.engine.orders.tracking import OrderView
+from seckill.engine.orders.buyer_orders import OrderView
 from seckill.engine.orders.worker import run_worker
 from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import ProviderUnavailable

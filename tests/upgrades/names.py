@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from seckill.cli import COMMANDS
+from seckill.cli.command_list import COMMANDS
 from seckill.domain.event import EventType
 from seckill.settings import TABLE
 from seckill.web.openapi import document

@@ -11,17 +11,17 @@ import pytest
 
 from seckill.backends.redis import format_stamp, keys
 from seckill.backends.redis.board import RedisBoard
-from seckill.backends.redis.entry_forms import RedisEntryForms
 from seckill.backends.redis.gate import RedisGate, connect
+from seckill.backends.redis.queue_entry_forms import RedisEntryForms
 from seckill.backends.redis.streams import StreamTransport
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql.migration import migrate
 from seckill.domain.admission import Claim
 from seckill.errors import NotPossible, StartError
-from seckill.operations.entry_form import finish_upgrade, prepare_downgrade
 from seckill.operations.presence import identify
+from seckill.operations.upgrade_finish import finish_upgrade, prepare_downgrade
 from seckill.ports.board import NodeReport
-from seckill.ports.entry import TOGETHER, VERSION
+from seckill.ports.queue_entry import TOGETHER, VERSION
 from tests.backends.gate.conftest import open_round
 from tests.making import make_round
 from tests.patience import PATIENCE_S

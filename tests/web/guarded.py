@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from seckill.web.http_limits import GuardedProtocol
+from seckill.web.guarded_protocol import GuardedProtocol
 from seckill.web.request_limits import Limits
 from tests.patience import PATIENCE_S
 from tests.web.raw_client import Client, eventually

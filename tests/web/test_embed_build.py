@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from seckill.backends.payment.providers import Sandbox
+from seckill.backends.payment.sandbox import Sandbox
 from seckill.settings import Settings
 from seckill.web.openapi import document
 from seckill.web.pages import EMBED_FACTS, Pages

@@ -5,7 +5,7 @@ import time
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from seckill.web.http_limits import GuardedProtocol
+from seckill.web.guarded_protocol import GuardedProtocol
 from seckill.web.request_limits import Limits
 from tests.web.guarded import LOOPS, SHORT, Guarded, is_quiet_and_empty, on_each_loop, running, without_deadlines
 from tests.web.raw_client import eventually

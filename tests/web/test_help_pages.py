@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.web import help_pages
-from seckill.web.help_pages import policy_of
+from seckill.web.content_security_policy import help_policy
 from seckill.web.problems import HttpProblem
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,9 @@ def test_every_page_is_in_the_menu_once() -> None:
 
 
 def test_scripts_in_a_page_are_allowed_by_their_digests_and_no_others() -> None:
-    policy = policy_of(b"<script>one()</script><script src=x.js></script><script>two()</script><script>one()</script>")
+    policy = help_policy(
+        b"<script>one()</script><script src=x.js></script><script>two()</script><script>one()</script>"
+    )
     assert re.findall(r"script-src ([^;]+);", policy) == [
         " ".join(
             (

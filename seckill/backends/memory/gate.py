@@ -16,7 +16,6 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus
 from seckill.errors import GateUnavailable, GateUnclear, StartError
-from seckill.ports.entry import write_entry, write_together
 from seckill.ports.gate import (
     NO_ITEMS,
     Found,
@@ -33,6 +32,7 @@ from seckill.ports.gate import (
     Sold,
     Update,
 )
+from seckill.ports.queue_entry import write_entry, write_together
 from seckill.ports.share_gate import NOTHING_CARRIED, Carried
 
 BUYERS_PORTION = 1000

@@ -7,7 +7,7 @@ from typing import cast
 from seckill.backends.memory.store import MemoryStore, Pending, Travel, at_once, one_call
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
-from seckill.ports.entry import is_together, read_entry, read_together
+from seckill.ports.queue_entry import is_together, read_entry, read_together
 from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled, whole_entries
 
 STATES = "states"

@@ -19,7 +19,7 @@ from seckill.backends.rabbitmq.topology import Topology, close
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.broker import LaneStreams
-from seckill.ports.entry import read_entry
+from seckill.ports.queue_entry import read_entry
 from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled
 
 T = TypeVar("T")

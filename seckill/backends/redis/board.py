@@ -10,7 +10,7 @@ import msgspec
 from redis import exceptions
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Server
 from seckill.backends.redis.streams import orders_waiting
 from seckill.errors import GateUnavailable

@@ -10,7 +10,7 @@ from typing import Any
 from seckill import __version__
 from seckill.backends.redis import keys
 from seckill.backends.redis.scripts import Script
-from seckill.backends.redis.server_line import Line
+from seckill.backends.redis.server_calls import Line
 from seckill.errors import StartError
 
 # The newest that this version can read: 2 has entries of several orders.

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
 from redis import exceptions
 
-from seckill.backends.redis import keys
+from seckill.backends.redis import keys, lane_home
 from seckill.backends.redis.admit_reply import NO_ORDERS, item_gone, live_orders, read_admitted, read_answer
 from seckill.backends.redis.append_only_file import FileHistory
 from seckill.backends.redis.buyer_records import (
@@ -33,11 +32,12 @@ from seckill.backends.redis.round_hash import (
     texts,
 )
 from seckill.backends.redis.scripts import Script
-from seckill.backends.redis.server_line import Line, execute, open_servers, pipeline
+from seckill.backends.redis.server_calls import Line, execute, pipeline
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers
-from seckill.backends.redis.suitability import check_servers, parse_info
+from seckill.backends.redis.suitability import check_servers
 from seckill.domain.admission import Claim, Holding, Record
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber
@@ -64,8 +64,6 @@ T = TypeVar("T")
 
 # Replicas get this part of a call's time to confirm that they have an order; the rest is for their number to come back.
 REPLICAS_SHARE = 0.8
-# More than a lane admits in a second, and few of the 16 million that a lane has for a day.
-NUMBERS_PASSED_OVER = 65_536
 # A rebuild is finished in a later second than it was begun in, at the earliest.
 EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
@@ -231,7 +229,7 @@ class RedisGate:
             return {}
 
         async def ask(lane: int) -> str:
-            return (await self._call(keys.home(lane), lambda line: self._home(line, lane)))[0]
+            return (await self._call(keys.home(lane), lambda line: lane_home.read(line, lane)))[0]
 
         # Where all lanes are on one server, it speaks for all.
         asked = list(lanes)[:1] if self._servers.together else list(lanes)
@@ -245,7 +243,7 @@ class RedisGate:
         async def assure(lane: int) -> None:
             async def call(line: Line) -> None:
                 self._require(*await line.send(self._write_and_wait(lane)))
-                reign, _ = await self._home(line, lane)
+                reign, _ = await lane_home.read(line, lane)
                 if reign != standing.get(lane):  # which answers for what it has itself, and not for what was read
                     raise GateUnclear("Another server has taken over meanwhile.")
 
@@ -256,28 +254,7 @@ class RedisGate:
     async def _may_admit(self, line: Line, lane: int) -> None:
         if self._watch is not None:
             await self._watch.require(line)
-        await self._must_be_home(line, lane)
-
-    async def _must_be_home(self, line: Line, lane: int) -> None:
-        """Another server than before may lack the newest orders: it admits no one until the keeper has looked. Asked
-        once over each connection, and again when one server was seen to take the place of another."""
-        vouched, changes = line.connection.vouched, self._servers.changes
-        if self._servers.lasting or vouched.get(lane) == changes:
-            return
-        reign, home = await self._home(line, lane)
-        if home is None:  # then no round was ever opened here, as the script will say
-            return
-        if home not in (reign, reign + keys.COMPARED_ONCE):
-            raise GateUnavailable("The gate's data is on another server now, which the keeper has to compare first.")
-        vouched[lane] = changes
-
-    async def _home(self, line: Line, lane: int) -> tuple[str, str | None]:
-        """Which server this is and since when it is the primary, and the one that the keeper has vouched for. A server
-        gets another replication id whenever it takes over or is started: one that was replaced, and takes over again
-        from the one that replaced it, has that one's data and not what it had itself."""
-        info, home = await pipeline(line, [("INFO", "replication"), ("GET", keys.home(lane))])
-        reign = f"{line.server.name} {parse_info(info).get('master_replid', '')}"
-        return reign, None if home is None else home.decode()
+        await lane_home.require(line, lane, self._servers)
 
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
         if self._servers.lasting:
@@ -286,7 +263,7 @@ class RedisGate:
 
         async def look(lane: int) -> None:
             with contextlib.suppress(GateError):  # what cannot be compared now holds up no other
-                reign, home = await self._call(keys.home(lane), lambda line: self._home(line, lane))
+                reign, home = await self._call(keys.home(lane), lambda line: lane_home.read(line, lane))
                 if home != reign:
                     found[lane] = MovedLane(reign, compared=home == reign + keys.COMPARED_ONCE)
 
@@ -294,31 +271,11 @@ class RedisGate:
         return found
 
     async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
-        async def vouch(line: Line) -> None:
-            reign, _ = await self._home(line, lane)
-            if reign != server:  # it has moved on meanwhile, and has to be compared again
-                return
-            if for_good:
-                await execute(line, "SET", keys.home(lane), server)
-                return
-            seconds, _ = await execute(line, "TIME")
-            today = datetime.fromtimestamp(int(seconds), UTC).strftime("%Y%m%d")
-            # The server before may have given out numbers, in this very second, that are not known here.
-            passed_over = ("HINCRBY", keys.days(lane), today, NUMBERS_PASSED_OVER)
-            await pipeline(line, [passed_over, ("SET", keys.home(lane), server + keys.COMPARED_ONCE)])
-
-        await self._call(keys.home(lane), vouch)
+        await self._call(keys.home(lane), lambda line: lane_home.vouch(line, lane, server, for_good=for_good))
 
     async def _settle_in(self, lane: int) -> None:
-        """Notes where a lane is before there is anything in it, so that any server with its rounds has the note too."""
-
-        async def settle(line: Line) -> None:
-            reign, home = await self._home(line, lane)
-            if home is None:
-                await execute(line, "SET", keys.home(lane), reign, "NX")
-
         if not self._servers.lasting:
-            await self._call(keys.home(lane), settle)
+            await self._call(keys.home(lane), lambda line: lane_home.settle_in(line, lane))
 
     async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
         r = round_

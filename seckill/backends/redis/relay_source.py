@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from seckill.backends.redis import keys
 from seckill.backends.redis.streams import StreamTransport
-from seckill.ports.entry import standing_alone
+from seckill.ports.queue_entry import standing_alone
 from seckill.ports.transport import Delivery, whole_entries
 
 _SPLIT = (files("seckill.backends.redis") / "lua" / "split_entry.lua").read_text()

@@ -6,7 +6,7 @@ from typing import Any
 
 from redis import exceptions
 
-from seckill.backends.redis.server_line import Line, execute
+from seckill.backends.redis.server_calls import Line, execute
 
 _SCRIPTS = files("seckill.backends.redis") / "lua"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from seckill.backends.redis.append_only_file import FileHistory
-from seckill.backends.redis.server_line import Line
+from seckill.backends.redis.server_calls import Line
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.suitability import (
     AWAY,

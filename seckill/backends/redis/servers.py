@@ -20,7 +20,7 @@ from redis.backoff import NoBackoff
 from seckill.backends.redis.addresses import HELP, Address, beside, parse_many
 from seckill.backends.redis.connection import candid
 from seckill.errors import StartError
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import redact_url
 
 T = TypeVar("T")
 

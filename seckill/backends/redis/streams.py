@@ -17,12 +17,12 @@ from seckill import __version__
 from seckill.backends.redis import keys
 from seckill.backends.redis.format_stamp import STAMP
 from seckill.backends.redis.round_hash import is_wrong_type
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import LANES_MAX
 from seckill.domain.order import States
 from seckill.errors import TransportUnavailable
 from seckill.ports.board import own_name
-from seckill.ports.entry import TOGETHER, read_entry, read_together
+from seckill.ports.queue_entry import TOGETHER, read_entry, read_together
 from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled, whole_entries
 
 log = structlog.get_logger()

@@ -11,7 +11,7 @@ from seckill.backends.redis.addresses import Address
 from seckill.backends.redis.append_only_file import FileHistory
 from seckill.backends.redis.cluster import SLOTS, ClusterServers
 from seckill.backends.redis.command_rights import check_rights
-from seckill.backends.redis.server_line import Line
+from seckill.backends.redis.server_calls import Line
 from seckill.backends.redis.servers import Server, Servers
 from seckill.errors import StartError
 

@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.access_tables import ACCESS, buyer_standings, operator_keys
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import meta
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.operator import SIGNED_IN, Role
 from seckill.domain.operator_key import OperatorKey

@@ -8,17 +8,17 @@ import msgspec
 from sqlalchemy import BigInteger, Integer, String, Text, and_, bindparam, case, delete, literal, select, true, update
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.figure_tables import alarms
 from seckill.backends.sql.tables import rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.engine.alarms.repeats import QUIET_S, STALE_AFTER_S
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
 
 _a = alarms.c
 # What does not last is another alarm after this time.
-SAME_WITHIN_MS = 600_000
-# Who raised a lasting one says so every minute. If nobody does, the process is gone, and another one would tell.
-STALE_AFTER_MS = 180_000
+SAME_WITHIN_MS = int(1000 * QUIET_S)
+STALE_AFTER_MS = int(1000 * STALE_AFTER_S)
 WHAT_MAX = 255
 
 

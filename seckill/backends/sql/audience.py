@@ -11,10 +11,10 @@ from sqlalchemy import and_, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import audience_parts, sales
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.audience_list import DIGEST_TYPE, Digests, has
 from seckill.domain.sale import Sale

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.audience import listed, strike
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.line_tables import STATES, line_entries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, to_rounds
@@ -25,6 +24,7 @@ from seckill.backends.sql.tables import (
     rounds,
     vouchers,
 )
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.audience_list import digest_of
 from seckill.domain.dead_letter import LetterState
@@ -32,7 +32,7 @@ from seckill.domain.event import EventType
 from seckill.domain.line import EntryState
 from seckill.domain.sale import Round
 from seckill.ports.buyer_data import BuyerRows, DataRow, Erasure, Hindrance, HindranceKind
-from seckill.ports.entry import salvage, write_entry
+from seckill.ports.queue_entry import salvage, write_entry
 
 # Events whose facts name the buyer. Those of orders and entries are read from their rows.
 _NAMING = [type_ for type_ in EventType if type_.family in ("payment", "refund", "voucher")]

@@ -8,8 +8,8 @@ from sqlalchemy import BigInteger, Integer, String, Text, bindparam, literal, nu
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import to_order
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.tables import checkouts, orders
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.order_number import OrderNumber
 from seckill.ports.payment import Checkout, OpenCheckout

@@ -18,7 +18,7 @@ from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.event import EventType
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
-from seckill.ports.entry import salvage
+from seckill.ports.queue_entry import salvage
 from seckill.ports.record import acting
 from seckill.ports.transport import Delivery
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from seckill.domain.door import EVERYBODY, OPEN_DOOR, Door
+from seckill.domain.audience import EVERYBODY
+from seckill.domain.door import OPEN_DOOR, Door
 
 _door = msgspec.json.Decoder(Door)
 

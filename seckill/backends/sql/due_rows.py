@@ -4,7 +4,7 @@ from sqlalchemy import ColumnElement, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.errors import reading
+from seckill.backends.sql.transactions import reading
 
 
 class DueRows:

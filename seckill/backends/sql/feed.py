@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import to_order
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.line_rows import to_entry
 from seckill.backends.sql.line_tables import line_entries
 from seckill.backends.sql.tables import FEED, feed, meta, order_events, orders
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType, as_of, of_change
 from seckill.domain.line import LineEntry

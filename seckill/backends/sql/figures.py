@@ -10,9 +10,9 @@ import msgspec
 from sqlalchemy import and_, delete, func, or_, select, update
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.figure_tables import figures
 from seckill.backends.sql.tables import rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.ports.figures import RoundReading, StockTurn
 

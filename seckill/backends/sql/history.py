@@ -8,12 +8,12 @@ from sqlalchemy import or_, select
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import to_letter
-from seckill.backends.sql.errors import reading
 from seckill.backends.sql.order_actions import to_action
 from seckill.backends.sql.order_pages import OrderPages
 from seckill.backends.sql.payments import select_refunds, to_capture, to_refund
 from seckill.backends.sql.sales import select_rounds, to_sales
 from seckill.backends.sql.tables import dead_letters, order_actions, order_events, payments, refunds, rounds, sales
+from seckill.backends.sql.transactions import reading
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.dead_letter import Letter
 from seckill.domain.order import Order

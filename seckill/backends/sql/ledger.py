@@ -20,7 +20,6 @@ from seckill.backends.sql.checkouts import SqlCheckouts
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.dead_letters import Burial
 from seckill.backends.sql.end_orders import Endings, to_order
-from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.feed import SqlFeed
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.figures import SqlFigures
@@ -46,6 +45,7 @@ from seckill.backends.sql.tables import (
     rounds,
 )
 from seckill.backends.sql.takings import SqlTakings
+from seckill.backends.sql.transactions import edge, reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.backends.sql.vouchers import SqlVouchers
@@ -58,9 +58,9 @@ from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
 from seckill.errors import LedgerRefused, StartError
-from seckill.ports.entry import VERSION
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
+from seckill.ports.queue_entry import VERSION
 from seckill.ports.story import RoundStory
 from seckill.ports.transport import Delivery
 from seckill.telemetry import CLOCK_OFFSET

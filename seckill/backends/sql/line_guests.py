@@ -11,7 +11,6 @@ from seckill.backends.sql.audience import not_listed
 from seckill.backends.sql.door_column import to_door
 from seckill.backends.sql.tables import sales
 from seckill.domain.audience_list import digest_of
-from seckill.domain.door import Audience
 from seckill.domain.line import LineEntry
 from seckill.domain.outcome import Outcome
 
@@ -36,7 +35,7 @@ async def _blocked(connection: AsyncConnection, entries: Sequence[LineEntry]) ->
 async def _not_invited(connection: AsyncConnection, sale_id: int, entries: Sequence[LineEntry]) -> list[int]:
     sale = (await connection.execute(select(sales.c.door, sales.c.list_version).where(sales.c.id == sale_id))).one()
     audience = to_door(sale.door).audience
-    others = [entry for entry in entries if not _is_of_a_group(audience, entry)]
+    others = [entry for entry in entries if not audience.still_admits(entry.groups)]
     if not others or not audience.listed:
         return [entry.id for entry in others]
     if not sale.list_version:
@@ -44,9 +43,3 @@ async def _not_invited(connection: AsyncConnection, sale_id: int, entries: Seque
     digests = {entry.id: digest_of(entry.user) for entry in others}
     missing = await not_listed(connection, sale_id, set(digests.values()))
     return [entry for entry, digest in digests.items() if digest in missing]
-
-
-def _is_of_a_group(audience: Audience, entry: LineEntry) -> bool:
-    if entry.groups is None:  # not kept: who was let in by a group stays so
-        return audience.everybody or bool(audience.groups or audience.early)
-    return audience.admits(entry.groups)

@@ -25,7 +25,7 @@ from seckill.backends.sql.line_rows import (
 from seckill.backends.sql.line_tables import STATE_OF, STATES, line_entries, lines
 from seckill.backends.sql.operator_record import note
 from seckill.domain.event import EventType
-from seckill.domain.line import EntryState, LineEntry, RoundLine
+from seckill.domain.line import EntryState, LineEntry, RoundLine, may_come_again
 from seckill.domain.sale import RoundStatus
 from seckill.failpoints import reached
 from seckill.ports.line import Joining, NoEntry, Standing
@@ -273,8 +273,7 @@ async def _ahead_of(connection: AsyncConnection, line: RoundLine, places: Sequen
 
 
 def _may_come_again(entry: AnyRow, line: AnyRow) -> bool:
-    """Not into a draw that was closed with it: its place there is published. And not if an operator has removed it."""
     state = STATE_OF[entry.state]
     drawn = line.closed_ms is not None and (entry.place is None or 0 < entry.place <= line.entries)
     removed = state is EntryState.LEFT and entry.reason is not None
-    return state in (EntryState.LEFT, EntryState.PASSED_OVER) and not drawn and not removed
+    return may_come_again(state, drawn=drawn, removed=removed)

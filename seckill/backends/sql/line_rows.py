@@ -13,9 +13,10 @@ from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_tables import STATE_OF, line_entries, lines
 from seckill.backends.sql.tables import LongText, round_items, rounds
 from seckill.domain.beacon import BeaconSource
+from seckill.domain.draw import SEED_BYTES
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
-from seckill.domain.line import SEED_BYTES, LineEntry, LineOrder, LineRules, RoundLine
+from seckill.domain.line import LineEntry, LineOrder, LineRules, RoundLine
 from seckill.domain.order_number import OrderNumber
 from seckill.failpoints import reached
 

@@ -9,7 +9,6 @@ from sqlalchemy import and_, case, func, select, update
 from seckill.backends.sql import line_draws, line_joining, line_serving
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.end_orders import has_lapsed
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.line_joining import LineWriters
 from seckill.backends.sql.line_rows import change_row, entries_of, lock_line, to_entry, to_line
@@ -18,6 +17,7 @@ from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import line_facts
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType
 from seckill.domain.line import EntryState, LineEntry, RoundLine

@@ -6,12 +6,12 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert
 
-from seckill.backends.sql.errors import READ_WITHIN_S, edge
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
 from seckill.backends.sql.tables import ENTRY_FORM, meta
+from seckill.backends.sql.transactions import READ_WITHIN_S, edge
 from seckill.errors import StartError
-from seckill.ports.entry import TOGETHER
+from seckill.ports.queue_entry import TOGETHER
 
 # Generous: a migration may have to wait for another process that is migrating, or rewrite a large table.
 MIGRATE_WITHIN_S = 600.0

@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import access_tables, figure_tables, line_tables
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import edge, reading, writing
 from seckill.backends.sql.tables import ID_KEY, MOVED, MOVING, audience_parts, meta, metadata, pictures
+from seckill.backends.sql.transactions import edge, reading, writing
 from seckill.errors import StartError
 
 MOVE_WITHIN_S = 24 * 3600.0

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.access_tables import operator_record
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import reading, writing
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.ports.record import Facts, RecordEntry, RecordFilter, acting
 

@@ -8,23 +8,25 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import Endings, Reversal, to_order
-from seckill.backends.sql.errors import writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.payments import select_refunds, to_refund
 from seckill.backends.sql.sales import lock_catalogue
 from seckill.backends.sql.tables import order_actions, orders, payments, refunds
+from seckill.backends.sql.transactions import writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_cover import spare
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.domain.event import EventType
 from seckill.domain.order import OPERATOR, Order, OrderState
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.refund import NoRefund, cents_to_refund, left_of_price
 from seckill.failpoints import reached
 from seckill.ports.order_action import Acted, ActionKind, ActionOutcome, OrderAction, RecordedAction
 
 # The reason of a refund that an operator wants. Why, the action says.
 BY_OPERATOR = "operator"
+_NO_REFUND = {NoRefund.NOT_PAID: ActionOutcome.WRONG_STATE, NoRefund.TOO_MUCH: ActionOutcome.TOO_MUCH}
 
 
 class _Refused(Exception):
@@ -93,13 +95,11 @@ class SqlOrderActions:
         # Two refunds of one order wait for each other here, so each knows what the other has left of the price.
         order = await self._order(connection, action, locked=True)
         assert order is not None, "orders are never deleted"
-        if order.state is not OrderState.PAID:
-            raise _Refused(ActionOutcome.WRONG_STATE)
-        left = order.price_cents - order.refunded_cents
-        cents = left if action.amount_cents is None else action.amount_cents
-        if cents > left:
-            raise _Refused(ActionOutcome.TOO_MUCH)
-        reversal = Reversal(action_id=action_id, cents=cents, whole=cents == left, return_units=action.return_unit)
+        cents = cents_to_refund(order, action.amount_cents)
+        if isinstance(cents, NoRefund):
+            raise _Refused(_NO_REFUND[cents])
+        whole = cents == left_of_price(order)
+        reversal = Reversal(action_id=action_id, cents=cents, whole=whole, return_units=action.return_unit)
         # Before the round, as in every transaction that needs both.
         gives = await self._gifts.sale_of(connection, order.round_id) if action.return_unit else None
         if gives is not None:

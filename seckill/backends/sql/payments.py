@@ -13,17 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import RELEASE, Endings, to_order
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import order_actions, orders, outbox, payments, refunds, rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.event import EventType
-from seckill.domain.order import OVER, Order, OrderState
+from seckill.domain.order import OVER, Order
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate, fate_of_unneeded, is_its_price
 from seckill.domain.sale import RoundRef, RoundStatus
 from seckill.failpoints import reached
-from seckill.ports.payment import Capture, Captured, Fate, LatePayment, Refund, Settlement
+from seckill.ports.payment import Capture, Captured, LatePayment, Refund, Settlement
 from seckill.ports.record import acting
 
 # Reasons for refunds other than refusals of the gate.
@@ -62,7 +63,7 @@ class SqlPayments:
             order = await _order(connection, int(number))
             if order is None:
                 return Captured(Fate.UNKNOWN_ORDER, None)
-            if (capture.amount_cents, capture.currency) != (order.price_cents, order.currency):
+            if not is_its_price(order, capture.amount_cents, capture.currency):
                 return Captured(Fate.WRONG_AMOUNT, order)
             noted = await self._note.run(connection, _parameters(number, capture, lease_s))
             if not noted:
@@ -96,15 +97,12 @@ class SqlPayments:
             return Fate.SETTLED
         order = await _order(connection, number)
         assert order is not None, "orders are never deleted"
-        if order.state in OVER and order.replaced_by is None:
-            return Fate.LATE
-        if order.state is OrderState.REFUNDED:
-            await self._owe(connection, payment_id, ALREADY_REFUNDED)
+        fate = fate_of_unneeded(order)
+        if fate is not Fate.LATE:
+            reason = ALREADY_REFUNDED if fate is Fate.REFUNDED else ALREADY_PAID
+            await self._owe(connection, payment_id, reason)
             await self._tell_refund(connection, EventType.REFUND_REQUESTED, refunds.c.payment_id == payment_id)
-            return Fate.REFUNDED
-        await self._owe(connection, payment_id, ALREADY_PAID)
-        await self._tell_refund(connection, EventType.REFUND_REQUESTED, refunds.c.payment_id == payment_id)
-        return Fate.SURPLUS
+        return fate
 
     async def _owe(self, connection: AsyncConnection, payment_id: int, reason: str) -> bool:
         """The money has to go back. False if that has been decided already."""

@@ -9,8 +9,8 @@ import msgspec
 from sqlalchemy import BigInteger, Integer, String, Text, bindparam, delete, literal, select, update
 
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.tables import items, pictures, sales
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.picture import Picture, digest_in
 

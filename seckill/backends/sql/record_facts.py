@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from seckill.domain.door import EVERYBODY, Door, PassKind
+from seckill.domain.audience import EVERYBODY
+from seckill.domain.door import Door, PassKind
 from seckill.domain.item import Item
 from seckill.domain.line import RoundLine
 from seckill.domain.sale import Sale

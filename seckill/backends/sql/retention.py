@@ -7,9 +7,9 @@ from sqlalchemy import and_, delete, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.line_tables import line_entries, lines
 from seckill.backends.sql.tables import PRUNING, dead_letters, meta, rounds
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.domain.dead_letter import LetterState
 

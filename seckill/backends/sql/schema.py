@@ -7,9 +7,9 @@ from sqlalchemy import Connection, delete, insert, select, text
 
 from seckill import __version__
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.errors import edge
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.tables import MIGRATED_BY, NEEDS_REVISION, meta
+from seckill.backends.sql.transactions import edge
 from seckill.errors import StartError
 
 LOOK_WITHIN_S = 5.0

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import and_, case, func, select
 
 from seckill.backends.sql.database import Database
-from seckill.backends.sql.errors import reading
 from seckill.backends.sql.tables import orders, payments, refunds, rounds
+from seckill.backends.sql.transactions import reading
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.ports.takings import Takings
 

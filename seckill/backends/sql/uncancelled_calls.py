@@ -2,13 +2,10 @@
 
 import asyncio
 import functools
-import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from seckill.backends.sql.errors import LedgerCollided
-
-_PAUSES_S = (0.01, 0.05, 0.2)
+from seckill.backends.sql.transactions import until_not_collided
 
 
 class Busy(Protocol):
@@ -32,23 +29,13 @@ def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Argume
 
     @functools.wraps(method)
     async def carried(self: Self_, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        task = asyncio.create_task(_until_not_collided(lambda: method(self, *args, **kwargs)))
+        task = asyncio.create_task(until_not_collided(lambda: method(self, *args, **kwargs)))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         task.add_done_callback(_notice)
         return await asyncio.shield(task)
 
     return carried
-
-
-async def _until_not_collided(attempt: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Each method is one transaction, and one that the database has undone has done nothing: so the same again."""
-    for pause_s in _PAUSES_S:
-        try:
-            return await attempt()
-        except LedgerCollided:
-            await asyncio.sleep(pause_s * random.random())  # noqa: S311 (so that the two do not meet again)
-    return await attempt()
 
 
 def _notice(task: asyncio.Task[Any]) -> None:

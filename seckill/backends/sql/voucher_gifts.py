@@ -7,12 +7,13 @@ from sqlalchemy import BigInteger, and_, bindparam, func, null, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
-from seckill.backends.sql.errors import LedgerCollided
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.tables import orders, rounds, sales, voucher_uploads, vouchers
+from seckill.backends.sql.transactions import LedgerCollided
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState
+from seckill.domain.voucher import USED_SINCE
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
 
@@ -135,13 +136,13 @@ class VoucherGifts:
         )
 
     async def take_back(self, connection: AsyncConnection, order: Order, *, units_back: bool) -> int:
-        """Of a paid order that is refunded, or whose units go back on sale. A code that nobody has seen goes back into
-        the pool with its unit; any other is void. Returns how many are void that would be needed for these units."""
+        """Of a paid order that is refunded, or whose units go back on sale. Which go back into the pool, and which are
+        void, `domain/voucher.py` says. Returns how many are void that would be needed for these units."""
         this = and_(vouchers.c.order_id == int(order.number), vouchers.c.void_ms.is_(None))
         returned = 0
         if units_back:
-            unseen = and_(this, vouchers.c.shown_ms.is_(None), vouchers.c.redeemed_ms.is_(None))
-            back = await connection.execute(update(vouchers).where(unseen).values(order_id=null(), given_ms=null()))
+            unused = and_(this, *(vouchers.c[moment].is_(None) for moment in USED_SINCE))
+            back = await connection.execute(update(vouchers).where(unused).values(order_id=null(), given_ms=null()))
             returned = back.rowcount
         ended = await connection.execute(update(vouchers).where(this).values(void_ms=self._database.now_ms))
         if returned or ended.rowcount:

@@ -23,11 +23,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
 from seckill.backends.sql.end_orders import to_order
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import cover_rounds, lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds, voucher_uploads, vouchers
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.voucher_cover import counts_by_item, spare
 from seckill.domain.item import NO_ITEM

@@ -10,11 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import now_of
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.tables import FEED, feed, meta, webhook_deliveries, webhooks
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.webhook_rows import can_be_asked, is_due, sent_columns, to_delivery, to_webhook
-from seckill.domain.webhook import FAILURES_MAX, DeliveryState, DisabledBy, Webhook
+from seckill.domain.webhook import DeliveryState, DisabledBy, Webhook
+from seckill.domain.webhook_retries import reason_to_disable
 from seckill.ports.webhook import Lease, NewDelivery, Noted, Progress, TriedDelivery, WebhookDelivery, WebhookLag
 
 # Deliveries that were made, of each endpoint: the last ones, for people to look at.
@@ -204,10 +205,9 @@ class SqlDispatch:
     async def _disable(
         self, connection: AsyncConnection, webhook_id: int, progress: Progress, now_ms: int
     ) -> DisabledBy | None:
-        # Not for one failure after days in which nothing happened.
-        if progress.failures < FAILURES_MAX and not progress.is_gone:
+        reason = reason_to_disable(progress.failures, gone=progress.is_gone)
+        if reason is None:
             return None
-        reason = DisabledBy.GONE if progress.is_gone else DisabledBy.FAILING
         since_ms = now_ms - int(progress.give_up_s * 1000)
         over = webhooks.c.enabled == 1
         if not progress.is_gone:

@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.dead_letters import now_of
-from seckill.backends.sql.errors import reading, writing
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import webhook_facts
 from seckill.backends.sql.tables import FEED, meta, webhook_deliveries, webhooks
+from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import to_the_end
 from seckill.backends.sql.webhook_dispatch import SqlDispatch
 from seckill.backends.sql.webhook_rows import new_webhook, to_delivery, to_webhook, types_column

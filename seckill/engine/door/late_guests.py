@@ -35,7 +35,7 @@ class LateGuests:
         if (await self._ledger.access.standing(order.user)).blocked_ms is not None:
             return Outcome.BLOCKED
         audience = sale.door.audience
-        list_decides = audience.listed and not (audience.groups or audience.early)
+        list_decides = audience.listed and not audience.still_admits(None)
         if list_decides and not await self._ledger.audience.is_listed(sale.id, digest_of(order.user)):
             return Outcome.NOT_INVITED
         return max(0, sale.round.begins_ms - order.created_ms) if audience.early else 0

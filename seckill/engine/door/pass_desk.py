@@ -15,9 +15,9 @@ import structlog
 
 from seckill.domain.door import PassKind
 from seckill.domain.pass_seal import PassSeal
+from seckill.domain.proof_of_work import WorkChallenge, Works, WorkSolution, WorkVerdict
 from seckill.domain.sale import Sale
-from seckill.domain.work import WorkChallenge, Works, WorkSolution, WorkVerdict
-from seckill.engine.door.address_rate import AddressRate
+from seckill.engine.door.work_difficulty import WorkDifficulty
 from seckill.ports.door import Applicant, HumanCheck, RiskDecision, RiskHook, ServiceAway
 from seckill.telemetry import PASSES
 
@@ -25,10 +25,6 @@ log = structlog.get_logger()
 
 # How long a challenge may be answered. A phone needs seconds, and whoever looks away a minute.
 ANSWER_WITHIN_S = 600
-# Challenges for one address, that is one more every twelve seconds, before they get harder; and how hard they get.
-EASY_CHALLENGES = 50
-EASY_AGAIN_AFTER_S = 600
-HARDER_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ class PassDesk:
         self._risk = risk
         self._risk_fallback = risk_fallback
         self._monotonic = monotonic
-        self._asked = AddressRate(EASY_CHALLENGES / EASY_AGAIN_AFTER_S, at_once_s=HARDER_MAX * EASY_AGAIN_AFTER_S)
+        self._difficulty = WorkDifficulty()
 
     def opens_ms(self, sale: Sale, early_ms: int) -> int:
         """From when on a pass for this round can be had by somebody who may buy that much earlier than others."""
@@ -167,9 +163,7 @@ class PassDesk:
         return self._issue(sale, applicant.buyer) if passed else NoPass.WRONG
 
     def _pose(self, sale: Sale, user: str, counted_address: str) -> WorkChallenge:
-        now = self._monotonic()
-        self._asked.wait_s(counted_address, now)
-        harder = min(max(1.0, self._asked.level(counted_address, now) / EASY_CHALLENGES), HARDER_MAX)
+        harder = self._difficulty.harder(counted_address, self._monotonic())
         ends_s = self._now_ms() // 1000 + ANSWER_WITHIN_S
         return self._works.pose(sale.round.id, user, int(sale.door.work * harder), ends_s)
 

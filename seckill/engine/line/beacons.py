@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from seckill.domain.line import RoundLine
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.door import BeaconReader, ServiceAway
 from seckill.ports.line import DrawLedger

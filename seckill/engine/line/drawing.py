@@ -12,7 +12,7 @@ from itertools import islice
 
 import structlog
 
-from seckill.domain.line import Ranking, list_hash
+from seckill.domain.draw import Ranking, list_hash
 from seckill.domain.public_id import PublicIds
 from seckill.engine.line.beacons import Beacons
 from seckill.errors import LedgerError

@@ -26,7 +26,7 @@ from seckill.domain.line import OF_LINE, LineEntry
 from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundStatus
-from seckill.engine.rounds.units import take_custody
+from seckill.engine.line.hope import LineHope
 from seckill.errors import GateError, GateUnavailable, SeckillError
 from seckill.ports.gate import AdmittingGate, CustodyGate, GateStatus, GateView
 from seckill.ports.ledger import CustodyLedger
@@ -40,8 +40,6 @@ BATCH_MAX = 500
 LEASE_S = 15.0
 # How long it is waited for the orders to be written, time after time, before the next step goes on with it.
 WRITTEN_AFTER_S = (0.01, 0.02, 0.05, 0.1)
-# How often it is looked whether anybody can ever be served, while nobody can.
-HOPELESS_EVERY_S = 2.0
 PASSED_OVER_AT_ONCE = 1_000
 
 # Why people are passed over: the round is over, or all its units are paid for.
@@ -83,13 +81,12 @@ class Serving:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lines = lines
-        self._ledger = ledger
         self._gate = gate
         self._monotonic = monotonic
         self._token = secrets.token_hex(16)
         self.lines = 0  # in which somebody waited at the last step
         self._paces: dict[int, _Pace] = {}
-        self._looked_s: dict[int, float] = {}
+        self._hope = LineHope(ledger, gate, monotonic)
         # What there was when nobody could be called: until something changes, nobody can.
         self._in_vain: dict[int, object] = {}
 
@@ -98,7 +95,8 @@ class Serving:
         waiting = await self._lines.lines_waiting()
         self.lines = len(waiting)
         alive = {line.round.id for line in waiting}
-        for known in (self._paces, self._looked_s, self._in_vain):
+        self._hope.forget_others(alive)
+        for known in (self._paces, self._in_vain):
             for round_id in known.keys() - alive:
                 del known[round_id]
         busy = 0
@@ -162,7 +160,7 @@ class Serving:
             answers, trouble = await self._ask(round_, asked, attempt, began_s)
             refused |= {id_: answer.outcome.value for id_, answer in answers.items() if answer.outcome in _FOR_GOOD}
             sold_out = [id_ for id_, answer in answers.items() if answer.outcome is Outcome.SOLD_OUT]
-            if sold_out and await self._is_hopeless(round_):  # the unit that they were called for is somebody else's
+            if sold_out and await self._hope.is_gone(round_):  # the unit that they were called for is somebody else's
                 refused |= dict.fromkeys(sold_out, SOLD_OUT)
             failed = await self._failed(answers)
             admitted |= {id_ for id_, answer in answers.items() if answer.outcome in _KNOWN} - failed
@@ -232,17 +230,8 @@ class Serving:
             await asyncio.sleep(pause_s)
 
     async def _give_up_hope(self, round_: Round) -> None:
-        if await self._is_hopeless(round_):
+        if await self._hope.is_gone(round_):
             await self._pass_over(round_, SOLD_OUT)
-
-    async def _is_hopeless(self, round_: Round) -> bool:
-        """If all units are paid for, none comes back. It is looked at once in a while, and False in between."""
-        now_s = self._monotonic()
-        if now_s - self._looked_s.get(round_.id, -HOPELESS_EVERY_S) < HOPELESS_EVERY_S:
-            return False
-        self._looked_s[round_.id] = now_s
-        custody = await take_custody(round_, self._gate, self._ledger)
-        return custody is not None and not (custody.available or custody.queued or custody.unpaid or custody.returning)
 
     async def _dissolve(self, round_: Round) -> None:
         """The round is over. Who was called may have an order already: the gate knows."""

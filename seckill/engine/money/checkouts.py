@@ -18,7 +18,7 @@ from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.engine.money.payments import Payments
-from seckill.engine.orders.tracking import OrderView
+from seckill.engine.orders.buyer_orders import OrderView
 from seckill.errors import CheckoutRefused, NotPossible, ProviderUnavailable
 from seckill.failpoints import reached
 from seckill.ports.ledger import SaleLookup

@@ -3,70 +3,27 @@
 A provider's notice is first noted in the ledger, once for each of its references. If the order is unpaid, the same
 transaction pays it. If the order was paid otherwise, the same transaction owes the money back.
 
-If an operator has ended the order, the money goes back. If the order is over otherwise, the payment is late, and the
-buyer takes a place like any buyer who presses "buy" now:
-
-1. The gate gives back the old order's units, if that was decided and not done yet.
-2. The gate admits a claim for the same buyer and quantity, if the sale still is for this buyer. Its request id comes
-   from the old order's number, so a repeat finds the same new order and never makes a second one.
-3. When a worker has written the new order, one transaction pays it with the late payment and notes in the old order
-   what has replaced it. If the gate refuses, one transaction makes the old order `refunded` and owes the money back.
-
-Any process may repeat each step after a crash. The API makes the first try, the keeper all others. `refunds.py` deals
-with what is owed back.
+If the order is over, the payment is late: `late_payments.py` decides what becomes of it. `refunds.py` deals with what
+is owed back.
 """
-
-from collections.abc import Collection
 
 import structlog
 
-from seckill.domain.admission import LATE, Claim
-from seckill.domain.order import OPERATOR, OVER
-from seckill.domain.order_number import ORIGIN_S, OrderNumber
-from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
-from seckill.engine.door.late_guests import LateGuests
-from seckill.errors import GateError, LedgerError, SeckillError
+from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate
+from seckill.engine.money.late_payments import LEASE_S, LatePayments
+from seckill.errors import GateError, LedgerError
 from seckill.failpoints import reached
-from seckill.ports.gate import LatePaymentGate, Release, Released
-from seckill.ports.payment import Capture, Captured, CaptureLedger, Fate, LatePayment, Settlement
-from seckill.telemetry import CAPTURES, LATE_PAYMENTS
+from seckill.ports.payment import Capture, Captured, CaptureLedger
+from seckill.telemetry import CAPTURES
 
 log = structlog.get_logger()
 
-BATCH_MAX = 100
-# How long a late payment is left to the process that has taken it, before another may take it.
-LEASE_S = 15.0
-# Until the new order is written, and until a gate that is away or full may be back.
-WRITTEN_AFTER_S = 0.2
-READY_AFTER_S = 1.0
-
-REPLACEMENT_OVER = "replacement_over"
-CANCELLED = "cancelled_by_operator"
-
-QUEUED_S_MAX = 24 * 3600
-CLOCKS_DIFFER_S_MAX = 60
-
-# Decisions, and no mere trouble: there is no unit for the money.
-REFUSED = {outcome for outcome, refusal in REFUSALS.items() if refusal.kind in (RefusalKind.CONFLICT, RefusalKind.GONE)}
-
-
-def late_request_id(number: OrderNumber) -> str:
-    """Buyers' own ids are hexadecimal digits only, so none of them can be this one."""
-    return f"{LATE}{int(number):x}"
-
-
-def may_be_queued(number: OrderNumber, now_ms: int, lanes: Collection[int]) -> bool:
-    """Whether an order that the ledger does not have may be on its way there. A made-up id almost never names a time
-    within the last day."""
-    age_s = now_ms // 1000 - ORIGIN_S - number.seconds
-    return number.lane in lanes and -CLOCKS_DIFFER_S_MAX <= age_s <= QUEUED_S_MAX
-
 
 class Payments:
-    def __init__(self, ledger: CaptureLedger, gate: LatePaymentGate, guests: LateGuests) -> None:
+    def __init__(self, ledger: CaptureLedger, late: LatePayments) -> None:
         self._ledger = ledger
-        self._gate = gate
-        self._guests = guests
+        self.late = late
 
     async def capture(self, number: OrderNumber, capture: Capture) -> Captured:
         """Money was taken for this order. Harmless to repeat, also at the same time."""
@@ -78,80 +35,8 @@ class Payments:
         try:
             late = await self._ledger.late(captured.payment_id)
             if late is not None:
-                await self._decide(late)
+                await self.late.decide(late)
             return await self._ledger.capture(number, capture, LEASE_S)
         except (GateError, LedgerError) as error:  # it is noted, so the keeper will do it
             log.warning("a late payment waits", payment=captured.payment_id, reason=str(error))
             return captured
-
-    async def decide_late(self) -> int:
-        """Tries to decide what is due. Returns how many there were."""
-        due = await self._ledger.take_late(BATCH_MAX, LEASE_S)
-        for late in due:
-            try:
-                await self._decide(late)
-            except Exception as error:  # it may concern one round or one order; the others go on
-                if isinstance(error, SeckillError):
-                    log.warning("a late payment waits", payment=late.id, reason=str(error))
-                else:
-                    log.exception("a late payment cannot be decided", payment=late.id)
-                await self._ledger.put_off_late(late.id, READY_AFTER_S)
-        return len(due)
-
-    async def _decide(self, late: LatePayment) -> None:
-        if late.order.state not in OVER or late.order.replaced_by is not None:
-            await self._give_back(late, REPLACEMENT_OVER)  # another payment for the same order was quicker
-            return
-        if late.order.closed_by == OPERATOR:  # who wants this buyer to have no unit for it
-            await self._give_back(late, CANCELLED)
-            return
-        if late.release_epoch is not None:
-            order = late.order
-            release = Release(order.number, order.user, late.release_epoch, late.request_id, order.lapsed)
-            (released,) = (await self._gate.release(late.ref, [release])).results
-            reached("payments.release.after")
-            if released is Released.NOT_YET:
-                await self._without_gate(late)
-                return
-        await self._admit(late)
-
-    async def _admit(self, late: LatePayment) -> None:
-        old = late.order
-        early_ms = await self._guests.early_ms(old)
-        if isinstance(early_ms, Outcome):
-            await self._give_back(late, early_ms.value)
-            return
-        claim = Claim(old.user, old.quantity, late_request_id(old.number), old.metadata, old.item, early_ms, old.person)
-        (answer,) = (await self._gate.admit(late.ref, [claim])).answers
-        reached("payments.admit.after")
-        if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED):
-            (holding,) = answer.holdings
-            await self._settle(late, holding.number)
-        elif answer.outcome in REFUSED:
-            await self._give_back(late, answer.outcome.value)
-        elif answer.outcome is Outcome.NOT_READY:
-            await self._without_gate(late)
-        else:
-            await self._ledger.put_off_late(late.id, READY_AFTER_S)
-
-    async def _without_gate(self, late: LatePayment) -> None:
-        """A round that is on is rebuilt before long. One that is over is not, and would be refused anyway."""
-        if late.round_over:
-            await self._give_back(late, Outcome.ENDED.value)
-        else:
-            await self._ledger.put_off_late(late.id, READY_AFTER_S)
-
-    async def _settle(self, late: LatePayment, number: OrderNumber) -> None:
-        settlement = await self._ledger.settle(late, number)
-        if settlement is Settlement.NOT_WRITTEN:
-            await self._ledger.put_off_late(late.id, WRITTEN_AFTER_S)
-        elif settlement is Settlement.OVER:
-            await self._give_back(late, REPLACEMENT_OVER)
-        elif settlement is Settlement.DONE:
-            LATE_PAYMENTS.labels("replaced").inc()
-            log.info("a late payment pays a new order", old=int(late.order.number), new=int(number))
-
-    async def _give_back(self, late: LatePayment, reason: str) -> None:
-        if await self._ledger.give_back(late, reason):
-            LATE_PAYMENTS.labels("refunded").inc()
-            log.info("a late payment goes back", order=int(late.order.number), reason=reason)

@@ -2,11 +2,12 @@
 
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate
 from seckill.domain.public_id import PublicIds
-from seckill.engine.orders.tracking import OrderView
+from seckill.engine.orders.buyer_orders import OrderView
 from seckill.errors import NotPossible
 from seckill.ports.ledger import BuyerActionLedger
-from seckill.ports.payment import Capture, Fate, PaymentProvider
+from seckill.ports.payment import Capture, PaymentProvider
 from seckill.telemetry import CAPTURES
 
 

@@ -12,12 +12,12 @@ import structlog
 
 from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import OrderState
+from seckill.engine.alarms.alarm import Alarm
 from seckill.errors import EpochOver, LedgerRefused, NotPossible
-from seckill.ports.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.broker import Delays
-from seckill.ports.entry import read_entry, salvage
 from seckill.ports.ledger import DeadLetterLedger
+from seckill.ports.queue_entry import read_entry, salvage
 from seckill.telemetry import DEAD_LETTERS
 
 log = structlog.get_logger()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from seckill.domain.dead_letter import Letter
 from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
-from seckill.engine.orders.tracking import BuyerOrders, OrderView, recorded
+from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView, recorded
 from seckill.ports.history import Event, History, OrderFilter, Payment
 from seckill.ports.ledger import OrdersLookup
 from seckill.ports.order_action import RecordedAction

@@ -13,8 +13,8 @@ from seckill.engine.orders.expiry_hints import ExpiryReminders
 from seckill.errors import EpochOver, LedgerRefused, LedgerUnavailable, SeckillError, TransportUnavailable
 from seckill.loops import BACKOFF_S_MAX, BACKOFF_S_MIN, Stop, gets_on, repeat
 from seckill.ports.broker import Delays
-from seckill.ports.entry import standing_alone
 from seckill.ports.ledger import Recorded, WorkerLedger
+from seckill.ports.queue_entry import standing_alone
 from seckill.ports.transport import Delivery, WorkerTransport
 from seckill.telemetry import (
     ENTRIES_REFUSED,

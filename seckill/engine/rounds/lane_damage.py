@@ -6,7 +6,7 @@ gives out no number twice without its counter, and a lane of which it is unknown
 (`failover.py`).
 """
 
-from seckill.ports.alarm import Alarm
+from seckill.engine.alarms.alarm import Alarm
 from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import LaneGate
 from seckill.ports.ledger import LaneLedger

@@ -10,7 +10,7 @@ A round that the gate does not have is taken for lost only if it is not retired.
 import structlog
 
 from seckill.domain.sale import Round
-from seckill.engine.rounds.units import as_the_gate_counts
+from seckill.engine.rounds.unit_custody import as_the_gate_counts
 from seckill.failpoints import reached
 from seckill.ports.gate import RetirementGate
 from seckill.ports.ledger import RetirementLedger

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from seckill.domain.sale import Round, Sale
-from seckill.engine.rounds.units import UnitCustody, take_custody
+from seckill.engine.rounds.unit_custody import UnitCustody, take_custody
 from seckill.ports.gate import CustodyGate
 from seckill.ports.history import History
 from seckill.ports.ledger import RoundRecordsLedger

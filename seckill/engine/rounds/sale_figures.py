@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from seckill.engine.orders.lapse_share import Lapses, lapsed_share
+from seckill.engine.orders.lapse_alarm import Lapses, lapsed_share
 from seckill.engine.sale_cache import SaleCache
 from seckill.ports.ledger import Tally, TallyLedger
 from seckill.ports.line import LineFiguresLedger

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.sale import Sale
-from seckill.engine.claims.admission import AdmissionDesk
+from seckill.engine.claims.admission_desk import AdmissionDesk
 from seckill.ports.tracer import Tracer, TraceSpan, TraceSpanKind
 
 # The press that the current task answers, if it is traced.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url, text
 
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.lab.bench.processes import children_of, cpu_s, parent_of
 
 HERE = ("127.0.0.1", "localhost", "::1")

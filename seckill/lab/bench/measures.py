@@ -12,7 +12,7 @@ import redis.asyncio
 
 from seckill.backends.redis.gate import RedisGate
 from seckill.backends.sql import SqlLedger
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Claim, Holding
 from seckill.domain.door import Door

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from seckill.lab.bench.runner import judged
+from seckill.lab.bench.goals import judged
 from seckill.lab.reports.charts import Bar, Part, Row, chart
 from seckill.lab.reports.page import Tone, cell, page, table
 

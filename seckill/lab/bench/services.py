@@ -26,7 +26,7 @@ from starlette.routing import Route
 from seckill.lab.compare.moments import Moments
 from seckill.lab.compare.strategies.async_stream import AsyncStream
 from seckill.lab.compare.strategy import CompareServers
-from seckill.web.http_limits import GuardedProtocol
+from seckill.web.guarded_protocol import GuardedProtocol
 
 # Of the extra `bench`. Without it the plain service is made of what FastAPI is made of: faster, and our ratio smaller.
 HAS_FASTAPI = find_spec("fastapi") is not None

@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 
 from seckill.audit import Auditor, Report, Verdict
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Servers
 from seckill.errors import SeckillError
 from seckill.lab.chaos.evidence import Evidence, Sight

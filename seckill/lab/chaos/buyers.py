@@ -11,8 +11,8 @@ from seckill.domain.lane_shares import deal
 from seckill.domain.line import LineOrder
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm
+from seckill.lab.chaos.buyer_calls import Caller, Unanswered
 from seckill.lab.chaos.evidence import Ack, EntryTold, Told
-from seckill.lab.chaos.http import Caller, Unanswered
 
 AT_ONCE = 24
 PAUSE_S = 0.08

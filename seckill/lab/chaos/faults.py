@@ -14,8 +14,7 @@ from seckill.lab.chaos.evidence import Amnesia, Done, Evidence
 from seckill.lab.chaos.place import ChaosPlace
 from seckill.lab.chaos.recovery_times import Recoveries
 from seckill.lab.chaos.schedule import Fault
-from seckill.lab.chaos.servers import Can, Forgetful, Silenceable
-from seckill.lab.chaos.servers.server import is_stopped
+from seckill.lab.chaos.servers.server import Can, Forgetful, Silenceable, is_stopped
 from seckill.lab.servers.proxy import Trouble
 
 POLL_S = 0.02

@@ -19,8 +19,9 @@ from seckill.lab.chaos.crew import Crew, Member
 from seckill.lab.chaos.disks import Disks
 from seckill.lab.chaos.failpoint_plan import FaultWindow, armed, possible
 from seckill.lab.chaos.schedule import ROLES, Option
-from seckill.lab.chaos.servers import BROKERS, GATES, LANES, LEDGERS, Can, FaultyServer
+from seckill.lab.chaos.servers.choice import BROKERS, GATES, LANES, LEDGERS
 from seckill.lab.chaos.servers.given import GivenServer
+from seckill.lab.chaos.servers.server import Can, FaultyServer
 from seckill.lab.compare.scratch_database import scratch_database
 from seckill.lab.servers.ports import free_ports
 from seckill.lab.servers.proxy import Proxy

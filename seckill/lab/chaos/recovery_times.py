@@ -10,7 +10,7 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Server, Servers
 from seckill.lab.chaos.crew import Crew, Death
 from seckill.lab.chaos.evidence import Done, Evidence, Recovery

@@ -12,6 +12,7 @@ from seckill.audit import open_auditor
 from seckill.client import AsyncClient
 from seckill.errors import StartError
 from seckill.lab.chaos.audit_watch import AuditWatch
+from seckill.lab.chaos.buyer_calls import Caller, Unanswered
 from seckill.lab.chaos.buyers import OFFERS, ChaosBuyers, OnSale
 from seckill.lab.chaos.document import document
 from seckill.lab.chaos.event_books import EventBooks
@@ -20,7 +21,6 @@ from seckill.lab.chaos.failpoint_plan import required
 from seckill.lab.chaos.faults import Injector
 from seckill.lab.chaos.feed_watch import FeedWatch, open_nodes
 from seckill.lab.chaos.final_books import Closing
-from seckill.lab.chaos.http import Caller, Unanswered
 from seckill.lab.chaos.judgement import judge
 from seckill.lab.chaos.missed_windows import insist
 from seckill.lab.chaos.place import ChaosPlace, Wanted, place

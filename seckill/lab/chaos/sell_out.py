@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from seckill.domain.line import LineOrder
+from seckill.lab.chaos.buyer_calls import Caller
 from seckill.lab.chaos.buyers import ChaosBuyers, OnSale
 from seckill.lab.chaos.evidence import Evidence
-from seckill.lab.chaos.http import Caller
 
 POLL_S = 0.2
 PAYERS = 6

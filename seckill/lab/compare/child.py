@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from seckill import logs
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.moments import Moments
-from seckill.lab.compare.strategies import LADDER
 from seckill.lab.compare.strategy import CompareServers, Role, Strategy
 
 READY = "ready"

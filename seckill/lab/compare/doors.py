@@ -19,8 +19,8 @@ from seckill.domain.admission import Claim
 from seckill.domain.door import Door, PassKind
 from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.outcome import Outcome
+from seckill.domain.proof_of_work import WorkChallenge, WorkSolution, solve
 from seckill.domain.sale import Sale, SaleChange, SaleDraft
-from seckill.domain.work import WorkChallenge, WorkSolution, solve
 from seckill.engine.door.pass_desk import Issued
 from seckill.errors import StartError
 from seckill.lab.compare.bot_crowd import BotCrowd, Guest, bot_crowd

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from seckill.errors import StartError
 from seckill.lab.compare.child import AT_EASE, GO_ON, READY, STANDING, ChildOrders, main
-from seckill.lab.compare.strategies import LADDER
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.strategy import CompareServers, Role
 
 START_WITHIN_S = 60.0

@@ -14,11 +14,11 @@ from seckill.errors import StartError
 from seckill.lab.compare import result
 from seckill.lab.compare.crowd import Crowd
 from seckill.lab.compare.database_watch import watching
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.moments import Moments
 from seckill.lab.compare.processes import ComparedProcess, Staff
 from seckill.lab.compare.release_schemes import FALLS_EVERY
 from seckill.lab.compare.result import Count, Crash, StrategyOutcome
-from seckill.lab.compare.strategies import LADDER
 from seckill.lab.compare.strategy import CompareServers, Strategy
 from seckill.lab.compare.workload import Workload, waves
 

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seckill.lab.rehearsal.parts import Costs
+from seckill.lab.rehearsal.part_costs import Costs
 
 # No process is planned to use more of a core than this: crowds are not even, and the rest is for what goes wrong.
 PLANNED = 0.7

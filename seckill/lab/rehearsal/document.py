@@ -21,8 +21,8 @@ from seckill.lab.rehearsal.judgement import (
     conclude,
 )
 from seckill.lab.rehearsal.marked_sale import MarkedSale
-from seckill.lab.rehearsal.parts import Idle, Measured, PartFigures, costs
-from seckill.lab.rehearsal.sending import percentile_ms
+from seckill.lab.rehearsal.part_costs import Idle, Measured, PartFigures, costs
+from seckill.lab.rehearsal.sender_messages import percentile_ms
 from seckill.lab.rehearsal.watch import WatchReading
 
 TIMES = (1, 10, 100)

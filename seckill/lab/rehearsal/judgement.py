@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from seckill.lab.rehearsal.crowd import Phase, Shape
-from seckill.lab.rehearsal.parts import PartFigures
+from seckill.lab.rehearsal.part_costs import PartFigures
 from seckill.lab.rehearsal.plan import Tried, highest_good
-from seckill.lab.rehearsal.sending import PhaseSeen, percentile_ms
+from seckill.lab.rehearsal.sender_messages import PhaseSeen, percentile_ms
 
 # What buyers are promised in a safe phase.
 WITHIN_MS = 1_000.0  # 99 of 100 presses are answered within this

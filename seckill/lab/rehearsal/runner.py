@@ -15,10 +15,10 @@ from seckill.lab.rehearsal.deployment import BuyersTokens, Deployment, OperatorS
 from seckill.lab.rehearsal.document import Findings, document
 from seckill.lab.rehearsal.judgement import Judged, judge
 from seckill.lab.rehearsal.marked_sale import MarkedSale, marked_sale, new_run
-from seckill.lab.rehearsal.parts import Idle, between
+from seckill.lab.rehearsal.part_costs import Idle, between
 from seckill.lab.rehearsal.plan import Budget, next_phase
-from seckill.lab.rehearsal.senders import Senders, connections_max, senders
-from seckill.lab.rehearsal.sending import SenderOrders
+from seckill.lab.rehearsal.sender_messages import SenderOrders
+from seckill.lab.rehearsal.sender_processes import Senders, connections_max, senders
 from seckill.lab.rehearsal.watch import EVERY_S, Watch, here
 from seckill.loops import Stop
 from seckill.settings import Settings

@@ -24,7 +24,7 @@ import msgspec
 from seckill.http_reply import HttpReply
 from seckill.lab.bench.tokens import Tokens
 from seckill.lab.rehearsal.crowd import arrivals
-from seckill.lab.rehearsal.sending import PhaseOrders, PhaseSeen, SenderOrders, note
+from seckill.lab.rehearsal.sender_messages import PhaseOrders, PhaseSeen, SenderOrders, note
 from seckill.settings import Secret
 
 ANSWER_WITHIN_S = 10.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from redis import exceptions
 
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.client import ClientError
 from seckill.client.connections import HttpTransport, Message
 from seckill.errors import SeckillError

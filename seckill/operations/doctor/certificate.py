@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 
 WITHIN_S = 5.0
 # Enough for an authority that signs by hand.

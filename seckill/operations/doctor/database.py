@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql.errors import edge
-from seckill.backends.sql.opening import open_database
+from seckill.backends.sql.database_choice import open_database
+from seckill.backends.sql.transactions import edge
 from seckill.operations.doctor.certificate import check_certificate
-from seckill.operations.doctor.health import Health, check_clock
+from seckill.operations.doctor.clock_skew import check_clock
+from seckill.operations.doctor.examination import Health
 
 WITHIN_S = 10.0
 

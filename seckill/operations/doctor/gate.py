@@ -7,11 +7,13 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from seckill.backends.redis.command_rights import refused
-from seckill.backends.redis.server_line import Line, open_servers
+from seckill.backends.redis.server_calls import Line
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Server
 from seckill.errors import GateUnavailable
 from seckill.operations.doctor.certificate import check_certificate
-from seckill.operations.doctor.health import Health, check_clock
+from seckill.operations.doctor.clock_skew import check_clock
+from seckill.operations.doctor.examination import Health
 
 # With one of these, a mistake or a thief empties the gate or changes how it keeps what it has.
 _DANGEROUS = (("FLUSHALL",), ("CONFIG SET", "maxmemory", 0))

@@ -4,10 +4,10 @@ import asyncio
 import importlib.util
 from urllib.parse import urlsplit
 
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
-from seckill.settings.secrets import redact_url
+from seckill.settings.redaction import redact_url
 
 WITHIN_S = 3.0
 _PORTS = {"http": 80, "https": 443}

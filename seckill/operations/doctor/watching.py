@@ -5,7 +5,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 from seckill.settings import Settings
 
 WITHIN_S = 3.0

@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 import pytest
 
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
@@ -90,7 +90,7 @@ class Shop:
         for _ in range(100):
             await self.node.work()
             await write(self.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")
-            if not await self.payments.decide_late():
+            if not await self.payments.late.decide_due():
                 return
         pytest.fail("late payments are left undecided")
 

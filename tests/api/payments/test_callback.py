@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from seckill.backends.payment.signature import AGE_S_MAX, signature
+from seckill.backends.payment.callback_signature import AGE_S_MAX, signature
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.domain.order_number import OrderNumber
 from seckill.settings import Secret, Settings

@@ -13,8 +13,9 @@ from seckill.bootstrap.engine import Engine, open_engine
 from seckill.domain.admission import Claim
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.keeper import Keeper
+from seckill.engine.money import late_payments as late_module
 from seckill.engine.money import payments as payments_module
-from seckill.engine.money.payments import late_request_id
+from seckill.engine.money.late_payments import late_request_id
 from seckill.ports.payment import LatePayment
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, buyer, make_node, token_with
@@ -162,7 +163,7 @@ async def test_two_nodes_and_three_keepers_decide_once(shop: Shop, settings: Set
         for _ in range(20):
             await shop.node.work()
             await write(shop.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")
-            await asyncio.gather(*(keeper.decide_late() for keeper in keepers))
+            await asyncio.gather(*(keeper.late.decide_due() for keeper in keepers))
         await other.node.http.aclose()
     states = [(await shop.show(order_id, user))["state"] for user, order_id in orders.items()]
     assert sorted(states) == ["expired"] * 6 + ["refunded"] * 6, "six units were left"
@@ -207,6 +208,7 @@ async def test_dying_in_any_window_ends_in_one_outcome(
             raise Died(name)
 
     monkeypatch.setattr(payments_module, "reached", die)
+    monkeypatch.setattr(late_module, "reached", die)
     monkeypatch.setattr(ledger_module, "reached", die)
     for step in (shop.notify(order_id), shop.decide(), shop.decide(), shop.decide()):
         try:
@@ -242,7 +244,7 @@ async def test_a_gate_that_lost_the_round_is_waited_for(shop: Shop, redis_url: s
     await _flush(redis_url)
     assert (await shop.notify(order_id)).status_code == 202
     await write(shop.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")
-    assert await shop.payments.decide_late() == 1
+    assert await shop.payments.late.decide_due() == 1
     assert (await shop.notify(order_id)).status_code == 202, "still undecided: not sold out, only not there"
     await rebuild(_keeper(shop))
     await shop.node.refresh()
@@ -295,7 +297,7 @@ async def test_one_that_cannot_be_decided_holds_up_no_other(shop: Shop, monkeypa
         assert (await shop.notify(order_id, f"late-{user}")).status_code == 202
     await shop.node.work()
     await write(shop.ledger, "UPDATE payments SET next_ms = 1")
-    settle = shop.payments._settle
+    settle = shop.payments.late._settle
 
     async def fail_for_ann(late: LatePayment, number: OrderNumber) -> None:
         if late.order.user == "ann":
@@ -303,8 +305,8 @@ async def test_one_that_cannot_be_decided_holds_up_no_other(shop: Shop, monkeypa
         await settle(late, number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shop.payments, "_settle", fail_for_ann)
-        assert await shop.payments.decide_late() == 2
+        patch.setattr(shop.payments.late, "_settle", fail_for_ann)
+        assert await shop.payments.late.decide_due() == 2
     assert (await shop.show(orders["ann"]))["replaced_by"] is None
     assert (await shop.show(orders["bob"], "bob"))["replaced_by"] is not None
     await shop.decide()

@@ -9,9 +9,9 @@ import pytest
 
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.money.refunds import REFUSED_RETRY_S, RefundDesk
 from seckill.errors import ProviderUnavailable, RefundRefused
-from seckill.ports.alarm import Alarm
 from seckill.ports.payment import Refund
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, buyer, make_node

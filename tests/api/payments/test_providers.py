@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from seckill.backends.payment.providers import open_provider
-from seckill.backends.payment.signature import HEADER, verify
+from seckill.backends.payment.callback_signature import HEADER, verify
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.money import refunds as refunds_module

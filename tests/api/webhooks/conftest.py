@@ -12,10 +12,10 @@ import pytest
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
-from seckill.domain import webhook as domain
+from seckill.domain import webhook_retries
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.webhooks import dispatcher, endpoint_delivery
 from seckill.loops import Stop
-from seckill.ports.alarm import Alarm
 from seckill.roles.keeper import event_names
 from seckill.settings import Settings
 from seckill.web.event_feed import event_document
@@ -109,8 +109,8 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(endpoint_delivery, "TURN_S", 0.05)
     monkeypatch.setattr(endpoint_delivery, "LINGER_S", 0.2)
-    monkeypatch.setattr(domain, "RETRY_S_MIN", 0.05)
-    monkeypatch.setattr(domain, "RETRY_S_MAX", 0.1)
+    monkeypatch.setattr(webhook_retries, "RETRY_S_MIN", 0.05)
+    monkeypatch.setattr(webhook_retries, "RETRY_S_MAX", 0.1)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import msgspec
 from seckill.domain.admission import Admission, Claim
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
-from seckill.ports.entry import read_entry, write_entry
 from seckill.ports.gate import Gate
+from seckill.ports.queue_entry import read_entry, write_entry
 from tests.backends.gate.conftest import OpenedRound, outcomes
 from tests.fixtures.backends import Backend
 from tests.making import make_round

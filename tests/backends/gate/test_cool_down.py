@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.domain.admission import Answer, Claim, Holding, Record
+from seckill.domain.admission import Answer, Claim, Holding
+from seckill.domain.cool_down import COOL_DOWN_S_MAX, cools_until_ms
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.domain.sale import COOL_DOWN_S_MAX, Round
+from seckill.domain.sale import Round
 from seckill.ports.gate import Gate, Release, Released
 from tests.backends.gate.conftest import OpenedRound, give_back, open_round, outcomes, rebuild
 from tests.backends.gate.test_release import buy
@@ -110,7 +111,7 @@ async def test_each_lapse_doubles_the_wait_up_to_an_hour(
     redis_backend: RedisBackend, cool_down_s: int, lapses: int, waits_s: int
 ) -> None:
     """By the script as by the pure rule."""
-    assert Record(lapses=lapses, lapsed_ms=1).cools_until_ms(cool_down_s) == 1 + waits_s * 1000
+    assert cools_until_ms(cool_down_s, lapses, lapsed_ms=1) == 1 + waits_s * 1000
     assert waits_s <= COOL_DOWN_S_MAX
     gate, client = redis_backend.gate(), redis_backend.client
     round_ = await open_round(gate, make_round(cool_down_s=cool_down_s))

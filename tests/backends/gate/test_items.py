@@ -13,8 +13,8 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round
 from seckill.engine.rounds.shared_gate import SharedGate
-from seckill.ports.entry import read_entry
 from seckill.ports.gate import Gate, GateView, Release, Released
+from seckill.ports.queue_entry import read_entry
 from tests.backends.gate.conftest import OpenedRound, give_back, held_by, open_round, outcomes, rebuild
 from tests.fixtures.backends import Backend, RedisBackend
 from tests.making import make_round

@@ -17,8 +17,8 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.engine.claims.claim_batches import BATCH_MAX
 from seckill.errors import GateUnavailable
-from seckill.ports.entry import read_entry
 from seckill.ports.gate import Found, Release
+from seckill.ports.queue_entry import read_entry
 from tests.backends.gate.conftest import give_back, open_round, outcomes, rebuild
 from tests.fixtures.backends import RedisBackend
 from tests.making import make_round

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import msgspec
 import pytest
 
-from seckill.backends.payment import provider_http, providers
-from seckill.backends.payment.providers import open_provider
-from seckill.backends.payment.signature import HEADER, signature
+from seckill.backends.payment import callback, provider_http
+from seckill.backends.payment.callback_signature import HEADER, signature
+from seckill.backends.payment.provider_choice import open_provider
 from seckill.payment import Notice, PaymentProvider
 from seckill.settings import Secret, Settings
 from tests.backends.payment.alipay_stand_in import AlipayStandIn
@@ -61,7 +61,7 @@ SIDES: dict[str, Callable[[], Side]] = {
 
 @pytest.fixture
 def short_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "REFUND_WITHIN_S", DEADLINE_S)
+    monkeypatch.setattr(callback, "REFUND_WITHIN_S", DEADLINE_S)
     monkeypatch.setattr(provider_http, "WITHIN_S", DEADLINE_S)
 
 

@@ -8,8 +8,8 @@ import pytest
 from seckill.backends.rabbitmq.connections import Link, _suitable, check_broker, with_heartbeat
 from seckill.backends.rabbitmq.topology import QUORUM, Topology
 from seckill.backends.sql import open_ledger
-from seckill.bootstrap.broker import open_broker
 from seckill.bootstrap.engine import fingerprint
+from seckill.bootstrap.rabbitmq import open_broker
 from seckill.cli.doctor import _broker
 from seckill.errors import SeckillError, StartError
 from seckill.settings import Settings

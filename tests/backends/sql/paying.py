@@ -10,9 +10,10 @@ from seckill.backends.sql.tables import feed, order_actions, order_events, order
 from seckill.domain.admission import Admission
 from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
+from seckill.domain.payment_fate import Fate
 from seckill.domain.sale import Round
 from seckill.ports.order_action import ActionKind, OrderAction
-from seckill.ports.payment import Capture, Fate, LatePayment
+from seckill.ports.payment import Capture, LatePayment
 from tests.backends.sql.looking import rows
 from tests.backends.sql.making import admission, draft
 

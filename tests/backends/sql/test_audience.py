@@ -7,8 +7,9 @@ import pytest
 
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql.audience import PART_DIGESTS
+from seckill.domain.audience import Audience, EarlyAccess
 from seckill.domain.audience_list import digest_of
-from seckill.domain.door import Audience, Door, EarlyAccess, PassKind
+from seckill.domain.door import Door, PassKind
 from seckill.domain.sale import Sale, SaleChange
 from seckill.errors import NotPossible
 from tests.backends.sql.making import HOUR_MS, draft

@@ -16,8 +16,8 @@ from seckill.domain.order_number import OrderNumber
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import Sale, SaleChange
 from seckill.errors import LedgerRefused, NotPossible
-from seckill.ports.entry import write_entry
 from seckill.ports.history import OrderFilter
+from seckill.ports.queue_entry import write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import HOUR_MS, admission, draft, number

@@ -9,7 +9,8 @@ from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql.tables import order_events
 from seckill.domain.dead_letter import LetterState
 from seckill.domain.order import OrderState
-from seckill.ports.payment import Fate, Settlement
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Settlement
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import admission

@@ -12,10 +12,10 @@ from seckill.domain.admission import Admission
 from seckill.domain.dead_letter import LetterState
 from seckill.domain.order import OrderState
 from seckill.domain.sale import Round
+from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.errors import NotPossible
-from seckill.ports.alarm import Alarm
-from seckill.ports.entry import read_entry, write_entry
+from seckill.ports.queue_entry import read_entry, write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.making import admission, draft
 from tests.patience import PATIENCE_S

@@ -16,12 +16,12 @@ from seckill import __version__
 from seckill.backends.sql import migration
 from seckill.backends.sql.access_tables import ACCESS
 from seckill.backends.sql.database import Database
+from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.migration import migrate, migrations
-from seckill.backends.sql.opening import open_database
 from seckill.backends.sql.schema import NEEDS, REVISIONS, Schema, schema_of
 from seckill.backends.sql.tables import CATALOGUE, ENTRY_FORM, FEED, MIGRATED_BY, NEEDS_REVISION, OF_ALL, metadata
 from seckill.errors import LedgerUnavailable, StartError
-from seckill.ports.entry import TOGETHER
+from seckill.ports.queue_entry import TOGETHER
 from tests.backends.sql.looking import names
 from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database

@@ -13,9 +13,9 @@ from sqlalchemy.exc import OperationalError
 from seckill.backends.sql import SqlLedger, mysql, open_ledger, uncancelled_calls
 from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.database import ErrorMeaning
-from seckill.backends.sql.errors import LedgerCollided, edge
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.tables import metadata
+from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, StartError
 from seckill.lab.servers.mariadb import EmbeddedMariaDB
 from tests.backends.sql.looking import counts, order_rows, rows, write
@@ -165,8 +165,8 @@ async def test_a_frozen_server_is_given_up_in_time_and_works_afterwards(
     own_server.pause()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", 1.0)
-            patch.setattr("seckill.backends.sql.errors.READ_WITHIN_S", 1.0)
+            patch.setattr("seckill.backends.sql.transactions.WRITE_WITHIN_S", 1.0)
+            patch.setattr("seckill.backends.sql.transactions.READ_WITHIN_S", 1.0)
             patch.setattr(sql, "PING_WITHIN_S", 0.5)
             for attempt in (own_ledger.record([one]), own_ledger.sales(), own_ledger.ping()):
                 with pytest.raises(LedgerUnavailable, match="did not answer within"):

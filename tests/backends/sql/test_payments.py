@@ -11,7 +11,8 @@ from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql import payments as payments_module
 from seckill.backends.sql.tables import orders, payments
 from seckill.domain.order import OrderState
-from seckill.ports.payment import Capture, Fate, Settlement
+from seckill.domain.payment_fate import Fate
+from seckill.ports.payment import Capture, Settlement
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import admission
 from tests.backends.sql.paying import (

@@ -8,8 +8,8 @@ from sqlalchemy import event, text
 
 from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql import ledger as sql
-from seckill.backends.sql.errors import edge
 from seckill.backends.sql.migration import migrate
+from seckill.backends.sql.transactions import edge
 from seckill.errors import LedgerRefused, LedgerUnavailable
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
@@ -44,8 +44,8 @@ async def own_ledger(own_server: PostgresServer) -> AsyncIterator[SqlLedger]:
 def frozen(server: PostgresServer) -> Iterator[None]:
     """The ledger is impatient only as long as nothing could answer: on a busy machine a second is soon over."""
     with pytest.MonkeyPatch.context() as patch, server.frozen():
-        patch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", 1.0)
-        patch.setattr("seckill.backends.sql.errors.READ_WITHIN_S", 1.0)
+        patch.setattr("seckill.backends.sql.transactions.WRITE_WITHIN_S", 1.0)
+        patch.setattr("seckill.backends.sql.transactions.READ_WITHIN_S", 1.0)
         patch.setattr(sql, "PING_WITHIN_S", 0.5)
         yield
 
@@ -117,7 +117,7 @@ async def test_frozen_in_the_middle_of_a_transaction(
 
         event.listen(engine, moment, freeze)
         for within_s in (1.0, 8.0, 64.0):  # a busy machine may need more than a second to get so far
-            monkeypatch.setattr("seckill.backends.sql.errors.WRITE_WITHIN_S", within_s)
+            monkeypatch.setattr("seckill.backends.sql.transactions.WRITE_WITHIN_S", within_s)
             with pytest.raises(LedgerUnavailable):
                 await own_ledger.record(batch)
             if hits:

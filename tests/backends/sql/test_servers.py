@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from seckill.backends.sql import SqlLedger, mysql, open_ledger, postgres
-from seckill.backends.sql.errors import edge
+from seckill.backends.sql.transactions import edge
 from seckill.errors import LedgerRefused, LedgerUnavailable
 from tests.backends.sql.looking import counts
 from tests.backends.sql.making import admission, draft

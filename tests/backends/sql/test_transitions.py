@@ -11,8 +11,8 @@ from seckill.backends.sql.tables import payments
 from seckill.domain.admission import Admission
 from seckill.domain.dead_letter import Letter
 from seckill.domain.order import TRANSITIONS, OrderState
-from seckill.ports.entry import write_entry
 from seckill.ports.payment import LatePayment
+from seckill.ports.queue_entry import write_entry
 from seckill.ports.transport import Delivery
 from tests.backends.sql.looking import event_rows, write
 from tests.backends.sql.making import admission

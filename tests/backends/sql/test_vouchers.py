@@ -16,13 +16,14 @@ from seckill.domain.admission import Admission
 from seckill.domain.event import EventType
 from seckill.domain.item import NO_ITEM, ItemChange, ItemDraft
 from seckill.domain.order import OrderState
+from seckill.domain.payment_fate import Fate
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import Round, Sale, SaleChange
 from seckill.domain.voucher import CodeCount, VoucherState
 from seckill.errors import CodesMissing, LedgerRefused, UploadGivenUp
 from seckill.ports.feed import EventFilter, FeedPage
 from seckill.ports.order_action import ActionOutcome
-from seckill.ports.payment import Fate, Settlement
+from seckill.ports.payment import Settlement
 from seckill.ports.vouchers import Clash, ClashKind, RedeemOutcome
 from tests.backends.sql.looking import rows, write
 from tests.backends.sql.making import HOUR_MS, admission, draft

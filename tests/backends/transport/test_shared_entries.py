@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.entry_forms import RedisEntryForms
+from seckill.backends.redis.queue_entry_forms import RedisEntryForms
 from seckill.backends.redis.relay_source import StreamRelaySource
 from seckill.domain.admission import Admission, Claim
 from seckill.domain.order_number import COUNTER_MAX, OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.ports.entry import read_entry, read_together, standing_alone, write_entry, write_together
 from seckill.ports.gate import Gate
+from seckill.ports.queue_entry import read_entry, read_together, standing_alone, write_entry, write_together
 from seckill.ports.transport import Delivery, Settled, Transport
 from tests.backends.transport.conftest import LANES, admit, open_rounds
 from tests.fixtures.backends import Backend, MemoryBackend, RedisBackend, ServerBackend

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from seckill.backends.webhook import names
+from seckill.backends.webhook import host_lookup
 from seckill.backends.webhook.sender import REPLY_BYTES_MAX, RETRY_AFTER_S_MAX, HttpSender
 from seckill.domain.webhook import DeliveryTrouble
 from seckill.domain.webhook_target import Address, Target
@@ -191,7 +191,7 @@ async def test_a_name_that_nobody_answers_for_holds_up_no_other(monkeypatch: pyt
     async with Server().running() as server:
         sends = HttpSender(private=True, within_s=PATIENCE_S)
         silent = server.target("silent.test")
-        waiting = [asyncio.create_task(sends.send(silent, HEADERS, b"{}")) for _ in range(names.AT_ONCE_MAX + 10)]
+        waiting = [asyncio.create_task(sends.send(silent, HEADERS, b"{}")) for _ in range(host_lookup.AT_ONCE_MAX + 10)]
         async with asyncio.timeout(PATIENCE_S):
             while not asked:
                 await asyncio.sleep(0.01)

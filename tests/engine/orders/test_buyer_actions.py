@@ -10,11 +10,11 @@ from seckill.domain.order import OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.engine.orders.buyer_actions import BuyerActions
-from seckill.engine.orders.tracking import recorded
+from seckill.engine.orders.buyer_orders import recorded
 from seckill.errors import NotPossible
 from seckill.ports.ledger import Changed
 from seckill.ports.payment import Capture
-from tests.engine.orders.test_tracking_order import make_order
+from tests.engine.orders.test_buyer_orders import make_order
 
 ORDER = replace(make_order(number=OrderNumber.from_int(7), user="ann"), state=OrderState.UNPAID)
 

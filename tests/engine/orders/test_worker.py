@@ -13,8 +13,8 @@ from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.worker import Worker
 from seckill.errors import LedgerRefused, LedgerUnavailable, TransportUnavailable
 from seckill.loops import Stop
-from seckill.ports.entry import read_entry
 from seckill.ports.ledger import Recorded
+from seckill.ports.queue_entry import read_entry
 from seckill.ports.transport import Delivery, Settled, whole_entries
 
 

@@ -18,12 +18,13 @@ from seckill.lab.bench import claim_lines, gateway, measures, runner
 from seckill.lab.bench import load as loading
 from seckill.lab.bench.claim_lines import write_lines
 from seckill.lab.bench.generator import Pressers
+from seckill.lab.bench.goals import GOALS, LIMITS, judged
 from seckill.lab.bench.load import Load, load
 from seckill.lab.bench.measures import Accepted, Joined, Offered
 from seckill.lab.bench.native_http import native_http
 from seckill.lab.bench.place import service
 from seckill.lab.bench.report import report, verdict
-from seckill.lab.bench.runner import GOALS, LIMITS, BenchPlan, judged, ratios, run
+from seckill.lab.bench.runner import BenchPlan, ratios, run
 from seckill.lab.bench.startup import Startup, startup
 from seckill.lab.bench.tokens import Tokens
 from seckill.lab.servers.mariadb import EmbeddedMariaDB

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from seckill.backends.redis import keys
-from seckill.backends.redis.server_line import open_servers
+from seckill.backends.redis.server_choice import open_servers
 from seckill.backends.redis.servers import Server
-from seckill.lab.chaos.servers import GATES, Can
+from seckill.lab.chaos.servers.choice import GATES
 from seckill.lab.chaos.servers.replicated import ReplicatedServer, cluster, sentinel
-from seckill.lab.chaos.servers.server import is_stopped
+from seckill.lab.chaos.servers.server import Can, is_stopped
 from tests.patience import PATIENCE_S
 
 

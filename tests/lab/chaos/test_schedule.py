@@ -66,7 +66,7 @@ def test_a_run_has_room_for_its_end() -> None:
 
 
 def test_windows_are_places_that_exist() -> None:
-    from seckill.bootstrap.boundaries import NAMES  # noqa: PLC0415 (loaded only where one is armed)
+    from seckill.bootstrap.boundary_failpoints import NAMES  # noqa: PLC0415 (loaded only where one is armed)
 
     assert {window.point for window in WINDOWS} <= STEPS | NAMES
     assert {window.role for window in WINDOWS} == set(schedule.ROLES)

@@ -5,9 +5,9 @@ import re
 from seckill.lab.compare import result
 from seckill.lab.compare.crowd import CrowdTally
 from seckill.lab.compare.document import document, verdict
+from seckill.lab.compare.ladder import LADDER
 from seckill.lab.compare.report import report
 from seckill.lab.compare.result import Count, Crash, Speed, StrategyOutcome
-from seckill.lab.compare.strategies import LADDER
 from seckill.lab.compare.workload import Workload, waves
 
 WORKLOAD = Workload(stock=10, buyers=40, seed=7)

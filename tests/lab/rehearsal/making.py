@@ -4,8 +4,8 @@ from typing import Any
 
 from seckill.lab.rehearsal.crowd import Phase, Shape
 from seckill.lab.rehearsal.judgement import Judged, judge
-from seckill.lab.rehearsal.parts import PartFigures, RoleFigures
-from seckill.lab.rehearsal.sending import BOUNDS_S, PhaseSeen, note
+from seckill.lab.rehearsal.part_costs import PartFigures, RoleFigures
+from seckill.lab.rehearsal.sender_messages import BOUNDS_S, PhaseSeen, note
 
 
 def buckets(**waits_ms: int) -> list[int]:

@@ -22,7 +22,7 @@ from seckill.lab.rehearsal.capacity import (
     needs,
     needs_of_crowd,
 )
-from seckill.lab.rehearsal.parts import Costs, Idle, Measured, between, costs
+from seckill.lab.rehearsal.part_costs import Costs, Idle, Measured, between, costs
 from seckill.lab.rehearsal.watch import GateFigures, NodeFigures, WatchReading, metrics_in
 from tests.fixtures import missing
 from tests.lab.rehearsal.making import parts

@@ -12,7 +12,7 @@ from seckill.lab.rehearsal.deployment import Deployment, sales_near
 from seckill.lab.rehearsal.document import Findings, document
 from seckill.lab.rehearsal.judgement import Judged
 from seckill.lab.rehearsal.marked_sale import MarkedSale
-from seckill.lab.rehearsal.parts import Idle
+from seckill.lab.rehearsal.part_costs import Idle
 from seckill.lab.rehearsal.report import report
 from seckill.lab.rehearsal.watch import WatchReading
 from tests.lab.rehearsal.making import good, slow, steady, wave

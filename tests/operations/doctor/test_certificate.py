@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seckill.operations.doctor.certificate import check_certificate, check_served_certificate, note_end
-from seckill.operations.doctor.health import Health
+from seckill.operations.doctor.examination import Health
 from tests.deploy.authority import Authority
 
 

@@ -12,8 +12,9 @@ from seckill.backends.redis.command_rights import NEEDED
 from seckill.backends.redis.gate import RedisGate, connect
 from seckill.bootstrap.engine import open_engine
 from seckill.errors import StartError
+from seckill.operations.doctor.clock_skew import check_clock
+from seckill.operations.doctor.examination import Health
 from seckill.operations.doctor.gate import examine_gate
-from seckill.operations.doctor.health import Health, check_clock
 from tests.api.conftest import make_node, settings_of_a_node
 from tests.fixtures.valkey import OwnValkey
 from tests.patience import PATIENCE_S

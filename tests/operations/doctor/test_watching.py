@@ -3,7 +3,7 @@
 from seckill.lab.servers.ports import free_port
 from seckill.operations.doctor.watching import examine_watching
 from seckill.operations.metrics_port import metrics_port
-from seckill.operations.vitals import HUNG_AFTER_S, Vitals
+from seckill.operations.role_health import HUNG_AFTER_S, Vitals
 from seckill.settings import Settings
 
 

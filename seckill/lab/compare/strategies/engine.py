@@ -5,7 +5,7 @@ import time
 from contextlib import AsyncExitStack
 from typing import ClassVar
 
-from seckill.bootstrap.boundaries import NAMES
+from seckill.bootstrap.boundary_failpoints import NAMES
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Claim

@@ -1,0 +1,34 @@
+"""What becomes of money that a provider has taken for an order. Pure.
+
+Late money is decided about separately: see `engine/money/late_payments.py`."""
+
+from enum import StrEnum
+
+from seckill.domain.order import OVER, Order, OrderState
+
+
+class Fate(StrEnum):
+    """What became of a capture."""
+
+    # Nothing was changed:
+    UNKNOWN_ORDER = "unknown_order"
+    WRONG_AMOUNT = "wrong_amount"
+    REF_REUSED = "ref_reused"  # the provider used its name for another payment already
+    # It was noted:
+    SETTLED = "settled"  # the order is paid with it
+    LATE = "late"  # the order was over; it is still to be decided what it pays for
+    REPLACED = "replaced"  # the order was over; another one, for the same buyer, is paid with it
+    REFUNDED = "refunded"  # the order was over, and the money goes back
+    SURPLUS = "surplus"  # the order was paid with another capture, and the money goes back
+
+
+def is_its_price(order: Order, amount_cents: int, currency: str) -> bool:
+    """No other amount pays an order, and none in another currency."""
+    return (amount_cents, currency) == (order.price_cents, order.currency)
+
+
+def fate_of_unneeded(order: Order) -> Fate:
+    """Of money for an order that it could not pay, because the order was not unpaid."""
+    if order.state in OVER and order.replaced_by is None:
+        return Fate.LATE
+    return Fate.REFUNDED if order.state is OrderState.REFUNDED else Fate.SURPLUS

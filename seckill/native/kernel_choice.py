@@ -1,0 +1,34 @@
+"""Which compiled kernel is used: one that was made from this very source, so an upgrade can leave none behind that does
+what the version before did."""
+
+import hashlib
+import importlib.util
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+SOURCE = Path(__file__).with_name("kernel.c")
+# For this version of Python and this kind of machine: no other would load it.
+COMPILED = SOURCE.with_name(f"kernel{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}")
+
+
+def digest() -> str:
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+
+
+def load(compiled: Path = COMPILED) -> ModuleType | None:
+    """None: it is not there, or cannot be used."""
+    if not compiled.exists():
+        return None
+    try:
+        spec = importlib.util.spec_from_file_location("seckill.native.kernel", compiled)
+        if spec is None or spec.loader is None:
+            return None
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+        return found if digest() == found.SOURCE else None
+    except (ImportError, OSError):
+        return None
+
+
+KERNEL = load()

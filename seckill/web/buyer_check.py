@@ -1,0 +1,30 @@
+"""Which buyer asks, by the token in a header, and what becomes of a request without a good one."""
+
+import time
+
+from seckill.domain.outcome import Outcome
+from seckill.web.buyer_tokens import Buyer, Buyers, Unauthenticated, bearer
+from seckill.web.incidents import Incident
+from seckill.web.problems import HttpProblem, suspicious
+from seckill.web.token_keys import KeysNotKnown
+
+_BEARER = b"Bearer "
+
+
+def authenticate(buyers: Buyers, header: bytes | None) -> Buyer:
+    """Nothing of what was sent comes back in the refusal."""
+    now = time.time()
+    if header is not None and header.startswith(_BEARER):
+        buyer = buyers.believe(header[len(_BEARER) :], now)
+        if buyer is not None:
+            return buyer
+    token = bearer(header)
+    if token is None:
+        raise HttpProblem.of(Outcome.UNAUTHENTICATED, "Sign in first: Authorization: Bearer <token>.")
+    try:
+        return buyers.verify(token, now)
+    except KeysNotKnown:
+        raise HttpProblem.of(Outcome.NOT_READY, "Your sign-in cannot be checked now; please try again.") from None
+    except Unauthenticated as error:
+        problem = HttpProblem.of(Outcome.UNAUTHENTICATED, error.reason)
+        raise (suspicious(problem, Incident.BAD_SIGNATURE) if error.forged else problem) from None
