@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 32eb0980459058986cc6e346b9143816378dc8e7e8603f5cc5c38e16bd4a875b
+// 618ded4d74bf07f9205bac2938d32d3932c0a14cbd5cbc6fd90dbfe70971a35a
 
 export interface paths {
     "/healthz": {
@@ -1314,7 +1314,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** The buyer's own entry in the line of a sale, for those who do not know its id */
+        get: operations["list_own"];
         put?: never;
         /** Join the line of a sale; once for each buyer and round */
         post: operations["join_line"];
@@ -2397,6 +2398,10 @@ export interface components {
             alarms: components["schemas"]["AlarmView"][];
             sales: components["schemas"]["SaleStanding"][];
             server_time: string;
+        };
+        /** OwnEntries */
+        OwnEntries: {
+            entries: components["schemas"]["Entry"][];
         };
         /** Pass */
         Pass: {
@@ -7917,6 +7922,67 @@ export interface operations {
             };
             /** @description Refused */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_own: {
+        parameters: {
+            query?: {
+                /** @description Another round of the sale than the one that can be joined now */
+                round?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The buyer's own entry in the line of a sale, for those who do not know its id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnEntries"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

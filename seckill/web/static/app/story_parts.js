@@ -89,8 +89,11 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
         const receipt = at && (await readReceipt(localStorage.getItem(`seckill.receipt.${at}`), noted.receipt_key ?? draw.receipt_key, draw.round));
         const entries = await entriesOf(draw);
         // One who came after the list was closed is not in the draw. The receipt, which is kept here, says when that was.
-        const joinedMs = receipt?.joinedMs ?? (mine && Date.parse((await call("GET", `/v1/entries/${mine}`, { token: me.token }).catch(() => null))?.joined_at));
-        const wasInTime = joinedMs < Date.parse(draw.closed_at);
+        const told = !receipt && mine && (await call("GET", `/v1/entries/${mine}`, { token: me.token }).catch(() => null));
+        const joinedMs = receipt?.joinedMs ?? (told && Date.parse(told.joined_at));
+        // Nor is one who left before that.
+        const hasLeft = told && told.state === "left" && told.place === null;
+        const wasInTime = joinedMs < Date.parse(draw.closed_at) && !hasLeft;
         const found = await worked("./draw_work.js", { draw: { ...draw, entries }, noted: { ...noted, entry_id: wasInTime ? (receipt?.entryId ?? mine) : undefined } });
         setResult({ ...found, isSigned: receipt?.isSigned ?? null });
       } catch {
