@@ -224,6 +224,10 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
     await page.click("[data-action=join]:enabled")
     await expect(page.locator("[data-line=waiting]")).to_be_visible()
     assert await fits(page), "nothing is wider than a phone"
+    [order] = await orders_of(stack, "story-0")
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/cancel", buyer(stack, "story-0"))
+    await expect(page.locator("[data-line=served]")).to_be_visible()  # what came back is sold again
+    await expect(page.locator("[data-fact=kept]")).to_have_text("目前在买家手中：3 件，共 3 件")
 
 
 async def fits(page: Page) -> bool:

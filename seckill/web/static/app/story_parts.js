@@ -64,6 +64,7 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
       <p class="facts" data-fact="sold_out">${seconds === null ? t("story_not_sold_out", { given: count(story.units_given - story.returned), units: count(story.units) }) : t("story_sold_out_in", { seconds: count(Math.round(10 * seconds) / 10) })}</p>
       ${story.first_unit_at && html`<p class="facts">${t("story_window", { first: at(story.first_unit_at), last: at(story.last_unit_at) })}</p>`}
       ${story.returned > 0 && html`<p class="facts">${t("story_returned", { returned: count(story.returned), resold: count(story.resold) })}</p>`}
+      ${story.returned > 0 && seconds !== null && html`<p class="facts" data-fact="kept">${t("story_kept", { kept: count(story.units_given - story.returned), units: count(story.units) })}</p>`}
       ${refused > 0 && html`<p class="facts">${t("story_refused", { many: count(refused) })}</p>`}
     </section>`;
   }
