@@ -302,8 +302,7 @@ class AsyncClient:
         pass_: str | None = None,
         item_id: str | None = None,
     ) -> Entry:
-        """Joins the line of a sale that has one; who has joined already gets the same entry. The rest is as with
-        `claim`."""
+        """Joins the line of a sale; who has joined already gets the same entry. The rest is as with `claim`."""
         wanted = requests.join(sale_id, quantity, metadata=metadata, item_id=item_id, pass_=_one_line(pass_))
         return await self.ask(wanted)
 
