@@ -137,13 +137,15 @@ async def test_who_left_before_the_draw_is_not_missing_in_it(visit: Visit) -> No
 
 async def test_the_chance_is_told_and_who_lets_the_unit_lapse_is_told_that(visit: Visit) -> None:
     stack = visit.stack
-    sale = await announce(stack, units=10, order="arrival", pay_within_s=4, begins_at=in_s(-5))
-    for number in range(20):
+    sale = await announce(stack, units=10, order="arrival", pay_within_s=3, begins_at=in_s(-5))
+    line = f"/v1/admin/sales/{sale['id']}/line"
+    await ask(stack, "PATCH", line, operator(stack), paused=True)
+    for number in range(30):
         await join(stack, sale, f"forgets-{number}")
     page = await visit.sale_page(sale, "lea-who-lapses")
     await page.click("[data-action=join]:enabled")
-    await expect(page.locator("[data-line=waiting] .headline")).to_have_text("Place 21")
-    line = f"/v1/admin/sales/{sale['id']}/line"
+    await expect(page.locator("[data-line=waiting] .headline")).to_have_text("Place 31")
+    await ask(stack, "PATCH", line, operator(stack), paused=False)
     async with asyncio.timeout(PATIENCE_S):
         while (await ask(stack, "GET", line, operator(stack)))["line"]["served"] < 10:
             await asyncio.sleep(0.05)
