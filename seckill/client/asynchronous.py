@@ -19,6 +19,7 @@ from seckill.client.documents import (
     Claimed,
     Custody,
     DeadLetter,
+    Entry,
     ErasedBuyer,
     Event,
     Events,
@@ -282,6 +283,29 @@ class AsyncClient:
 
     async def cancel(self, order_id: str) -> Order:
         return await self.ask(requests.cancel(order_id))
+
+    # The line
+
+    async def join(
+        self,
+        sale_id: str,
+        quantity: int = 1,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        pass_: str | None = None,
+        item_id: str | None = None,
+    ) -> Entry:
+        """Joins the line of a sale; who has joined already gets the same entry. The rest is as with `claim`."""
+        wanted = requests.join(sale_id, quantity, metadata=metadata, item_id=item_id, pass_=_one_line(pass_))
+        return await self.ask(wanted)
+
+    async def entry_in(self, sale_id: str, *, round_: str | None = None) -> Entry | None:
+        """The buyer's own in the line of a sale, wherever they have joined: in the round that can be joined now, or in
+        another. None: they have not."""
+        return next(iter((await self.ask(requests.own_entries(sale_id, round_))).entries), None)
+
+    async def leave(self, entry_id: str) -> Entry:
+        return await self.ask(requests.leave(entry_id))
 
     # For operators
 

@@ -236,6 +236,32 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None  # give it as `cursor` to see older ones
 
 
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A buyer's place in the line of a sale, see docs/line.md."""
+
+    entry_id: str
+    sale_id: str
+    round: str
+    state: str  # waiting, served, left or passed_over
+    quantity: int
+    place: int | None  # None: the draw is not made yet
+    ahead: int | None  # people who are served before; None: no place yet, or not waiting any more
+    of: int  # people who wait
+    units: int  # of the round, or of the item
+    chance: float | None  # of getting a unit; None: not known
+    joined_at: datetime
+    receipt: str  # signed: keep it
+    order_id: str | None = None  # once it is served
+    reason: str | None = None  # why it was removed or passed over
+    item_id: str | UnsetType = UNSET  # of a sale that has items
+    buyer: str | UnsetType = UNSET  # for operators only
+    metadata: dict[str, Any] | UnsetType = UNSET  # as it was joined with; left out where there is none
+
+
+class OwnEntries(msgspec.Struct, frozen=True, kw_only=True):
+    entries: list[Entry]
+
+
 class ExportedOrder(Order, frozen=True, kw_only=True):
     """An order as operators see it."""
 

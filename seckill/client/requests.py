@@ -12,12 +12,14 @@ from seckill.client.documents import (
     Custody,
     DeadLetter,
     DeadLetters,
+    Entry,
     ErasedBuyer,
     Events,
     ExportedOrder,
     Order,
     Orders,
     OrderToPay,
+    OwnEntries,
     PassAnswer,
     Rounds,
     Sale,
@@ -175,6 +177,34 @@ def ask_for_pass(sale_id: str, answer: Mapping[str, Any]) -> Request[PassAnswer]
     """`answer`: to the challenge; empty: asks for one."""
     path = f"{_sale(sale_id)}/pass"
     return Request(method="POST", path=path, answer=PassAnswer, body=answer, repeatable=True)
+
+
+def join(
+    sale_id: str,
+    quantity: int,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    item_id: str | None = None,
+    pass_: str | None = None,
+) -> Request[Entry]:
+    given = {name: value for name, value in (("metadata", metadata), ("item_id", item_id)) if value is not None}
+    return Request(
+        method="POST",
+        path=f"{_sale(sale_id)}/entries",
+        answer=Entry,
+        body={"quantity": quantity, **given},
+        pass_=pass_,
+        repeatable=True,
+    )
+
+
+def own_entries(sale_id: str, round_: str | None = None) -> Request[OwnEntries]:
+    path = f"{_sale(sale_id)}/entries{query_of(round=round_)}"
+    return Request(method="GET", path=path, answer=OwnEntries, repeatable=True)
+
+
+def leave(entry_id: str) -> Request[Entry]:
+    return Request(method="DELETE", path=f"/v1/entries/{quote(entry_id, safe='')}", answer=Entry, repeatable=True)
 
 
 def order(order_id: str, *, wait_s: float = 0.0, seen: OrderState | None = None) -> Request[Order]:

@@ -79,6 +79,9 @@ class LineDeskLedger(JoinLedger, LeaveLedger, Protocol):
     async def standings(self, entry_ids: Sequence[int]) -> list[Standing]:
         """Of those that there are. What it costs does not grow with them, but for a row each."""
 
+    async def standings_of(self, asked: Sequence[tuple[int, str]]) -> list[Standing]:
+        """The same by round and buyer: each buyer has one entry in a round at most."""
+
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
         """Those that there are."""
 

@@ -23,10 +23,10 @@ from seckill.web.claim import BEGUN
 from seckill.web.claim_door import HEADER as PASS
 from seckill.web.context import Context, context
 from seckill.web.items import item_meant
-from seckill.web.line_schemas import Entry, EntryRemoval, NewEntry
+from seckill.web.line_schemas import Entry, EntryRemoval, NewEntry, OwnEntries
 from seckill.web.metadata import canonical_metadata
 from seckill.web.order_actions import reason_given
-from seckill.web.parameters import wait_s
+from seckill.web.parameters import only, sale_asked_for, wait_s
 from seckill.web.passes import applicant_of, sale_meant
 from seckill.web.problems import HttpProblem, address_limited, not_yours
 from seckill.web.request_body import decode, read_body
@@ -97,6 +97,19 @@ def _check_round(ctx: Context, sale: Sale, joining: Joining) -> None:
     if joining.quantity > limit:
         detail = f"The limit of this sale is {limit} per buyer."
         raise HttpProblem.of(Outcome.LIMIT_REACHED, detail, order_ids=[])
+
+
+async def list_own(request: Request) -> Response:
+    """In the round that one would join now, or another that is asked for."""
+    ctx = context(request)
+    user = ctx.require_buyer(request)
+    only(request, ("round",))
+    if "round" in request.query_params:
+        sale = await sale_asked_for(ctx, request)
+    else:
+        sale = await sale_meant(ctx, request.path_params["sale_id"])
+    found = await ctx.line.desk.find_own(sale.round.id, user) if sale.door.line.has_line else None
+    return json_response(OwnEntries([] if found is None else [await view(ctx, found, sale)]))
 
 
 async def show_entry(request: Request) -> Response:

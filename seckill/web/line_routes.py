@@ -1,7 +1,7 @@
 """The routes of the line; see `routes.py`."""
 
 from seckill.domain.operator import Role
-from seckill.web import line_entries, line_entry_stream, line_schemas, lines, story, story_schemas
+from seckill.web import event_stream, line_entries, line_entry_stream, line_schemas, lines, story, story_schemas
 from seckill.web.route import Route
 
 _ROUND = ("round", "Another round of the sale than the current one")
@@ -23,6 +23,16 @@ LINE_ROUTES = (
         also=((200, "The buyer is in the line already, or was: the entry as it is"),),
         headers=(("Seckill-Pass", "In a sale that needs one: the buyer's pass for this round"),),
         problems=(400, 403, 404, 409, 410, 413, 422, 429, 503),
+    ),
+    Route(
+        method="GET",
+        path="/v1/sales/{sale_id}/entries",
+        summary="The buyer's own entry in the line of a sale, for those who do not know its id",
+        handler=line_entries.list_own,
+        who="buyer",
+        answer=line_schemas.OwnEntries,
+        query=(("round", "Another round of the sale than the one that can be joined now"),),
+        problems=(404, 422, 503),
     ),
     Route(
         method="GET",
@@ -50,7 +60,7 @@ LINE_ROUTES = (
         handler=line_entry_stream.entry_events,
         who="buyer",
         answer=line_schemas.Entry,
-        media_type="text/event-stream",
+        media_type=event_stream.MEDIA_TYPE,
         empty_answers=((204, "What was seen last is the end: there is nothing to come back for"),),
         problems=(404, 429, 503),
     ),

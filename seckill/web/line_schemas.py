@@ -48,6 +48,10 @@ class Entry(msgspec.Struct, kw_only=True):
     metadata: dict[str, Any] | UnsetType = UNSET  # as it was joined with; left out where there is none
 
 
+class OwnEntries(msgspec.Struct):
+    entries: list[Entry]  # the buyer's, in the line of one round: one, or none
+
+
 class LineShown(msgspec.Struct, kw_only=True):
     """How far the line has come. The same for everybody, so pages ask for this and not for each entry."""
 

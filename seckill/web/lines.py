@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from seckill.domain.draw import ALGORITHM
 from seckill.domain.line import EntryState, LineEntry, RoundLine
-from seckill.domain.outcome import Outcome
 from seckill.domain.receipt import ALGORITHM as ALGORITHM_OF_RECEIPTS
 from seckill.domain.sale import Sale
 from seckill.engine.line.figures import LineProgress
@@ -28,7 +27,7 @@ from seckill.web.line_schemas import (
     LinePatch,
     LineShown,
 )
-from seckill.web.parameters import only, page_size, row_id
+from seckill.web.parameters import only, page_size, row_id, sale_asked_for
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.request_body import decode, read_body
 from seckill.web.responses import cacheable, json_response
@@ -198,22 +197,6 @@ def _shown(sale: Sale, progress: LineProgress) -> LineShown:
 
 def _places(line: RoundLine) -> int:
     return line.places if line.decided else 0
-
-
-async def sale_asked_for(ctx: Context, request: Request, *, hidden_too: bool = False) -> Sale:
-    """With its current round, or the one that is asked for."""
-    find = ctx.sale_cache.find_any if hidden_too else ctx.sale_cache.find
-    sale = await find(request.path_params["sale_id"])
-    if sale is None:
-        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
-    text = request.query_params.get("round")
-    if text is None:
-        return sale
-    round_id = row_id(text)
-    found = None if round_id is None else ctx.sale_cache.sale_of_round(round_id)
-    if found is None or found.id != sale.id:
-        raise invalid("round", "is not one of the newest rounds of this sale")
-    return found
 
 
 async def _progress(ctx: Context, sale: Sale) -> LineProgress:

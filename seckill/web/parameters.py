@@ -6,9 +6,11 @@ from datetime import datetime
 from starlette.requests import Request
 
 from seckill.domain.idempotency_key import LENGTH_MAX, read_key
+from seckill.domain.outcome import Outcome
+from seckill.domain.sale import Sale
 from seckill.engine.orders.buyer_orders import WAIT_S_MAX
 from seckill.web.context import Context
-from seckill.web.problems import invalid, no_such
+from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.schemas import to_ms
 
 PAGE_MAX = 100
@@ -91,6 +93,22 @@ async def known_item(ctx: Context, request: Request) -> tuple[int, int] | None:
     if number is None or sale is None:
         raise invalid("item_id", "there is no such item")
     return number, sale.id
+
+
+async def sale_asked_for(ctx: Context, request: Request, *, hidden_too: bool = False) -> Sale:
+    """With its current round, or the one that is asked for."""
+    find = ctx.sale_cache.find_any if hidden_too else ctx.sale_cache.find
+    sale = await find(request.path_params["sale_id"])
+    if sale is None:
+        raise HttpProblem.of(Outcome.UNKNOWN_SALE)
+    text = request.query_params.get("round")
+    if text is None:
+        return sale
+    round_id = row_id(text)
+    found = None if round_id is None else ctx.sale_cache.sale_of_round(round_id)
+    if found is None or found.id != sale.id:
+        raise invalid("round", "is not one of the newest rounds of this sale")
+    return found
 
 
 def id_in_path(request: Request, name: str, what: str) -> int:

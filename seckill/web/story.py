@@ -8,8 +8,8 @@ from seckill.domain.sale import Sale
 from seckill.engine.rounds.story import ToldStory
 from seckill.errors import GateError, LedgerError
 from seckill.web.context import Context, context
-from seckill.web.lines import draw_shown, sale_asked_for
-from seckill.web.parameters import only
+from seckill.web.lines import draw_shown
+from seckill.web.parameters import only, sale_asked_for
 from seckill.web.problems import HttpProblem
 from seckill.web.responses import cacheable
 from seckill.web.schemas import rfc3339, rfc3339_or_none

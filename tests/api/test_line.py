@@ -223,6 +223,28 @@ async def test_what_an_operator_does_to_a_line(node: Node, keeper: Keeping) -> N
     assert (await node.http.get(address, headers=buyer("ann"))).status_code == 403
 
 
+async def test_no_more_are_served_in_a_second_than_the_pace_allows(node: Node, keeper: Keeping) -> None:
+    sale = await node.create(units=50, order="arrival", serve_per_s=5)
+    address, clock = f"/v1/admin/sales/{sale['id']}/line", [1000.0]
+    keeper.use.serving._monotonic = lambda: clock[0]
+    for number in range(30):
+        await joined(node, sale, f"user-{number}")
+    await keeper.draw()
+
+    async def served_after(seconds: float) -> int:
+        clock[0] += seconds
+        await keeper.serve()
+        return int((await node.http.get(address, headers=OPERATOR)).json()["line"]["served"])
+
+    assert [await served_after(seconds) for seconds in (0, 0, 1, 0.5, 0.25, 60)] == [1, 1, 6, 8, 9, 14], (
+        "and none saved up"
+    )
+    await node.http.patch(address, json={"serve_per_s": 2}, headers=OPERATOR)
+    assert [await served_after(seconds) for seconds in (1, 1)] == [16, 18]
+    await node.http.patch(address, json={"serve_per_s": None}, headers=OPERATOR)
+    assert await served_after(0) == 30
+
+
 async def test_an_operator_sees_who_is_in_a_draw_before_it_is_made(node: Node) -> None:
     sale = await node.create(units=2, order="draw", serve_per_s=7, beacon=True, **later())
     address = f"/v1/admin/sales/{sale['id']}/line"
@@ -288,6 +310,37 @@ async def test_joining_is_refused_with_a_reason(node: Node) -> None:
     assert (await join(node, guarded, "ann")).json()["code"] == "pass_required"
     challenge = await node.http.post(f"/v1/sales/{guarded['id']}/pass", json={}, headers=buyer("ann"))
     assert challenge.status_code == 200, "a pass can be had as soon as the line can be joined"
+
+
+async def own(node: Node, sale: dict[str, Any], user: str, **query: str) -> list[dict[str, Any]]:
+    response = await node.http.get(f"/v1/sales/{sale['id']}/entries", params=query, headers=buyer(user))
+    assert (response.status_code, response.headers["cache-control"]) == (200, "no-store"), response.text
+    found: list[dict[str, Any]] = response.json()["entries"]
+    return found
+
+
+async def test_who_does_not_know_the_id_of_their_entry_is_told_and_nobody_else(node: Node) -> None:
+    """Such as somebody who signs in with another browser."""
+    press, sale, other = await node.create(), await node.create(order="draw", **later()), await node.create()
+    assert await own(node, sale, "ann") == []
+    entry = await joined(node, sale, "ann", metadata={"size": "M"})
+    [found] = await own(node, sale, "ann")
+    assert found == await look(node, entry, "ann")
+    assert await own(node, sale, "ann", round=sale["round"]) == [found]
+    assert await own(node, sale, "bob") == [], "another's"
+    assert await own(node, press, "ann") == [], "there is no line to be in"
+    await joined(node, sale, "bob")
+    assert [each["entry_id"] for each in await own(node, sale, "ann")] == [entry["entry_id"]]
+    await node.http.delete(f"/v1/entries/{entry['entry_id']}", headers=buyer("ann"))
+    assert [each["state"] for each in await own(node, sale, "ann")] == ["left"]
+    address = f"/v1/sales/{sale['id']}/entries"
+    refused = await node.http.get(address)
+    assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+    refused = await node.http.get("/v1/sales/nope/entries", headers=buyer("ann"))
+    assert (refused.status_code, refused.json()["code"]) == (404, "unknown_sale")
+    for query in ({"round": other["round"]}, {"round": "x"}, {"buyer": "bob"}):
+        refused = await node.http.get(address, params=query, headers=buyer("ann"))
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, *query)
 
 
 async def test_a_buyer_is_told_when_it_is_their_turn(node: Node, settings: Settings, engine: Engine) -> None:

@@ -11,8 +11,9 @@ from sqlalchemy import event
 from seckill.backends.sql import SqlLedger
 from seckill.domain.sale import Sale
 from seckill.engine.line import drawn_list
+from seckill.errors import LedgerUnavailable
 from tests.api.conftest import Node, buyer
-from tests.api.test_line import Keeping, begin, join, joined, later, look
+from tests.api.test_line import Keeping, begin, join, joined, later, look, own
 from tests.api.test_line import keeper as keeper  # a fixture
 
 CROWD = 120
@@ -74,6 +75,53 @@ async def test_all_who_look_when_places_are_drawn_are_a_few_queries(node: Node, 
     places = {entry["place"]: entry["ahead"] for entry in seen if entry["state"] == "waiting"}
     assert places == {place: place - (1 if place < 3 else 2) for place in range(1, CROWD + 1) if place != 3}
     assert len(asked) < CROWD, "some for each"
+
+
+async def test_all_who_ask_for_their_own_entry_are_a_few_queries_and_each_sees_only_that(
+    node: Node, keeper: Keeping
+) -> None:
+    """When a page is opened by everybody at once, most of them have not joined."""
+    sale, other = await node.create(units=1, order="draw", **later()), await node.create(units=1, order="arrival")
+    users = [f"b{number}" for number in range(CROWD)]
+    entries = dict(
+        zip(users[::3], await asyncio.gather(*(joined(node, sale, user) for user in users[::3])), strict=True)
+    )
+    elsewhere = await joined(node, other, "b1")
+    await asyncio.gather(own(node, sale, "b0"), own(node, other, "b0"))
+    with statements(node.engine.ledger) as asked:
+        found = await asyncio.gather(*(own(node, sale, user) for user in users), own(node, other, "b1"))
+    assert len(asked) < CROWD / 2, "some for each"
+    ids = [[entry["entry_id"] for entry in each] for each in found]
+    assert ids[:-1] == [[entries[user]["entry_id"]] if user in entries else [] for user in users]
+    assert ids[-1] == [elsewhere["entry_id"]]
+    with pytest.MonkeyPatch.context() as patch:
+
+        async def away(_: Any) -> None:
+            raise LedgerUnavailable("away")
+
+        patch.setattr(node.api.context.line.desk._lines, "standings_of", away)
+        refused = await node.http.get(f"/v1/sales/{sale['id']}/entries", headers=buyer("b0"))
+        assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
+
+
+async def test_all_who_watch_how_far_the_line_has_come_are_one_look(node: Node, keeper: Keeping) -> None:
+    """A hundred thousand pages ask every few seconds: the answer is the same for all, and may be kept for a second."""
+    sale = await node.create(units=1, order="arrival")
+    for user in ("ann", "bob", "cid"):
+        await joined(node, sale, user)
+    await keeper.draw()
+    await keeper.serve()
+    address = f"/v1/sales/{sale['id']}/line"
+    await asyncio.sleep(1.0)  # figures are a second old at most
+    with statements(node.engine.ledger) as one:
+        first = (await node.http.get(address)).json()
+    assert (first["waiting"], first["served_up_to"], first["unpaid"]) == (2, 1, 1)
+    await asyncio.sleep(1.0)
+    with statements(node.engine.ledger) as asked:
+        answers = await asyncio.gather(*(node.http.get(address) for _ in range(CROWD)))
+    assert all(answer.json() == first for answer in answers)
+    assert {answer.headers["cache-control"] for answer in answers} == {"public, max-age=1"}
+    assert 0 < len(asked) <= 2 * len(one), "one look, or two if a second went by meanwhile"
 
 
 async def test_all_who_join_once_more_are_a_few_queries(node: Node, keeper: Keeping) -> None:

@@ -523,6 +523,9 @@ async def test_a_line_from_joining_to_paying(window: Window, stack: Stack) -> No
     shown = element(pages[0]).locator("[data-check-draw]")
     assert await shown.get_attribute("href") == f"{stack.url}/sales/{sale['id']}"
     assert await violations(pages[0], "'seckill-sale'") == []
+    another = await window.open("line", "lou", viewport=NARROW)  # with a browser that knows of no entry
+    await expect(element(another).locator("[data-line=waiting]")).to_contain_text("Your place is drawn at the start")
+    assert [name for name, state, _ in await heard(another, "entry") if state == "waiting"] == ["seckill-entry"]
     await begin(stack, sale)
     for page in pages:
         await expect(element(page).locator(".headline")).to_have_text(re.compile("Place 2|It's your turn"))

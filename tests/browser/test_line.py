@@ -1,5 +1,6 @@
 """A line on the buyers' page: joining, the place as it moves, being served; the draw, checked here; how it went."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -90,6 +91,75 @@ async def test_the_page_says_what_is_wrong_with_a_draw(visit: Visit) -> None:
     await expect(page.locator("[data-flaw=places]")).to_be_visible()
 
 
+async def test_who_signs_in_with_another_browser_is_in_the_same_line(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="draw")
+    await join(stack, sale, "other-of-two")
+    page = await visit.sale_page(sale, "tess-of-two")
+    await page.click("[data-action=join]:enabled")
+    await expect(page.locator("[data-line=waiting]")).to_contain_text("Your place is drawn at the start")
+    phone = await visit.sale_page(sale, "tess-of-two", locale="zh-CN")
+    await expect(phone.locator("[data-line=waiting]")).to_be_visible()
+    await expect(phone.locator("[data-action=join]")).to_have_count(0)
+    stranger = await visit.sale_page(sale, "nobody-of-two")
+    await expect(stranger.locator("[data-action=join]:enabled")).to_be_visible()
+    await expect(stranger.locator("[data-line=none]")).to_be_visible()
+    await phone.evaluate(
+        "() => localStorage.removeItem(Object.keys(localStorage).find((key) => key.startsWith('seckill.entry.')))"
+    )
+    await phone.reload()
+    await expect(phone.locator("[data-line=waiting]")).to_be_visible()
+    await begin(stack, sale)
+    states = re.compile("It's your turn|Place 2")
+    await expect(page.locator("[data-line] .headline")).to_have_text(states)
+    await expect(phone.locator("[data-line=waiting] .place, [data-line=served] .headline")).to_be_visible()
+    again = await visit.sale_page(sale, "tess-of-two")
+    await expect(again.locator("[data-line] .headline")).to_have_text(
+        await page.locator("[data-line] .headline").inner_text()
+    )
+
+
+async def test_who_left_before_the_draw_is_not_missing_in_it(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="draw")
+    await join(stack, sale, "stays-in-the-draw")
+    page = await visit.sale_page(sale, "quits-the-draw")
+    await page.click("[data-action=join]:enabled")
+    await page.click("[data-action=leave]")
+    await page.click("dialog .button.danger")
+    await expect(page.locator("[data-line=left]")).to_be_visible()
+    await begin(stack, sale)
+    for each in (page, await visit.sale_page(sale, "quits-the-draw")):
+        await expect(each.locator("[data-line=left]")).to_be_visible()
+        await each.click("[data-action=check-draw]")
+        await expect(each.locator("[data-verdict=sound]")).to_contain_text("place")
+
+
+async def test_the_chance_is_told_and_who_lets_the_unit_lapse_is_told_that(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, units=10, order="arrival", pay_within_s=3, begins_at=in_s(-5))
+    line = f"/v1/admin/sales/{sale['id']}/line"
+    await ask(stack, "PATCH", line, operator(stack), paused=True)
+    for number in range(30):
+        await join(stack, sale, f"forgets-{number}")
+    page = await visit.sale_page(sale, "lea-who-lapses")
+    await page.click("[data-action=join]:enabled")
+    await expect(page.locator("[data-line=waiting] .headline")).to_have_text("Place 31")
+    await ask(stack, "PATCH", line, operator(stack), paused=False)
+    async with asyncio.timeout(PATIENCE_S):
+        while (await ask(stack, "GET", line, operator(stack)))["line"]["served"] < 10:
+            await asyncio.sleep(0.05)
+    await ask(stack, "PATCH", line, operator(stack), paused=True)
+    async with asyncio.timeout(PATIENCE_S):  # until none of those who were served can pay any more
+        while (await ask(stack, "GET", line, operator(stack)))["line"]["unpaid"] > 0:
+            await asyncio.sleep(0.05)
+    await page.reload()
+    await expect(page.locator("[data-line=waiting] [data-chance]")).to_contain_text("%")
+    await ask(stack, "PATCH", line, operator(stack), paused=False)
+    await expect(page.locator(".headline[data-state=lapsed]")).to_be_visible()
+    assert [order["state"] for order in await orders_of(stack, "lea-who-lapses")] == ["expired"]
+
+
 async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: Visit) -> None:
     stack = visit.stack
     sale = await announce(stack, order="arrival")
@@ -156,6 +226,10 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
     await page.click("[data-action=join]:enabled")
     await expect(page.locator("[data-line=waiting]")).to_be_visible()
     assert await fits(page), "nothing is wider than a phone"
+    [order] = await orders_of(stack, "story-0")
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/cancel", buyer(stack, "story-0"))
+    await expect(page.locator("[data-line=served]")).to_be_visible()  # what came back is sold again
+    await expect(page.locator("[data-fact=kept]")).to_have_text("目前在买家手中：3 件，共 3 件")
 
 
 async def fits(page: Page) -> bool:

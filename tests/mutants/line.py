@@ -45,6 +45,20 @@ MUTANTS = (
         caught_by=f"{_CROWDS}::test_all_who_look_when_places_are_drawn_are_a_few_queries",
     ),
     Mutant(
+        name="Each who watches how far the line has come asks the ledger",
+        trap="ours",
+        path="engine/line/figures.py",
+        edits={"return await self._asking.of(round_.id, lambda: self._ask(round_))": "return await self._ask(round_)"},
+        caught_by=f"{_CROWDS}::test_all_who_watch_how_far_the_line_has_come_are_one_look",
+    ),
+    Mutant(
+        name="A line is served as fast as it goes, whatever its pace",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={"self._paces[round_.id].room -= max(0, len(called) - waiting.called)": "pass"},
+        caught_by=f"{_API}::test_no_more_are_served_in_a_second_than_the_pace_allows",
+    ),
+    Mutant(
         name="Who leaves counts as ahead of those who look together",
         trap="ours",
         path="backends/sql/line_joining.py",
@@ -222,6 +236,31 @@ MUTANTS = (
             "        return found if found is not None and found.entry.user == user else None": "        return found"
         },
         caught_by=f"{_API}::test_joining_is_refused_with_a_reason",
+    ),
+    Mutant(
+        name="Who asks for their own entry among others is told of another's",
+        trap="ours",
+        path="engine/line/joining.py",
+        edits={
+            "        return {(standing.entry.round_id, standing.entry.user): standing for standing in found}": "        return dict(zip(asked, found, strict=False))"
+        },
+        caught_by=f"{_CROWDS}::test_all_who_ask_for_their_own_entry_are_a_few_queries_and_each_sees_only_that",
+    ),
+    Mutant(
+        name="Each who asks for their own entry asks the ledger alone",
+        trap="ours",
+        path="engine/line/joining.py",
+        edits={
+            "        return await self._own.of((round_id, user))": "        return (await self._read_own([(round_id, user)])).get((round_id, user))"
+        },
+        caught_by=f"{_CROWDS}::test_all_who_ask_for_their_own_entry_are_a_few_queries_and_each_sees_only_that",
+    ),
+    Mutant(
+        name="Streams that end together come back together",
+        trap="ours",
+        path="web/event_stream.py",
+        edits={"% random.randint(RETRY_MS_MIN, RETRY_MS_MAX)": "% RETRY_MS_MIN"},
+        caught_by="tests/api/test_live.py::test_streams_that_end_together_come_back_one_after_the_other",
     ),
     Mutant(
         name="The audit does not see who was overtaken",

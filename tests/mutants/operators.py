@@ -195,7 +195,7 @@ MUTANTS = (
     Mutant(
         name="An open stream goes on telling whoever has an ended token",
         trap="ours",
-        path="web/order_stream.py",
+        path="web/event_stream.py",
         edits={
             "            if not goes_on or not self._ctx.buyers.trusts(self._buyer):\n": "            if not goes_on:\n"
         },

@@ -33,7 +33,7 @@ from seckill.client import (
 from seckill.client import asynchronous as module
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
-from seckill.web import buyer_data_schemas, schemas, upload_schemas
+from seckill.web import buyer_data_schemas, line_schemas, schemas, upload_schemas
 from seckill.web.listening_socket import bind
 from tests.patience import PATIENCE_S
 from tests.public.serving import on_a_port, reply, scripted
@@ -114,6 +114,36 @@ async def test_the_blocking_client_does_the_same(shop: MemoryEngine) -> None:
 
     async with on_a_port(shop.app) as url:
         await asyncio.to_thread(buy, url)
+
+
+async def test_a_line_from_joining_to_being_served(shop: MemoryEngine) -> None:
+    sale = await open_sale(shop, units=1, order="arrival")
+    async with on_a_port(shop.app) as url, AsyncClient(url, shop.token("ann")) as ann:
+        bob = ann.signed_in(shop.token("bob"))
+        assert await ann.entry_in(sale.id) is None
+        joined = await ann.join(sale.id, metadata={"size": "M"})
+        assert (joined.state, joined.metadata) == ("waiting", {"size": "M"})
+        assert (await ann.join(sale.id)).entry_id == joined.entry_id
+        assert (await bob.join(sale.id)).entry_id != joined.entry_id
+        elsewhere = ann.signed_in(shop.token("ann"))
+        found = await elsewhere.entry_in(sale.id, round_=sale.round)
+        assert found is not None
+        assert (found.entry_id, found.metadata) == (joined.entry_id, {"size": "M"})
+
+        def look() -> None:
+            with Client(url, shop.token("bob")) as client:
+                theirs = client.entry_in(sale.id)
+                assert theirs is not None
+                assert client.leave(theirs.entry_id).state == "left"
+
+        await asyncio.to_thread(look)
+        async with asyncio.timeout(PATIENCE_S):
+            while found is None or found.order_id is None:
+                await shop.settle()
+                found = await elsewhere.entry_in(sale.id)
+        assert (await ann.order(found.order_id)).metadata == {"size": "M"}
+        with pytest.raises(NotFound):
+            await bob.leave(joined.entry_id)
 
 
 async def test_a_claim_can_wait_until_its_order_is_written(shop: MemoryEngine) -> None:
@@ -286,6 +316,8 @@ async def test_ids_stay_where_they_belong() -> None:
         (documents.Claimed, schemas.OrderAccepted),
         (documents.Order, schemas.Order),
         (documents.Orders, schemas.Orders),
+        (documents.Entry, line_schemas.Entry),
+        (documents.OwnEntries, line_schemas.OwnEntries),
         (documents.UploadedImage, upload_schemas.UploadedImage),
         (documents.VoucherCounts, upload_schemas.VoucherCounts),
         (documents.VouchersAdded, upload_schemas.VouchersAdded),

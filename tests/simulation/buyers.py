@@ -21,6 +21,7 @@ from seckill.ports.line import Joining, Standing
 from seckill.ports.payment import Capture
 from tests.simulation.checks import FOLLOWS
 from tests.simulation.doors import person_of
+from tests.simulation.line_checks import WAITING
 from tests.simulation.processes import Killed
 from tests.simulation.roles import PROVIDER, ApiNode
 from tests.simulation.world import World
@@ -348,6 +349,38 @@ async def take_back(person: Person) -> None:
             if acted is not None:
                 person.world.counts[f"operator {'cancel' if cents is None else 'refund'} {acted.outcome}"] += 1
             break
+
+
+async def tend_lines(person: Person) -> None:
+    """An operator who pauses lines, changes their pace and removes people. What is paused is resumed in the end."""
+    chance, lines = person.chance, person.world.lines
+    changed: set[int] = set()
+    for _ in range(chance.randint(0, 5)):
+        await asyncio.sleep(chance.uniform(0.2, 1.2))
+        if not lines.lines:
+            continue
+        round_id = chance.choice(sorted(lines.lines))
+        waiting = sorted(entry.id for entry in lines.of(round_id) if entry.state == WAITING)
+        node = person.node()
+        try:
+            if waiting and chance.random() < 0.4:
+                removed = await person.ask(node, partial(node.remove, chance.choice(waiting)))
+                person.world.counts["an entry is removed"] += isinstance(removed, Standing)
+            else:
+                changed.add(round_id)
+                paused, pace = chance.choice((True, True, False, None)), chance.choice((None, 0, 1, 4))
+                await person.ask(node, partial(node.change_line, round_id, paused, pace))
+                person.world.counts["a line is paused"] += paused is True
+        except Unheard:
+            continue
+    while changed:
+        node, round_id = person.node(), min(changed)
+        try:
+            await person.ask(node, partial(node.change_line, round_id, paused=False, pace=0))
+        except Unheard:
+            await asyncio.sleep(chance.uniform(0.1, 0.5))
+        else:
+            changed.remove(round_id)
 
 
 async def order_about(person: Person, offer: Offer, round_id: int, change: SaleChange) -> bool:

@@ -33,6 +33,7 @@ class EntryRow(NamedTuple):
     state: int
     place: int | None
     order_id: int | None
+    reason: str | None
 
     @property
     def request_id(self) -> str:
@@ -49,6 +50,7 @@ class LineRow(NamedTuple):
     drawn_ms: int | None
     waiting: int
     served: int
+    paused: int
 
 
 class LineChecks:
@@ -66,7 +68,8 @@ class LineChecks:
         if self._shares():
             self._check_shared(self._held_in_ledger(self._checks.books), "has")
         rows = self._reader.execute(
-            "SELECT round_id, order_by, seed, entries, list_hash, closed_ms, drawn_ms, waiting, served FROM round_lines"
+            "SELECT round_id, order_by, seed, entries, list_hash, closed_ms, drawn_ms, waiting, served, paused"
+            " FROM round_lines"
         ).fetchall()
         if not rows:
             return
@@ -75,7 +78,7 @@ class LineChecks:
         self.entries = {
             row[0]: EntryRow(*row)
             for row in self._reader.execute(
-                "SELECT id, round_id, user_id, quantity, item_id, state, place, order_id FROM line_entries"
+                "SELECT id, round_id, user_id, quantity, item_id, state, place, order_id, reason FROM line_entries"
             )
         }
         self._check_entries(before)
@@ -100,6 +103,10 @@ class LineChecks:
                 raise Broken(f"L2: {known} has become {entry}")
             if known.state == SERVED and entry != known:
                 raise Broken(f"L2: {known} was served, and has become {entry}")
+            if known.state == LEFT and known.reason is not None and entry.state != LEFT:
+                raise Broken(f"L9: {known} was removed by an operator, and has become {entry}")
+            if (known.state, entry.state) == (WAITING, CALLED) and self.lines[entry.round_id].paused:
+                raise Broken(f"L9: {entry} is called while its line is paused")
             self._check_turn(known, entry)
 
     def _check_turn(self, known: EntryRow, entry: EntryRow) -> None:

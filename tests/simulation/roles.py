@@ -17,6 +17,7 @@ from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Answer, Claim
+from seckill.domain.line import RoundLine
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundRef, Sale, SaleChange
@@ -172,6 +173,13 @@ class ApiNode(Role):
 
     async def leave(self, user: str, entry_id: int) -> Standing | NoEntry:
         return await self.use.line_desk.leave(entry_id, user)
+
+    async def remove(self, entry_id: int) -> Standing | NoEntry:
+        """An operator does."""
+        return await self.use.line_desk.remove(entry_id, "r")
+
+    async def change_line(self, round_id: int, paused: bool | None, pace: int | None) -> RoundLine | None:
+        return await self.ledger.lines.change_line(round_id, paused=paused, pace=pace, beacon=None)
 
     async def entry(self, user: str, entry_id: int) -> Standing | None:
         return await self.use.line_desk.find(entry_id, user)

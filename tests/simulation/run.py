@@ -18,7 +18,7 @@ from seckill.domain.line import EntryState
 from seckill.domain.outcome import Outcome
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import SaleDraft
-from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop, take_back
+from tests.simulation.buyers import RESUME, Offer, Person, operate, order_about, shop, take_back, tend_lines
 from tests.simulation.checks import FOLLOWS, Broken, RoundRow
 from tests.simulation.database import prepare
 from tests.simulation.doors import with_doors
@@ -111,6 +111,7 @@ async def _story(world: World, seed: int) -> None:
         for n in range(chance.randint(3, 9))
     ]
     people.append(asyncio.ensure_future(operate(Person(world, "operator", Random(f"{seed} operator")), offers)))
+    people.append(asyncio.ensure_future(tend_lines(Person(world, "usher", Random(f"{seed} usher")))))
     people.append(asyncio.ensure_future(take_back(Person(world, "desk", Random(f"{seed} desk")))))
     await asyncio.sleep(STORM_S)
     world.storm = False

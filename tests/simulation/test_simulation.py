@@ -18,6 +18,7 @@ TROUBLES = (
     *("kills", "stops", "cuts", "losses", "failovers", "doubles", "poison", "admitted", "sold_out", "not_ready"),
     *("operator cancel done", "operator refund done", "an item is sold out"),
     *("joined", "left the line", "entry served", "entry passed_over", "join_the_line", "a shared limit is reached"),
+    *("an entry is removed", "a line is paused"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -134,6 +134,16 @@ class Joins:
             await connection.execute(update(line_entries).where(_e.id == written[each.user].id).values(**anew))
         return written, known
 
+    async def standings_of(self, connection: AsyncConnection, asked: Sequence[tuple[int, str]]) -> list[Standing]:
+        """Those that there are: one look for all who ask about the same line."""
+        users: defaultdict[int, list[str]] = defaultdict(list)
+        for round_id, user in asked:
+            users[round_id].append(user)
+        rows: list[AnyRow] = []
+        for round_id, of_round in users.items():
+            rows += await connection.execute(self._known, {"of": round_id, "asked": of_round})
+        return await _in_their_lines(connection, rows)
+
 
 def _entry(number: int, line: AnyRow, joining: Joining, place: int | None, now_ms: int) -> LineEntry:
     return LineEntry(
@@ -208,9 +218,14 @@ async def leave(
 
 
 async def read_standings(connection: AsyncConnection, entry_ids: Sequence[int]) -> list[Standing]:
-    """Those that there are, line by line."""
+    """Those that there are."""
+    rows = await connection.execute(select(line_entries).where(_e.id.in_(entry_ids)))
+    return await _in_their_lines(connection, rows)
+
+
+async def _in_their_lines(connection: AsyncConnection, rows: Iterable[AnyRow]) -> list[Standing]:
     entries: defaultdict[int, list[LineEntry]] = defaultdict(list)
-    for row in await connection.execute(select(line_entries).where(_e.id.in_(entry_ids))):
+    for row in rows:
         entries[row.round_id].append(to_entry(row))
     found: list[Standing] = []
     # An entry without a line is being pruned: the line first, then its entries.

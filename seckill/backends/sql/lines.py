@@ -63,6 +63,11 @@ class SqlLines:
             return await line_joining.read_standings(connection, entry_ids)
 
     @to_the_end
+    async def standings_of(self, asked: Sequence[tuple[int, str]]) -> list[Standing]:
+        async with reading(self._database) as connection:
+            return await self._joins.standings_of(connection, asked)
+
+    @to_the_end
     async def entries(self, entry_ids: Sequence[int]) -> list[LineEntry]:
         async with reading(self._database) as connection:
             found = await connection.execute(select(line_entries).where(_e.id.in_(entry_ids)))

@@ -76,6 +76,7 @@ class LineDesk:
         self._sale_cache = sale_cache
         self._batches: dict[int, _JoinBatches] = {}
         self._standings = BatchedReads(self._read)
+        self._own = BatchedReads(self._read_own)
         # It is sold out, and everybody wants to wait at the same moment: one of them opens the line for all.
         self._opening = SharedAnswers[None]()
 
@@ -129,6 +130,15 @@ class LineDesk:
         """None for one that does not exist, and the same for another buyer's."""
         found = await self._standings.of(entry_id)
         return found if found is not None and found.entry.user == user else None
+
+    async def find_own(self, round_id: int, user: str) -> Standing | None:
+        """For whoever does not know the entry's id, such as another browser of the same person: all who are sent to a
+        page at once ask this. None: they have not joined."""
+        return await self._own.of((round_id, user))
+
+    async def _read_own(self, asked: Sequence[tuple[int, str]]) -> Mapping[tuple[int, str], Standing]:
+        found = await self._lines.standings_of(asked)
+        return {(standing.entry.round_id, standing.entry.user): standing for standing in found}
 
     async def _read(self, entry_ids: Sequence[int]) -> Mapping[int, Standing]:
         return {standing.entry.id: standing for standing in await self._lines.standings(entry_ids)}

@@ -39,6 +39,7 @@ def document(
         "confirmed": sum(ack.confirmed for ack in told.acks.values()),
         "orders": len(books.rows),
         "states": dict(sorted(Counter(row.state for row in books.rows.values()).items())),
+        "entries": dict(sorted(Counter(entry.state for entry in books.entries.values()).items())),
         "feed": {"events": len(evidence.feed.followed), "resumed": evidence.feed.resumed},
         "webhook": {
             "arrivals": len(evidence.arrivals),

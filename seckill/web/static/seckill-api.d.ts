@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 64702e6436b549190a36cedafe4d40382c253392e05999d8910688adee2373be
+// 0d34811b0bd0d5b8a5a3e7b0963a6c37e1ac1f0cc8f546037f6ca4e694053b57
 
 export interface paths {
     "/healthz": {
@@ -1314,7 +1314,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** The buyer's own entry in the line of a sale, for those who do not know its id */
+        get: operations["list_own"];
         put?: never;
         /** Join the line of a sale; once for each buyer and round */
         post: operations["join_line"];
@@ -2400,6 +2401,10 @@ export interface components {
             alarms: components["schemas"]["AlarmView"][];
             sales: components["schemas"]["SaleStanding"][];
             server_time: string;
+        };
+        /** OwnEntries */
+        OwnEntries: {
+            entries: components["schemas"]["Entry"][];
         };
         /** Pass */
         Pass: {
@@ -7920,6 +7925,67 @@ export interface operations {
             };
             /** @description Refused */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_own: {
+        parameters: {
+            query?: {
+                /** @description Another round of the sale than the one that can be joined now */
+                round?: string;
+            };
+            header?: never;
+            path: {
+                sale_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The buyer's own entry in the line of a sale, for those who do not know its id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnEntries"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -110,6 +110,22 @@ async def test_who_comes_first_has_the_better_place_and_keeps_it(ledger: SqlLedg
     assert await ledger.lines.join(sale.round.id, [Joining(user="dan", quantity=1)]) is NoEntry.OVER
 
 
+async def test_a_buyer_is_found_in_each_line_and_nobody_of_a_similar_name(ledger: SqlLedger) -> None:
+    sale, other = await make_sale(ledger), await make_sale(ledger)
+    await join(ledger, sale, "first")
+    ann, bob = await join(ledger, sale, "ann", "bob")
+    [elsewhere] = await join(ledger, other, "ann")
+    asked = [(each.round.id, user) for each in (sale, other) for user in ("ann", "bob", "Ann", "ann ", "ánn")]
+    found = await ledger.lines.standings_of([*asked, (10**6, "ann")])
+    assert {(each.entry.id, each.ahead) for each in found} == {
+        (ann.entry.id, 1),
+        (bob.entry.id, 2),
+        (elsewhere.entry.id, 0),
+    }
+    assert await ledger.lines.standings_of([(sale.round.id, "Ann"), (sale.round.id, "ann ")]) == []
+    assert await ledger.lines.standings_of([]) == []
+
+
 async def test_what_is_told_of_an_entry_is_what_was_written(ledger: SqlLedger) -> None:
     """It is not read back."""
     sale = await make_sale(ledger)

@@ -82,6 +82,9 @@ def test_a_short_run_holds(folder: Path, database: str, seed: int) -> None:
     assert done.returncode == 0 or wrong
     assert {found[name] for name in ("oversold", "duplicates", "lost", "leaked")} == {0}
     assert found["accepted"] > 100, "there was load all along"
+    sold = {round_["sale"] for round_ in found["rounds"] if round_["sold"]}
+    assert sold >= {"waiting list", "draw", "blue"}, "a line of each kind was served"
+    assert found["entries"]["served"] >= 3
     assert found["windows"]["required"], "windows were asked for, and exit code 0 says that they were hit"
     assert all(found["windows"]["fired"][name] for name in found["windows"]["required"])
     assert {fault["kind"] for fault in found["faults"]} >= {"takeover", "comeback"}

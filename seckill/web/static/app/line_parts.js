@@ -17,8 +17,9 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
   function useEntry(sale, me, onSignedOut, onEntry) {
     const [entry, setEntry] = useState(null);
     const [line, setLine] = useState(null);
-    const entryId = entry?.entry_id ?? (me && localStorage.getItem(storedAt(me, sale)));
-    const isLookedFor = useRef(false);
+    const who = me && storedAt(me, sale);
+    const entryId = entry?.entry_id ?? (who && localStorage.getItem(who));
+    const lookedFor = useRef(null);
     const served = (order) => setEntry((older) => ({ state: "served", order_id: order.order_id, joined_at: order.created_at, ...older, order, readMs: performance.now() }));
     const take = (found) => {
       localStorage.setItem(storedAt(me, sale), found.entry_id);
@@ -33,7 +34,7 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
           setLine(far);
           if (!me) return EVERY_MS + 1_000 * Math.random();
           if (entry?.order_id) {
-            if (performance.now() - entry.readMs > EVERY_MS) {
+            if (!entry.order || performance.now() - entry.readMs > EVERY_MS) {
               const order = await call("GET", `/v1/orders/${entry.order_id}`, { token: me.token });
               if (!isOver()) served(order);
             }
@@ -42,12 +43,16 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
             const isDue = entry === null || (waits && (far.served_up_to >= entry.place || (far.drawn && entry.place === null) || performance.now() - entry.readMs > OWN_EVERY_MS));
             const found = isDue && (await call("GET", `/v1/entries/${entryId}`, { token: me.token }));
             if (found && !isOver()) take(found);
-          } else if (sale.lined && sale.state !== "scheduled" && !isLookedFor.current) {
-            // Who joined with another browser has an order here, and no entry.
-            const { orders } = await call("GET", "/v1/orders?limit=50", { token: me.token });
-            isLookedFor.current = true;
-            const order = orders.find((other) => other.sale_id === sale.id && other.round === sale.round);
-            if (order && !isOver()) served(order);
+          } else if (lookedFor.current !== who) {
+            // Who joined with another browser is in the line here as well.
+            const { entries } = await call("GET", `/v1/sales/${sale.id}/entries?round=${sale.round}`, { token: me.token });
+            // And who bought before there was a line has an order, and no entry.
+            const bought = entries.length === 0 && sale.lined && sale.order === "press" && (await call("GET", "/v1/orders?limit=50", { token: me.token })).orders;
+            lookedFor.current = who;
+            const order = bought && bought.find((other) => other.sale_id === sale.id && other.round === sale.round);
+            if (isOver()) return Infinity;
+            if (entries.length > 0) take(entries[0]);
+            else if (order) served(order);
           }
           return EVERY_MS + 1_000 * Math.random();
         } catch (error) {

@@ -64,6 +64,7 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
       <p class="facts" data-fact="sold_out">${seconds === null ? t("story_not_sold_out", { given: count(story.units_given - story.returned), units: count(story.units) }) : t("story_sold_out_in", { seconds: count(Math.round(10 * seconds) / 10) })}</p>
       ${story.first_unit_at && html`<p class="facts">${t("story_window", { first: at(story.first_unit_at), last: at(story.last_unit_at) })}</p>`}
       ${story.returned > 0 && html`<p class="facts">${t("story_returned", { returned: count(story.returned), resold: count(story.resold) })}</p>`}
+      ${story.returned > 0 && seconds !== null && html`<p class="facts" data-fact="kept">${t("story_kept", { kept: count(story.units_given - story.returned), units: count(story.units) })}</p>`}
       ${refused > 0 && html`<p class="facts">${t("story_refused", { many: count(refused) })}</p>`}
     </section>`;
   }
@@ -89,8 +90,11 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
         const receipt = at && (await readReceipt(localStorage.getItem(`seckill.receipt.${at}`), noted.receipt_key ?? draw.receipt_key, draw.round));
         const entries = await entriesOf(draw);
         // One who came after the list was closed is not in the draw. The receipt, which is kept here, says when that was.
-        const joinedMs = receipt?.joinedMs ?? (mine && Date.parse((await call("GET", `/v1/entries/${mine}`, { token: me.token }).catch(() => null))?.joined_at));
-        const wasInTime = joinedMs < Date.parse(draw.closed_at);
+        const told = !receipt && mine && (await call("GET", `/v1/entries/${mine}`, { token: me.token }).catch(() => null));
+        const joinedMs = receipt?.joinedMs ?? (told && Date.parse(told.joined_at));
+        // Nor is one who left before that.
+        const hasLeft = told && told.state === "left" && told.place === null;
+        const wasInTime = joinedMs < Date.parse(draw.closed_at) && !hasLeft;
         const found = await worked("./draw_work.js", { draw: { ...draw, entries }, noted: { ...noted, entry_id: wasInTime ? (receipt?.entryId ?? mine) : undefined } });
         setResult({ ...found, isSigned: receipt?.isSigned ?? null });
       } catch {

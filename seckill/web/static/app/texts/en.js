@@ -354,6 +354,7 @@ export const TEXTS = {
   story_not_sold_out: "Not sold out: {given} of {units} units were bought",
   story_window: "First unit at {first}, last at {last}",
   story_returned: "Units that came back: {returned}, sold again: {resold}",
+  story_kept: "With buyers now: {kept} of {units}",
   story_refused: "Orders that were turned away: {many}",
   story_curve: "Units sold over time, from the first to the last",
 };

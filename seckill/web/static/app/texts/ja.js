@@ -354,6 +354,7 @@ export const TEXTS = {
   story_not_sold_out: "完売せず：{units} 点中 {given} 点を販売",
   story_window: "最初の1点 {first}、最後の1点 {last}",
   story_returned: "{returned} 点が戻り、そのうち {resold} 点が再び販売されました",
+  story_kept: "現在の購入分：{units} 点のうち {kept} 点",
   story_refused: "購入に至らなかった注文：{many} 件",
   story_curve: "最初から最後までの販売の推移",
 };
