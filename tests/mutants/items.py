@@ -26,7 +26,10 @@ MUTANTS = (
         name="A claim that names no item is sold one all the same",
         trap="ours",
         path=ADMIT,
-        edits={"if not valid(quantity) or stock and not item then": "if not valid(quantity) then"},
+        edits={
+            "if not valid(quantity) or stock and not item then": "if not valid(quantity) then",
+            "  if stock then text": "  if stock and stock[items[i]] then text",
+        },
         caught_by=f"{GATE}::test_a_claim_names_an_item_of_its_round[valkey]",
     ),
     Mutant(

@@ -112,7 +112,7 @@ MUTANTS = (
         trap="S",
         path=SENDER,
         edits={
-            "                    str(address),\n": "                    str((await self._resolve(target.host, 0))[0]),\n"
+            "                    str(address),\n": "                    str((await self._resolve(target.host))[0]),\n"
         },
         caught_by=f"{SENDING}::test_a_name_that_stands_for_something_else_a_moment_later_leads_nowhere_else",
     ),
