@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from seckill.bootstrap.engine import Engine
+from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Confirm
 from seckill.engine.orders import buyer_orders
 from seckill.errors import LedgerUnavailable
@@ -331,9 +332,12 @@ async def test_waiting_costs_no_query_for_each_claim(served: Served, monkeypatch
     calls = count_queries(node.engine.ledger, monkeypatch)
     looked: list[object] = []
     find = buyer_orders.BuyerOrders.find
-    monkeypatch.setattr(
-        buyer_orders.BuyerOrders, "find", lambda self, *args: (looked.append(args), find(self, *args))[1]
-    )
+
+    async def counted(self: buyer_orders.BuyerOrders, user: str, number: OrderNumber) -> buyer_orders.OrderView | None:
+        looked.append(number)
+        return await find(self, user, number)
+
+    monkeypatch.setattr(buyer_orders.BuyerOrders, "find", counted)
     began = asyncio.get_running_loop().time()
     pressing = [asyncio.create_task(buy(node, sale, f"buyer-{i}")) for i in range(300)]
     await until_waiting(node, 300)
