@@ -15,8 +15,8 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from seckill.ports.alarm_cause import AlarmCause
-from seckill.ports.alarm_cause import runbook as runbook_of
+from seckill.engine.alarms.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import runbook as runbook_of
 from seckill.telemetry import SalesReading, ShownSales
 from tests.fixtures import missing
 from tests.operations.test_telemetry import READING

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from seckill.audit.comparison_schedule import DEBT_S_MAX, Schedule, look_again
+from seckill.audit.comparison_schedule import DEBT_S_MAX, Schedule
 from seckill.audit.counter_checks import Reading, judge, units_of
 from seckill.audit.document import Teller
 from seckill.audit.gate import Absent, GateReader, GateRound
@@ -26,6 +26,7 @@ from seckill.audit.lane_shares import Shares, read_rounds
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.line_checks import LineAudit
 from seckill.audit.report import InvariantResult, Notes, Report, Unsure, Verdict
+from seckill.audit.second_look import look_again
 from seckill.audit.stuck_work import judge_progress
 from seckill.domain.public_id import PublicIds
 from seckill.errors import GateUnavailable, SeckillError, StartError

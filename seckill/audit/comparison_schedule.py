@@ -6,7 +6,6 @@ never much in one piece: `go_on`. A page is replaced when the comparison of its 
 Whatever looks wrong is read a second time, and counts only if it is still so.
 """
 
-import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,6 +20,7 @@ from seckill.audit.lane_shares import lanes_of
 from seckill.audit.ledger import LedgerReader
 from seckill.audit.order_comparison import Book, compare_orders
 from seckill.audit.report import Notes, Unsure
+from seckill.audit.second_look import look_again
 from seckill.errors import GateUnavailable, LedgerUnavailable
 
 log = structlog.get_logger()
@@ -39,10 +39,6 @@ DEBT_S_MAX = 60.0
 # What was compared so lately, and looked right, is not compared again in small steps: a sale with few orders would be
 # all the time.
 REST_S = 5.0
-BEFORE_SECOND_LOOK_S = 0.1
-# Where one server may take the place of another: Sentinels tell each other of a new primary every two seconds, nodes of
-# a cluster every second, and a keeper notices within one what a new primary lacks.
-BEFORE_SECOND_LOOK_ELSEWHERE_S = 3.0
 
 _END = object()
 
@@ -72,12 +68,6 @@ def _size(reading: Reading) -> int:
     """How many orders there are to compare, roughly."""
     buyers = 0 if isinstance(reading.gate, Absent) else reading.gate.buyers
     return max(buyers, reading.after.written)
-
-
-async def look_again(gate: GateReader) -> None:
-    """Before the second look: late enough, and over its own connections."""
-    await asyncio.sleep(BEFORE_SECOND_LOOK_S if gate.lasting else BEFORE_SECOND_LOOK_ELSEWHERE_S)
-    await gate.drop_connections()
 
 
 class Schedule:

@@ -18,7 +18,7 @@ from seckill.backends.redis.board import RedisBoard
 from seckill.backends.redis.gate import RedisGate
 from seckill.backends.sql import open_ledger
 from seckill.backends.sql.history import SqlHistory
-from seckill.backends.sql.schema import Schema, schema_in
+from seckill.backends.sql.schema import must_be_current
 from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.boundary_failpoints import watched
 from seckill.bootstrap.transport import open_transport
@@ -110,8 +110,7 @@ async def open_engine(
         stack.push_async_callback(history.close)
         for advice in await gate.check(settings.durability):
             log.warning("the gate could be safer", advice=advice)
-        if await schema_in(ledger.database) is Schema.BEHIND:
-            raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
+        await must_be_current(ledger.database)
         key = await ledger.id_key()
         await gate.bind(fingerprint(key))
         transport, broker = await open_transport(settings, store, ledger, fingerprint(key), role, stack)

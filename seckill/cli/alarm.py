@@ -15,9 +15,9 @@ from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Url
 from seckill.client import figure_requests as requests
 from seckill.engine.alarms.alarm import key_of, message
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.alarms.delivery import send
 from seckill.errors import SeckillError
-from seckill.ports.alarm_cause import AlarmCause
 
 app = App(name="alarm", help="List alarms, and send one that is a test.")
 

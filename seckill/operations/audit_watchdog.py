@@ -8,9 +8,9 @@ import structlog
 
 from seckill.audit.report import Finding, Report, Verdict
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.rounds.operator_changes import OperatorDesk
 from seckill.operations.audit_pause import AuditPause, Reader
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import WatchdogLedger
 from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 

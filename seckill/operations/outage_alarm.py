@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.readiness import Readiness, StoreHealth
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.ledger import ProbeLedger
 
 EVERY_S = 2.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.ports.gate import ServerGate
 from seckill.telemetry import SERVERS_UNFIT
 

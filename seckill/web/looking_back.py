@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seckill.domain.sale import Sale
+from seckill.engine.alarms.alarm_cause import runbook
 from seckill.engine.rounds.looking_back import POINTS_MAX, SaleHistory, TooManyPoints
 from seckill.engine.rounds.summary import SaleSummary
 from seckill.engine.rounds.timeline import Happening
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm
-from seckill.ports.alarm_cause import runbook
 from seckill.ports.figures import RoundReading
 from seckill.ports.takings import Takings
 from seckill.web import figure_schemas as schemas

@@ -18,10 +18,10 @@ from seckill.backends.sql import sqlite
 from seckill.bootstrap.engine import Engine
 from seckill.domain.sale import RoundStatus, SaleChange
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.line.beacons import Beacons
 from seckill.engine.line.drawing import Drawing
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.record import Actor, acting_as
 from seckill.settings import Settings
 from tests.api.conftest import ADMIN_KEY, OPERATOR, Node, buyer

@@ -9,8 +9,8 @@ import pytest
 
 from seckill.audit.invariants import INVARIANTS
 from seckill.domain.recurrence import BadRecurrence, Recurrence
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.operations import repair
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.web import request_body
 from seckill.web.pages import STATIC
 

@@ -15,10 +15,10 @@ from seckill.backends.sql import ledger as sql_ledger
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.readiness import Parts, StoreHealth
 from seckill.errors import LedgerUnavailable
 from seckill.operations.outage_alarm import AFTER_S, OutageAlarm
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.settings import Settings
 from tests.api.conftest import Node, make_node, settings_of_a_node
 from tests.fixtures.valkey import OwnValkey

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.operations.server_alarm import ServerAlarm
-from seckill.ports.alarm_cause import AlarmCause
 
 
 class Gate:

@@ -35,6 +35,12 @@ async def schema_of(url: str) -> Schema:
         await database.close()
 
 
+async def must_be_current(database: Database) -> None:
+    """At the start of every process: on tables that are behind, nothing of ours would work."""
+    if await schema_in(database) is Schema.BEHIND:
+        raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
+
+
 async def schema_in(database: Database) -> Schema:
     if database.is_new():
         return Schema.BEHIND

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 import structlog
 
+from seckill.engine.alarms.alarm_cause import runbook
 from seckill.engine.alarms.delivery import AlarmPost
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.alarms.repeats import QuietTime, Reminders
 from seckill.ports.alarm_book import RaisedAlarm
-from seckill.ports.alarm_cause import runbook
 from seckill.ports.board import TellingBoard
 
 log = structlog.get_logger()

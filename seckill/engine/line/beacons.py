@@ -10,7 +10,7 @@ import structlog
 
 from seckill.domain.line import RoundLine
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.ports.door import BeaconReader, ServiceAway
 from seckill.ports.line import DrawLedger
 

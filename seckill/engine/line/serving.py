@@ -26,7 +26,7 @@ from seckill.domain.line import OF_LINE, LineEntry
 from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundStatus
-from seckill.engine.line.hope import LineHope
+from seckill.engine.line.end_of_line import LineHope
 from seckill.errors import GateError, GateUnavailable, SeckillError
 from seckill.ports.gate import AdmittingGate, CustodyGate, GateStatus, GateView
 from seckill.ports.ledger import CustodyLedger

@@ -9,9 +9,9 @@ import structlog
 from seckill.domain import money
 from seckill.domain.public_id import PublicIds
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.errors import ProviderUnavailable, RefundPending, RefundRefused
 from seckill.failpoints import reached
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.payment import PaymentProvider, Refund, RefundLedger
 from seckill.telemetry import REFUNDS
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.errors import TransportUnavailable
 from seckill.loops import Stop, repeat
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.broker import Courier, RelaySource
 from seckill.ports.ledger import LaneLedger
 from seckill.ports.transport import Delivery

@@ -13,8 +13,8 @@ import structlog
 from seckill.domain.dead_letter import Letter, LetterState
 from seckill.domain.order import OrderState
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.errors import EpochOver, LedgerRefused, NotPossible
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.broker import Delays
 from seckill.ports.ledger import DeadLetterLedger
 from seckill.ports.queue_entry import read_entry, salvage

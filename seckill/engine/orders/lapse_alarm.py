@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from seckill.domain.sale import Round
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.ports.ledger import Tally
 
 

@@ -4,9 +4,9 @@ a copy from before. `order_recovery.py` writes them.
 
 from seckill.domain.sale import NOTHING_COUNTED, Round
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.orders.order_recovery import Unwritten, raise_alarm
 from seckill.engine.sale_cache import WATCH_AFTER_MS, SaleCache
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import PulseGate
 from seckill.ports.ledger import MissingOrdersLedger
 from seckill.ports.transport import QueuesTransport

@@ -21,9 +21,9 @@ from seckill.domain.admission import Admission, admission_of
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Round
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.errors import LedgerRefused
 from seckill.failpoints import reached
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import UnwrittenGate
 from seckill.ports.ledger import UnwrittenLedger
 from seckill.ports.queue_entry import read_entry, salvage, write_entry

@@ -7,7 +7,7 @@ gives out no number twice without its counter, and a lane of which it is unknown
 """
 
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.ports.gate import LaneGate
 from seckill.ports.ledger import LaneLedger
 from seckill.telemetry import GATE_DAMAGE

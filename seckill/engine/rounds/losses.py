@@ -10,10 +10,10 @@ import structlog
 
 from seckill.domain.sale import NOTHING_COUNTED, Counted, Round
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.orders.releases import BATCH_MAX
 from seckill.engine.rounds.opening import RoundOpener
 from seckill.engine.sale_cache import SaleCache
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.gate import LossGate, Pulse
 from seckill.ports.ledger import LossLedger
 from seckill.telemetry import GATE_DAMAGE, ROUNDS_MISSING

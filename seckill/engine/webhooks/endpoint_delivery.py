@@ -20,13 +20,13 @@ from seckill.domain.webhook import DeliveryState, DeliveryTrouble, DisabledBy
 from seckill.domain.webhook_retries import FAILURES_MAX, GIVE_UP_S, SEND_WITHIN_S, rest_s, retry_after_s
 from seckill.domain.webhook_target import BadTarget, read_target
 from seckill.engine.alarms.alarm import Alarm
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.event_feed import EventFeed
 from seckill.engine.traces.traced_delivery import send_traced
 from seckill.engine.webhooks.message import Clock, Describe, WebhookMessage, message_of, message_of_test, subject_of
 from seckill.errors import LedgerUnavailable
 from seckill.failpoints import reached
 from seckill.loops import Stop
-from seckill.ports.alarm_cause import AlarmCause
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
 from seckill.ports.tracer import Tracer
 from seckill.ports.webhook import (

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from seckill.backends.redis.board import RedisBoard
 from seckill.engine.alarms import alarm, delivery, repeats
 from seckill.engine.alarms.alarm import Alarm
-from seckill.ports.alarm_cause import AlarmCause
+from seckill.engine.alarms.alarm_cause import AlarmCause
 from tests.patience import PATIENCE_S
 from tests.receiver import Received, Receiver
 
