@@ -57,6 +57,7 @@ async def test_a_key_that_is_no_longer_good_costs_nothing_that_was_typed(visit: 
     await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Half a sale")
+    await form.locator("[name=free]").check()
     # The key is changed on the server meanwhile: here, in the tab.
     await page.evaluate("sessionStorage.setItem('seckill.admin-key', 'no-longer-the-admin-key')")
     question = page.locator("dialog", has=page.locator("[name=key]"))
@@ -114,6 +115,7 @@ async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: St
     await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Breakfast")
+    await form.locator("[name=free]").check()
     await form.locator("[name=repetition]").select_option("cron")
     await form.locator("[name=timezone]").fill("Asia/Shanghai")
     await form.locator("[name=repeat]").fill("every now and then")
@@ -139,6 +141,7 @@ async def test_a_sale_over_several_lanes_and_the_servers_word_in_chinese(visit: 
     await page.locator("aside").get_by_role("button", name="新建秒杀").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("手机")
+    await form.locator("[name=free]").check()
     await form.locator("[name=repetition]").select_option("cron")
     for hour in ("25", "constructor"):  # the second is a name that every object of the language has
         await form.locator("[name=repeat]").fill(f"0 {hour} * * *")

@@ -54,6 +54,7 @@ async def test_announced_again_after_a_lost_answer_it_is_one_sale(visit: Visit, 
     await page.locator("aside").get_by_role("button", name="New sale").click()
     form = page.locator(".sale-form")
     await form.locator("[name=title]").fill("Only one")
+    await form.locator("[name=free]").check()
     answers: list[dict[str, Any]] = []
 
     async def lose_the_first(route: Route) -> None:

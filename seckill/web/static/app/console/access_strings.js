@@ -42,6 +42,7 @@ export const ACCESS_STRINGS = {
   record_all_of_sale: ["All changes on the record", "操作记录中的全部更改"],
   record_whole: ["The whole record", "全部记录"],
   what_sale_created: ["announced the sale", "发布秒杀"],
+  what_sale_drafted: ["made a draft", "存了草稿"],
   what_sale_changed: ["changed the sale", "修改秒杀"],
   what_sale_paused: ["paused the sale", "暂停秒杀"],
   what_sale_resumed: ["resumed the sale", "恢复秒杀"],

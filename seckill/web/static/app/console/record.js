@@ -48,7 +48,11 @@ export function RecordView({ saleId, titles }) {
   </div>`;
 }
 
-export const labelOf = (what) => {
+/** A draft was not announced. */
+const isDraft = (what, entry) => what === "sale.created" && entry?.after?.published === false;
+
+export const labelOf = (what, entry) => {
+  if (isDraft(what, entry)) return t("what_sale_drafted");
   const name = `what_${what.replace(".", "_")}`;
   return has(name) ? t(name) : what;
 };
@@ -59,7 +63,7 @@ function Entries({ entries, titles, onWho }) {
       <p class="facts"><time datetime=${entry.at} title=${entry.request_id}>${dateTime(Date.parse(entry.at))}</time></p>
       <div>
         <p>${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : html`<strong>${entry.who}</strong>`}
-          ${" "}${labelOf(entry.what)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
+          ${" "}${labelOf(entry.what, entry)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
         ${entry.why && html`<p class="text">${t("record_reason", { why: entry.why })}</p>`}
         <${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} />
       </div>
