@@ -117,7 +117,7 @@ async def test_a_sale_is_announced_like_another(visit: Visit, stack: Stack) -> N
     assert (copy["external_id"], copy["published"]) == (None, False), "no two sales have the same; and it is a draft"
     assert copy["audience"] == sale["audience"]
     await page.get_by_role("button", name="Duplicate").click()
-    await form.locator("summary").get_by_text("What buyers are shown").click()
+    await form.locator("summary").get_by_text("Page content").click()
     await form.locator("[name=description]").fill("")
     async with page.expect_response(lambda answer: answer.request.method == "POST") as announced:
         await form.locator("button[type=submit]").click()

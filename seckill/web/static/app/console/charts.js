@@ -29,8 +29,11 @@ const MARKS = { "stock.sold_out": "--dead", "stock.returned": "--returning", "ro
 
 export const around = (atS) => ({ fromS: atS - AROUND_S[0], toS: atS + AROUND_S[1] });
 
-/** From a minute before it begins to a minute after it ends, or now. */
-export const wholeOf = (sale) => ({ fromS: Date.parse(sale.begins_at) / 1000 - 60, toS: Math.min(nowMs() / 1000 + 1, Date.parse(sale.ends_at) / 1000 + 60) });
+/** From a minute before it begins to a minute after it ends, or now; of a very long one the last of it. */
+export function wholeOf(sale) {
+  const toS = Math.min(nowMs() / 1000 + 1, Date.parse(sale.ends_at) / 1000 + 60);
+  return { fromS: Math.max(Date.parse(sale.begins_at) / 1000 - 60, toS - WIDEST_S), toS };
+}
 
 /** `range` and `onRange`: which time is shown; others may point at a moment, too. */
 export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRange }) {

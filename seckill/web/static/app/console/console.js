@@ -120,7 +120,8 @@ function useMedia(query) {
 }
 
 const HOME = { area: "", id: null, of: "" };
-const AREAS = ["orders", "refunds", "webhooks", "dead", "record", "buyers", "keys", "audit"];
+// What sells, and what it runs on.
+const AREAS = [["orders", "refunds", "buyers", "record"], ["audit", "dead", "webhooks", "keys"]];
 const ORDER = ["open", "sold_out", "paused", "scheduled", "draft", "ended"];
 
 /** What comes next first, and of what has begun or is over the latest. */
@@ -199,12 +200,16 @@ function Desk() {
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
         ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
-        ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${AREAS.map((group, place) => html`<div key=${place} class="area-group">${group
+          .filter((area) => area !== "keys" || may("admin"))
+          .map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}</div>`)}
+        <div class="area-group foot">
         ${meta("help") && html`<a href=${`${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}operations.html`} target="_blank" rel="noopener">${t("help")}</a>`}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
         ${me && html`<p class="facts" data-me>${me.name} · ${t(`role_${me.role}`)}</p>`}
+        </div>
       </nav>
     </aside>
     <main>

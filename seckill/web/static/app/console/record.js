@@ -4,6 +4,7 @@ import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, has, readable, t } from "../i18n.js";
 import { Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 const PATH = "/v1/admin/record";
@@ -79,7 +80,8 @@ function Subject({ entry, titles }) {
 }
 
 const isNothing = (value) => value === null || value === "" || value === false || (Array.isArray(value) && value.length === 0);
-const shownAs = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+/** Of words of ours, in the reader's language; what people have written stays as it is. */
+const shownAs = (value, name) => (typeof value !== "string" ? JSON.stringify(value) : name === "status" ? said(value) : value);
 
 export function Change({ before, after }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -87,8 +89,8 @@ export function Change({ before, after }) {
   const told = names.filter((name) => name in before || !isNothing(after[name]));
   if (told.length === 0) return null;
   const list = html`<ul class="changes">${told.map((name) => {
-    const parts = [name in before ? shownAs(before[name]) : null, name in after ? shownAs(after[name]) : null];
-    return html`<li key=${name} class="text"><strong>${name}</strong> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
+    const parts = [name in before ? shownAs(before[name], name) : null, name in after ? shownAs(after[name], name) : null];
+    return html`<li key=${name} class="text"><code>${name}</code> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
   })}</ul>`;
   return told.length <= AT_ONCE ? list : html`<details><summary>${t("record_change")}</summary>${list}</details>`;
 }

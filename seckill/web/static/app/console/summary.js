@@ -1,10 +1,10 @@
 // What came of a round: money, how much is sold, and the way from a press to a payment.
 
-import { count, shortDuration, t, time } from "../i18n.js";
+import { count, htmlLanguage, shortDuration, t, time } from "../i18n.js";
 import { html } from "../ui.js";
 import { amount } from "./amounts.js";
 
-const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`);
+const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlLanguage(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share));
 
 export function Summary({ summary, over, repeats, now }) {
   if (summary === null) return null;
@@ -50,7 +50,6 @@ function Funnel({ conversion }) {
   ];
   const most = Math.max(1, conversion.presses);
   return html`<ol class="funnel">
-      <li data-step="viewers"><span>${t("conversion_viewers")}</span><span class="facts">${t("conversion_viewers_why")}</span></li>
       ${steps.map(
         ([name, many, share]) => html`<li key=${name} data-step=${name}><span>${t(`conversion_${name}`)}</span>
           <span class="track" aria-hidden="true"><span class="done" style=${{ width: `${(100 * many) / most}%` }}></span></span>
