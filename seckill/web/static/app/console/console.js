@@ -1,5 +1,5 @@
 // The operator's console. The address says what is shown (#/ for all sales, #/new, #/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
-// #/dead, #/record/SALE, #/buyers, #/keys, #/audit) and nothing secret.
+// #/dead, #/record/SALE, #/buyers, #/keys, #/alarms, #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
@@ -8,6 +8,7 @@ import { keepClock } from "../clock.js";
 import { addTexts, count, currentLanguage, ready, t } from "../i18n.js";
 import { STRINGS as SHARED } from "../strings.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
+import { AlarmsView } from "./alarms.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
 import { BuyersView } from "./buyers.js";
@@ -121,7 +122,7 @@ function useMedia(query) {
 
 const HOME = { area: "", id: null, of: "" };
 // What sells, and what it runs on.
-const AREAS = [["orders", "refunds", "buyers", "record"], ["audit", "dead", "webhooks", "keys"]];
+const AREAS = [["orders", "refunds", "buyers", "record"], ["alarms", "audit", "dead", "webhooks", "keys"]];
 const ORDER = ["open", "sold_out", "paused", "scheduled", "draft", "ended"];
 
 /** What comes next first, and of what has begun or is over the latest. */
@@ -224,6 +225,7 @@ function Desk() {
 
 function Area({ address, sale, sales, live, samples, titles, audit, rates, sorted, showOlder, onChanged, onCreate, made }) {
   if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} saleId=${address.of} sales=${sales ?? []} titles=${titles} />`;
+  if (address.area === "alarms") return html`<${AlarmsView} live=${live} titles=${titles} />`;
   if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "webhooks") return html`<${WebhooksView} titles=${titles} />`;
   if (address.area === "dead") return html`<${DeadView} />`;

@@ -30,6 +30,12 @@ export const FIGURE_STRINGS = {
   alarms_on_one: ["{many} alarm", "{many} 条告警"],
   alarm_since: ["since {time}", "自 {time}"],
   alarm_what_to_do: ["what to do", "怎么办"],
+  alarm_until: ["over since {time}", "{time} 解除"],
+  area_alarms: ["Alarms", "告警"],
+  alarms_all: ["All alarms", "全部告警"],
+  alarms_lasting: ["Lasting now", "持续中"],
+  alarms_past: ["Over", "已解除"],
+  alarms_none: ["No alarm is kept: none was raised.", "没有告警记录。"],
   alarm_times: ["told {times} times", "共 {times} 次"],
 
   sale_draft: ["Draft", "草稿"],
