@@ -113,6 +113,21 @@ async def test_a_form_that_is_closed_is_there_again_as_it_was(visit: Visit, stac
     await expect(page.locator("[data-unfinished]")).to_have_count(0)
 
 
+async def test_changes_are_not_thrown_away_unasked(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Whisk", units=1)
+    page = await visit.console()
+    await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await page.get_by_role("button", name="Edit").click()
+    form = page.locator(".sale-form")
+    await form.locator("[name=title]").fill("Balloon whisk")
+    await page.keyboard.press("Escape")
+    await expect(form.locator("[data-leaving]")).to_contain_text("not saved")
+    await expect(form.locator("[name=title]")).to_have_value("Balloon whisk")
+    await form.get_by_role("button", name="Discard changes").click()
+    await expect(form).to_have_count(0)
+    await expect(page.locator(".view h1")).to_have_text("Whisk")
+
+
 async def test_what_is_to_come_shows_what_was_set_up_and_what_is_over_its_whole_round(visit: Visit, stack: Stack) -> None:
     soon = await stack.create_sale(
         title="Next spring", begins_at=in_s(90_000), ends_at=in_s(93_600), delivery="Ships in two days."

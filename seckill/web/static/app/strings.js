@@ -33,6 +33,8 @@ export const STRINGS = {
   form_faults: ["{many} fields need attention.", "有 {many} 处需要修改。"],
   form_faults_one: ["{many} field needs attention.", "有 {many} 处需要修改。"],
   form_unfinished: ["What you had typed is still here.", "上次未提交的内容还在。"],
+  form_leaving: ["Your changes are not saved.", "修改尚未保存。"],
+  form_discard: ["Discard changes", "放弃修改"],
   form_anew: ["Start anew", "重新填写"],
   field_free: ["Free: buyers pay nothing.", "免费：买家无需付款。"],
   wrong_price_empty: ["Write a price, or tick “Free”.", "请填写价格，或勾选“免费”。"],

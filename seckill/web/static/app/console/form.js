@@ -249,6 +249,8 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   const [isOld, setIsOld] = useState(unfinished.has(name));
   const [values, setValues] = useState(() => unfinished.get(name) ?? initial(sale, like));
   const fresh = useRef(null);
+  const [first] = useState(values);
+  const [leaving, setLeaving] = useState(false);
   const done = (made) => {
     unfinished.delete(name);
     onDone(made);
@@ -329,9 +331,16 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   };
   const tick = (name) => html`<label class="check"><input type="checkbox" name=${name} checked=${values[name]} onChange=${(event) => setValues((known) => ({ ...known, [name]: event.target.checked }))} /><span>${t(`field_${name}`)}</span></label>`;
   const addPicture = (address) => setValues((known) => ({ ...known, images: [known.images.trim(), address].filter(Boolean).join("\n") }));
+  // What is kept is there again; the rest is not thrown away unasked.
+  const close = () => (name === null && values !== first && !leaving ? setLeaving(true) : onClose());
+  const keys = (event) => {
+    if (event.key !== "Escape" || name !== null || values === first) return;
+    event.preventDefault();
+    setLeaving(true);
+  };
   const plain = values.items.length === 0;
   const faults = Object.values(wrong).filter(Boolean).length;
-  return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit}>
+  return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit} onKeyDown=${keys}>
     ${isOld && html`<p class="facts" data-unfinished>${t("form_unfinished")} <button type="button" class="link" onClick=${anew}>${t("form_anew")}</button></p>`}
     ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
     ${like !== null && html`<p class="facts">${t("duplicate_why", { title: like.title })}</p>`}
@@ -372,9 +381,10 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     <//>
     ${sale === null && html`<${Outcome} values=${values} now=${now} />`}
     <p class="problem" role="alert">${faults > 0 ? counted("form_faults", faults) : problem}</p>
+    ${leaving && html`<p class="notice" role="alert" data-leaving>${t("form_leaving")}</p>`}
     <div class="buttons">
       <button type="submit" class="button primary" disabled=${busy}>${t(sale !== null ? "save" : values.draft ? "save_draft" : "announce")}</button>
-      <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>
+      <button type="button" class="button quiet" onClick=${close}>${t(leaving ? "form_discard" : "back")}</button>
     </div>
   </form>`;
 }
