@@ -128,7 +128,7 @@ async def test_changes_are_not_thrown_away_unasked(visit: Visit, stack: Stack) -
     await expect(page.locator(".view h1")).to_have_text("Whisk")
 
 
-async def test_what_is_to_come_shows_what_was_set_up_and_what_is_over_its_whole_round(visit: Visit, stack: Stack) -> None:
+async def test_to_come_shows_what_was_set_up_and_over_the_whole_round(visit: Visit, stack: Stack) -> None:
     soon = await stack.create_sale(
         title="Next spring", begins_at=in_s(90_000), ends_at=in_s(93_600), delivery="Ships in two days."
     )
