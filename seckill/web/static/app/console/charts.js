@@ -38,6 +38,9 @@ export function wholeOf(sale) {
 /** `range` and `onRange`: which time is shown; others may point at a moment, too. */
 export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRange }) {
   const { shown, stepS, loaded } = useHistory(sale.id, range, samples);
+  // Empty ones say nothing; but those that were there stay, so that whoever has looked too close can go back in them.
+  const drawn = useRef(false);
+  drawn.current ||= shown.length > 0;
   const span = () => {
     const now = nowMs() / 1000;
     return range.spanS ? [now - range.spanS, now] : [range.fromS, range.toS];
@@ -87,12 +90,12 @@ export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRan
       </span>
     </div>
     ${loaded && shown.length === 0 && html`<p class="facts" role="status" data-nothing>${t("charts_nothing")}</p>`}
-    ${shown.length > 0 && html`<div class="charts">
+    ${drawn.current && html`<div class="charts">
       ${(withLine ? [...ALWAYS, OF_LINE] : ALWAYS).map(
         ([name, colour, unit]) => html`<${Chart} key=${name} name=${name} colour=${colour} unit=${unit} samples=${shown} range=${range} marks=${marks} onRange=${to} onBack=${() => onRange({ spanS: LIVE_SPANS["5m"] })} />`,
       )}
     </div>`}
-    ${shown.length > 0 && html`<div class="charts-foot"><p class="facts">${t("charts_hint")}</p><${Export} sale=${sale} span=${span} /></div>`}
+    ${drawn.current && html`<div class="charts-foot"><p class="facts">${t("charts_hint")}</p><${Export} sale=${sale} span=${span} /></div>`}
   </section>`;
 }
 
