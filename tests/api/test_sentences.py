@@ -40,7 +40,7 @@ FILES = [
             "uploaded_lines",
             "dead_letters",
             "order_actions",
-            "console",
+            "console_figures",
             "demo_sign_in",
             "repair",
             "audit",

@@ -29,7 +29,7 @@ async def test_a_draw_is_announced_with_the_form_and_led_to_its_end(visit: Visit
     await form.locator("[name=title]").fill("Drawn in the console")
     await form.locator("[name=units]").fill("1")
     await form.locator("[name=price]").fill("9")
-    await form.locator("summary", has_text="How buyers come to units").click()
+    await form.locator("summary", has_text="Line or draw").click()
     await form.locator("[name=order]").select_option("draw")
     await form.locator("[name=serve_per_s]").fill("none")
     await form.locator("[name=beacon]").check()

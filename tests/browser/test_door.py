@@ -100,6 +100,7 @@ async def test_an_operator_sets_the_door_in_the_form_and_uploads_a_list(visit: V
     page = await visit.console()
     await page.click("button:has-text('New sale'), a:has-text('New sale')")
     await page.fill("[name=title]", "A lamp for some")
+    await page.check("[name=free]")
     await page.click("summary:has-text('Who may buy')")
     await page.select_option("[name=pass]", "work")
     await page.fill("[name=pass_work]", "5000")

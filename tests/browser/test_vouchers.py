@@ -63,6 +63,7 @@ async def test_an_operator_uploads_codes_and_finds_who_has_one(visit: Visit, sta
     await console.click("button:has-text('New sale')")
     await console.fill("input[name=title]", "Lunch")
     await console.fill("input[name=units]", "2")
+    await console.check("input[name=free]")
     await console.fill("input[name=begins_at]", "2020-01-01T00:00")
     await console.check("input[name=vouchers]")
     await console.click("button[type=submit]")

@@ -122,7 +122,7 @@ function Invariants({ title, rows, sales }) {
 
 function Invariant({ one, sales }) {
   return html`<tr>
-    <td class="text"><strong>${one.name}</strong><br /><span class="facts">${said(one.says)}</span>
+    <td class="text">${said(one.says)} <code class="facts">${one.name}</code>
       ${one.findings.length > 0 && html`<ul class="findings">${one.findings.map((finding, index) => html`<li key=${index}><${Finding} finding=${finding} sales=${sales} /></li>`)}</ul>`}
       ${one.found > one.findings.length && html`<p class="facts">${t("more_findings", { many: count(one.found - one.findings.length) })}</p>`}
       ${one.reasons.map((reason) => html`<p key=${reason} class="facts">${said(reason)}</p>`)}

@@ -17,7 +17,7 @@ function asSale(values, sale, now) {
     title: values.title.trim(),
     currency,
     items,
-    price_cents: items ? Math.min(...items.map((item) => item.price_cents)) : (sale?.price_cents ?? cents(values.price) ?? NaN),
+    price_cents: items ? Math.min(...items.map((item) => item.price_cents)) : (sale?.price_cents ?? (values.free ? 0 : values.price.trim() === "" ? NaN : (cents(values.price) ?? NaN))),
     list_price_cents: values.list_price.trim() === "" ? null : cents(values.list_price),
     units: items ? items.reduce((sum, item) => sum + item.units, 0) : (sale?.units ?? (Number(values.units) || 0)),
     limit_per_buyer: Number(values.limit_per_buyer) || 1,

@@ -29,9 +29,18 @@ const MARKS = { "stock.sold_out": "--dead", "stock.returned": "--returning", "ro
 
 export const around = (atS) => ({ fromS: atS - AROUND_S[0], toS: atS + AROUND_S[1] });
 
+/** From a minute before it begins to a minute after it ends, or now; of a very long one the last of it. */
+export function wholeOf(sale) {
+  const toS = Math.min(nowMs() / 1000 + 1, Date.parse(sale.ends_at) / 1000 + 60);
+  return { fromS: Math.max(Date.parse(sale.begins_at) / 1000 - 60, toS - WIDEST_S), toS };
+}
+
 /** `range` and `onRange`: which time is shown; others may point at a moment, too. */
 export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRange }) {
   const { shown, stepS, loaded } = useHistory(sale.id, range, samples);
+  // Empty ones say nothing; but those that were there stay, so that whoever has looked too close can go back in them.
+  const drawn = useRef(false);
+  drawn.current ||= shown.length > 0;
   const span = () => {
     const now = nowMs() / 1000;
     return range.spanS ? [now - range.spanS, now] : [range.fromS, range.toS];
@@ -52,7 +61,7 @@ export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRan
     to(middle - (factor * (until - from)) / 2, middle + (factor * (until - from)) / 2);
   };
   const begins = Date.parse(sale.begins_at) / 1000;
-  const whole = () => onRange({ fromS: begins - 60, toS: Math.min(nowMs() / 1000 + 1, Date.parse(sale.ends_at) / 1000 + 60) });
+  const whole = () => onRange(wholeOf(sale));
   const keys = (event) => {
     const act = { ArrowLeft: () => move(-0.5), ArrowRight: () => move(0.5), "+": () => zoom(0.5), "-": () => zoom(2) }[event.key];
     if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -81,12 +90,12 @@ export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRan
       </span>
     </div>
     ${loaded && shown.length === 0 && html`<p class="facts" role="status" data-nothing>${t("charts_nothing")}</p>`}
-    <div class="charts">
+    ${drawn.current && html`<div class="charts">
       ${(withLine ? [...ALWAYS, OF_LINE] : ALWAYS).map(
         ([name, colour, unit]) => html`<${Chart} key=${name} name=${name} colour=${colour} unit=${unit} samples=${shown} range=${range} marks=${marks} onRange=${to} onBack=${() => onRange({ spanS: LIVE_SPANS["5m"] })} />`,
       )}
-    </div>
-    <div class="charts-foot"><p class="facts">${t("charts_hint")}</p><${Export} sale=${sale} span=${span} /></div>
+    </div>`}
+    ${drawn.current && html`<div class="charts-foot"><p class="facts">${t("charts_hint")}</p><${Export} sale=${sale} span=${span} /></div>`}
   </section>`;
 }
 

@@ -1,5 +1,5 @@
-// The operator's console. The address says what is shown (#/ for all sales, #/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
-// #/dead, #/record/SALE, #/buyers, #/keys, #/audit) and nothing secret.
+// The operator's console. The address says what is shown (#/ for all sales, #/new, #/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
+// #/dead, #/record/SALE, #/buyers, #/keys, #/alarms, #/audit) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
@@ -8,6 +8,7 @@ import { keepClock } from "../clock.js";
 import { addTexts, count, currentLanguage, ready, t } from "../i18n.js";
 import { STRINGS as SHARED } from "../strings.js";
 import { Dialog, Empty, LanguageSwitch, Skeleton, TestBanner, coded, html, useLanguage, useRepeated } from "../ui.js";
+import { AlarmsView } from "./alarms.js";
 import { AuditView, Verdict, useAudit } from "./audit.js";
 import { useLive } from "./data.js";
 import { BuyersView } from "./buyers.js";
@@ -20,6 +21,7 @@ import { RecordView } from "./record.js";
 import { RefundsView } from "./refunds.js";
 import { SaleView } from "./sale.js";
 import { currentKey, currentOperator, enter, goToProvider, hasSession, isKeyDenied, leave, may, onSession, provider, recall, resume, told } from "./session.js";
+import { stateOf } from "./states.js";
 import { STRINGS } from "./strings.js";
 import { WebhooksView } from "./webhooks.js";
 
@@ -118,8 +120,10 @@ function useMedia(query) {
   return matches;
 }
 
-const AREAS = ["orders", "refunds", "webhooks", "dead", "record", "buyers", "keys", "audit"];
-const ORDER = ["open", "sold_out", "paused", "scheduled", "ended"];
+const HOME = { area: "", id: null, of: "" };
+// What sells, and what it runs on.
+const AREAS = [["orders", "refunds", "buyers", "record"], ["alarms", "audit", "dead", "webhooks", "keys"]];
+const ORDER = ["open", "sold_out", "paused", "scheduled", "draft", "ended"];
 
 /** What comes next first, and of what has begun or is over the latest. */
 const byTime = (one, other) => (one.state === "scheduled" ? 1 : -1) * (Date.parse(one.begins_at) - Date.parse(other.begins_at));
@@ -135,14 +139,21 @@ function useOperator() {
 }
 
 function Desk() {
-  const address = useAddress();
-  const [creating, setCreating] = useState(false);
+  const asked = useAddress();
+  const [made, setMade] = useState(null);
+  // A new sale is filled in over what was there, at an address of its own: Back closes it and leaves the console open.
+  const behind = useRef(null);
+  if (asked.area !== "new") behind.current = asked;
+  const address = behind.current ?? HOME;
+  const creating = asked.area === "new" && may("operator");
+  const create = () => (location.hash = "#/new");
+  const closeForm = () => creating && (behind.current === null ? location.replace("#/") : history.back());
   const audit = useAudit();
   const me = useOperator();
   const [chosen, setChosen] = useState(null);
   const wanted = address.area === "sales" ? address.id : chosen;
   const { sales, live, away, samples, rates, reload, showOlder } = useLive(wanted);
-  const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state) || byTime(one, other));
+  const sorted = [...(sales ?? [])].sort((one, other) => ORDER.indexOf(stateOf(one)) - ORDER.indexOf(stateOf(other)) || byTime(one, other));
   const sale = sorted.find((one) => one.id === wanted);
   useEffect(() => {
     if (sale !== undefined) setChosen(sale.id);
@@ -161,8 +172,8 @@ function Desk() {
     if (one.left < all.left || one.right > all.right) areas.current.scrollLeft += one.left - all.left - 16;
   }, [address.area, narrow]);
   const created = (made) => {
-    setCreating(false);
-    location.hash = `#/sales/${made.id}`;
+    setMade(made.id);
+    location.replace(`#/sales/${made.id}`);
     reload();
   };
   const titles = Object.fromEntries((sales ?? []).map((one) => [one.id, one.title]));
@@ -171,17 +182,17 @@ function Desk() {
     <aside>
       <p class="shop">${meta("shop")} · ${t("console")}</p>
       <${TestBanner} />
-      ${may("operator") && html`<button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_sale")}</button>`}
+      ${may("operator") && html`<button type="button" class="button primary small" onClick=${create}>${t("new_sale")}</button>`}
       ${!narrow && html`<a class="all-sales" href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
       <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
-        <summary>${t("sales")}${sale !== undefined ? `: ${sale.title}` : ""}</summary>
+        <summary>${t("sales")}${sale !== undefined && address.area === "sales" ? `: ${sale.title}` : ""}</summary>
         <ul class="sale-list" onClick=${() => narrow && setListed(false)}>
           ${sorted.map(
             (one) => html`<li key=${one.id}>
               <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && address.area === "sales" ? "page" : "false"}>
-                <span class="dot" data-state=${one.state} aria-hidden="true"></span>
+                <span class="dot" data-state=${stateOf(one)} aria-hidden="true"></span>
                 <span class="sale-title">${one.title}</span>
-                <span class="facts">${t(`sale_${one.state}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
+                <span class="facts">${t(`sale_${stateOf(one)}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
               </a>
             </li>`,
           )}
@@ -190,26 +201,31 @@ function Desk() {
       </details></nav>
       <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
         ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
-        ${AREAS.filter((area) => area !== "keys" || may("admin")).map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}
+        ${AREAS.map((group, place) => html`<div key=${place} class="area-group">${group
+          .filter((area) => area !== "keys" || may("admin"))
+          .map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}</div>`)}
+        <div class="area-group foot">
         ${meta("help") && html`<a href=${`${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}operations.html`} target="_blank" rel="noopener">${t("help")}</a>`}
         <a href=${`${base}/docs`} target="_blank" rel="noopener">${t("api_docs")}</a>
         <${LanguageSwitch} />
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
         ${me && html`<p class="facts" data-me>${me.name} · ${t(`role_${me.role}`)}</p>`}
+        </div>
       </nav>
     </aside>
     <main>
       ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
-      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} audit=${audit} rates=${rates} sorted=${sorted} showOlder=${showOlder} onChanged=${reload} onCreate=${() => setCreating(true)} />
+      <${Area} address=${address} sale=${sale} sales=${sales} live=${live} samples=${samples} titles=${titles} audit=${audit} rates=${rates} sorted=${sorted} showOlder=${showOlder} onChanged=${reload} onCreate=${create} made=${made} />
     </main>
-    <${Dialog} open=${creating} title=${t("new_sale")} onClose=${() => setCreating(false)}>
-      <${SaleForm} onDone=${created} onClose=${() => setCreating(false)} />
+    <${Dialog} open=${creating} title=${t("new_sale")} onClose=${closeForm}>
+      <${SaleForm} onDone=${created} onClose=${closeForm} />
     <//>
   </div>`;
 }
 
-function Area({ address, sale, sales, live, samples, titles, audit, rates, sorted, showOlder, onChanged, onCreate }) {
+function Area({ address, sale, sales, live, samples, titles, audit, rates, sorted, showOlder, onChanged, onCreate, made }) {
   if (address.area === "orders") return html`<${OrdersView} wanted=${address.id} saleId=${address.of} sales=${sales ?? []} titles=${titles} />`;
+  if (address.area === "alarms") return html`<${AlarmsView} live=${live} titles=${titles} />`;
   if (address.area === "refunds") return html`<${RefundsView} />`;
   if (address.area === "webhooks") return html`<${WebhooksView} titles=${titles} />`;
   if (address.area === "dead") return html`<${DeadView} />`;
@@ -218,12 +234,12 @@ function Area({ address, sale, sales, live, samples, titles, audit, rates, sorte
   if (address.area === "keys") return html`<${KeysView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;
-  if (address.area === "") return html`<${Overview} sales=${sorted} rates=${rates} showOlder=${showOlder} onCreate=${onCreate} />`;
+  if (address.area === "") return html`<${Overview} sales=${sorted} live=${live} rates=${rates} showOlder=${showOlder} onCreate=${onCreate} />`;
   if (sale === undefined) {
     return html`<div class="view"><h1>${t("sales")}</h1>
       <${Empty} text=${t("no_such_sale")}><a class="button quiet" href="#/">${t("area_overview")}</a><//></div>`;
   }
-  return html`<${SaleView} key=${sale.id} sale=${sale} live=${live} samples=${samples} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
+  return html`<${SaleView} key=${sale.id} sale=${sale} isNew=${made === sale.id} live=${live} samples=${samples} verdict=${html`<${Verdict} ...${audit} />`} onChanged=${onChanged} />`;
 }
 
 ready.then(() => render(html`<${App} />`, document.getElementById("page")));

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
 import { decimalsOf, isCurrency, minorUnits } from "../currencies.js";
-import { count, t } from "../i18n.js";
+import { count, counted, money, stock, t, time } from "../i18n.js";
 import { newKey } from "../press.js";
 import { html, useNow } from "../ui.js";
 import { BuyersView } from "./buyers_view.js";
@@ -22,6 +22,7 @@ const LANES_MAX = 256;
 const COOL_DOWN_S_MAX = 3_600;
 const TITLE_MAX = 200;
 const MINUTE_MS = 60_000;
+const AHEAD_MS = 10 * MINUTE_MS; // time to look at it once more before anybody can buy
 
 /** A time as the field wants it, in the operator's own time zone. */
 function local(ms) {
@@ -29,16 +30,24 @@ function local(ms) {
   return at.toISOString().slice(0, 19);
 }
 
+/** The next full hour that is not too near. */
+function nextHour() {
+  const at = new Date(nowMs() + AHEAD_MS);
+  at.setHours(at.getHours() + 1, 0, 0, 0);
+  return at.getTime();
+}
+
 /** Of a sale that is changed, or of a new one, which may begin as a copy of another. */
 function initial(sale, like) {
   if (sale === null) {
-    const begins = Math.ceil((nowMs() + MINUTE_MS) / MINUTE_MS) * MINUTE_MS;
+    const begins = nextHour();
     if (like !== null) return copied(like, begins);
     return {
       title: "",
       units: "100",
       limit_per_buyer: "1",
       price: "",
+      free: false,
       currency: "CNY",
       begins_at: local(begins),
       ends_at: local(begins + 60 * MINUTE_MS),
@@ -78,7 +87,8 @@ function copied(sale, begins) {
     title: sale.title,
     units: String(sale.units),
     limit_per_buyer: String(sale.limit_per_buyer),
-    price: asTyped(sale.price_cents, sale.currency),
+    price: sale.price_cents === 0 ? "" : asTyped(sale.price_cents, sale.currency),
+    free: sale.price_cents === 0,
     currency: sale.currency,
     begins_at: local(begins),
     ends_at: local(begins + Date.parse(sale.ends_at) - Date.parse(sale.begins_at)),
@@ -122,11 +132,21 @@ function check(values, sale) {
   const plain = values.items.length === 0;
   if (plain && !isWhole(values.units, 1, UNITS_MAX)) wrong.units = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
   if (!isCurrency(values.currency)) wrong.currency = t("wrong_currency");
+  else if (plain && !values.free && values.price.trim() === "") wrong.price = t("wrong_price_empty");
   else if (plain && price(values) === null) wrong.price = wrongPrice(values);
   if (!isWhole(values.pay_within, 1, 43_200)) wrong.pay_within = t("wrong_whole", { least: 1, most: count(43_200) });
   if (!isWhole(values.lanes, 1, LANES_MAX)) wrong.lanes = t("wrong_whole", { least: 1, most: LANES_MAX });
   if (values.repetition === "cron" && values.repeat.trim() === "") wrong.repeat = t("wrong_cron_empty");
+  if (!isZone(values.timezone.trim())) wrong.timezone = said(`"${values.timezone.trim()}" is not a time zone; write it like Asia/Shanghai`);
   return wrong;
+}
+
+function isZone(timeZone) {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone !== undefined && timeZone !== "";
+  } catch {
+    return false;
+  }
 }
 
 function wrongPrice({ currency }) {
@@ -134,7 +154,7 @@ function wrongPrice({ currency }) {
   return decimals === 0 ? t("wrong_price_whole", { currency }) : t("wrong_price", { exact: (99.5).toFixed(decimals) });
 }
 
-const price = ({ price: typed, currency }) => minorUnits(typed.trim() || "0", currency);
+const price = ({ price: typed, free, currency }) => (free ? 0 : minorUnits(typed.trim(), currency));
 
 /** Whose clocks it goes by, and how it comes again, as the API wants it. */
 function clocks({ repetition, repeat, timezone }) {
@@ -199,12 +219,49 @@ function mended(wrong, found, said, changed) {
   return Object.fromEntries(Object.entries(wrong).filter(([name, text]) => text && stays(name)).map(([name, text]) => [name, found[name] ?? text]));
 }
 
+/** What the button will do, in one line; nothing while that cannot be told. */
+function Outcome({ values, now }) {
+  const { items, currency } = values;
+  const prices = items.length > 0 ? items.map((item) => minorUnits(item.price.trim(), currency)) : [price(values)];
+  const units = items.length > 0 ? items.reduce((sum, item) => sum + Number(item.units), 0) : Number(values.units);
+  const begins = Date.parse(values.begins_at);
+  if (prices.includes(null) || !(units > 0) || !isWhole(values.limit_per_buyer, 1, LIMIT_MAX) || Number.isNaN(begins)) return null;
+  const least = Math.min(...prices);
+  const told = {
+    stock: stock({ units, limit_per_buyer: Number(values.limit_per_buyer) }),
+    price: least === Math.max(...prices) ? money(least, currency) : t("from_price", { price: money(least, currency) }),
+    when: begins > now ? t("outcome_begins", { time: time(begins, now) }) : t("outcome_at_once"),
+  };
+  return html`<p class="outcome" data-outcome><strong>${t("outcome", told)}</strong> <span class="facts">${t(values.draft ? "outcome_draft" : "outcome_public")}</span></p>`;
+}
+
+// What was typed and not sent, by the sale that it begins as a copy of: a form that is closed by mistake, or left for
+// another page, is there again as it was. Of a sale that is changed nothing is kept: others may change it meanwhile.
+const unfinished = new Map();
+const nameOfForm = (sale, like) => (sale === null ? (like?.id ?? "new") : null);
+
 const REPETITIONS = ["once", "daily", "cron"];
 const CONFIRMATIONS = ["gate", "ledger"];
 
 /** `like`: a sale that a new one begins as a copy of. */
 export function SaleForm({ sale = null, like = null, onDone, onClose }) {
-  const [values, setValues] = useState(() => initial(sale, like));
+  const name = nameOfForm(sale, like);
+  const [isOld, setIsOld] = useState(unfinished.has(name));
+  const [values, setValues] = useState(() => unfinished.get(name) ?? initial(sale, like));
+  const fresh = useRef(null);
+  const [first] = useState(values);
+  const [leaving, setLeaving] = useState(false);
+  const done = (made) => {
+    unfinished.delete(name);
+    onDone(made);
+  };
+  const anew = () => {
+    unfinished.delete(name);
+    setIsOld(false);
+    setWrong({});
+    fresh.current = initial(sale, like);
+    setValues(fresh.current);
+  };
   // One key for what is announced: sent again after a lost answer, it is the same sale.
   const sent = useRef({ text: null, key: null });
   const [wrong, setWrong] = useState({});
@@ -216,6 +273,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   useEffect(() => {
     const changed = Object.keys(values).filter((name) => values[name] !== before.current[name]);
     before.current = values;
+    if (changed.length > 0 && name !== null && values !== fresh.current) unfinished.set(name, values);
     if (changed.length > 0) setWrong((known) => mended(known, check(values, sale), saidByServer.current, changed));
   }, [values]);
   const now = useNow(1000);
@@ -225,7 +283,14 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     for (const name of ["repeat", "timezone", "ends_at"]) saidByServer.current.add(name);
     setWrong((known) => ({ ...known, repeat, timezone, ends_at }));
   });
-  const point = (found) => form.current?.querySelector(`[name="${Object.keys(found)[0]}"]`)?.focus();
+  // The first from above, wherever it is folded away.
+  const point = (found) => {
+    const first = [...(form.current?.elements ?? [])].find((each) => found[each.name]);
+    const folded = first?.closest("details");
+    if (folded) folded.open = true;
+    first?.focus({ preventScroll: true });
+    first?.closest(".field")?.scrollIntoView({ block: "center" });
+  };
   const send = () => {
     if (sale !== null) return ask("PATCH", `/v1/sales/${sale.id}`, body(values, sale));
     const content = like === null ? body(values, null) : copyBody(values);
@@ -240,7 +305,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     if (Object.keys(found).length > 0) return point(found);
     setBusy(true);
     try {
-      onDone(await send());
+      done(await send());
     } catch (error) {
       const errors = byField(error.problem?.errors ?? []);
       saidByServer.current = new Set(Object.keys(errors));
@@ -266,15 +331,25 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   };
   const tick = (name) => html`<label class="check"><input type="checkbox" name=${name} checked=${values[name]} onChange=${(event) => setValues((known) => ({ ...known, [name]: event.target.checked }))} /><span>${t(`field_${name}`)}</span></label>`;
   const addPicture = (address) => setValues((known) => ({ ...known, images: [known.images.trim(), address].filter(Boolean).join("\n") }));
+  // What is kept is there again; the rest is not thrown away unasked.
+  const close = () => (name === null && values !== first && !leaving ? setLeaving(true) : onClose());
+  const keys = (event) => {
+    if (event.key !== "Escape" || name !== null || values === first) return;
+    event.preventDefault();
+    setLeaving(true);
+  };
   const plain = values.items.length === 0;
-  return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit}>
+  const faults = Object.values(wrong).filter(Boolean).length;
+  return html`<form class="sale-form" ref=${form} novalidate onSubmit=${submit} onKeyDown=${keys}>
+    ${isOld && html`<p class="facts" data-unfinished>${t("form_unfinished")} <button type="button" class="link" onClick=${anew}>${t("form_anew")}</button></p>`}
     ${sale?.repeat && html`<p class="facts">${t("edit_repeating")}</p>`}
     ${like !== null && html`<p class="facts">${t("duplicate_why", { title: like.title })}</p>`}
     ${field("title", { autofocus: true })}
     ${sale === null && plain && field("units", { inputmode: "numeric" })}
     ${field("limit_per_buyer", { inputmode: "numeric" })}
-    ${sale === null && plain && field("price", { inputmode: "decimal", placeholder: (0).toFixed(decimalsOf(values.currency)) })}
+    ${sale === null && plain && field("price", { inputmode: "decimal", disabled: values.free })}
     ${sale === null && html`<${CurrencyField} value=${values.currency} wrong=${wrong.currency} onChange=${choose} />`}
+    ${sale === null && plain && tick("free")}
     ${field("begins_at", { type: "datetime-local", step: 1 })}
     ${field("ends_at", { type: "datetime-local", step: 1 })}
     ${sale === null && field("pay_within", { inputmode: "numeric" })}
@@ -304,10 +379,12 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
       ${sale === null && html`${choice("confirm", CONFIRMATIONS, choose)}<p class="facts">${t("confirm_why")}</p>`}
       ${sale === null && html`${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p>`}
     <//>
-    <p class="problem" role="alert">${problem}</p>
+    ${sale === null && html`<${Outcome} values=${values} now=${now} />`}
+    <p class="problem" role="alert">${faults > 0 ? counted("form_faults", faults) : problem}</p>
+    ${leaving && html`<p class="notice" role="alert" data-leaving>${t("form_leaving")}</p>`}
     <div class="buttons">
-      <button type="submit" class="button primary" disabled=${busy}>${t(sale === null ? "announce" : "save")}</button>
-      <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>
+      <button type="submit" class="button primary" disabled=${busy}>${t(sale !== null ? "save" : values.draft ? "save_draft" : "announce")}</button>
+      <button type="button" class="button quiet" onClick=${close}>${t(leaving ? "form_discard" : "back")}</button>
     </div>
   </form>`;
 }

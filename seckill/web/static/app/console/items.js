@@ -34,12 +34,13 @@ export function checkItems(items, currency, isNew) {
     if (item.title.trim() === "") wrong[`items[${place}].title`] = t("wrong_title_empty");
     if (!isNew) return;
     if (!isWhole(item.units)) wrong[`items[${place}].units`] = t("wrong_whole", { least: 1, most: count(UNITS_MAX) });
-    if (priceOf(item, currency) === null) wrong[`items[${place}].price`] = t("wrong_price", { exact: (99.5).toFixed(decimalsOf(currency)) });
+    if (item.price.trim() === "") wrong[`items[${place}].price`] = t("wrong_item_price_empty");
+    else if (priceOf(item, currency) === null) wrong[`items[${place}].price`] = t("wrong_price", { exact: (99.5).toFixed(decimalsOf(currency)) });
   });
   return wrong;
 }
 
-const priceOf = (item, currency) => minorUnits(item.price.trim() || "0", currency);
+const priceOf = (item, currency) => minorUnits(item.price.trim(), currency);
 
 /** What the API is to know: all of them, or what has been changed. */
 export function itemsBody(items, currency, sale) {

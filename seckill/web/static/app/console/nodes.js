@@ -2,6 +2,7 @@
 
 import { count, t, time } from "../i18n.js";
 import { Chip, html } from "../ui.js";
+import { roleOf } from "./health.js";
 
 export function Nodes({ nodes, now }) {
   if (nodes.length === 0) return html`<p class="facts">${t("no_nodes")}</p>`;
@@ -16,7 +17,7 @@ export function Nodes({ nodes, now }) {
     <tbody>
       ${nodes.map(
         (node) => html`<tr key=${node.id}>
-          <td>${node.role}</td>
+          <td>${roleOf(node.role)}</td>
           <td><${Chip} state=${node.state} label=${node.state === "ok" ? t("node_ok") : t("node_silent", { time: time(Date.parse(node.seen_at), now) })} /></td>
           <td class="text">${node.host}</td>
           <td class="number">${node.pid}</td>

@@ -1,19 +1,28 @@
 // The first screen: how all sales stand, what they have taken, and what is wrong.
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
-import { base, meta } from "../facts.js";
-import { count, counted, currentLanguage, money, period, t, time } from "../i18n.js";
+import { count, counted, money, period, t } from "../i18n.js";
 import { Chip, Empty, html, useNow } from "../ui.js";
+import { AlarmsNow } from "./alarms.js";
+import { amount } from "./amounts.js";
 import { usePolled } from "./data.js";
-import { said } from "./sentences.js";
+import { Health, troubles } from "./health.js";
 import { may } from "./session.js";
+import { stateOf } from "./states.js";
 
 const EVERY_MS = 3_000;
-const ALARMS_SHOWN = 5;
-const ON = ["open", "sold_out", "paused"];
-const GROUPS = { all: () => true, on: (sale) => ON.includes(sale.state), to_come: (sale) => sale.state === "scheduled", over: (sale) => sale.state === "ended" };
+const STOPPED = ["sold_out", "paused"];
+const GROUPS = {
+  all: () => true,
+  on: (sale) => stateOf(sale) === "open",
+  stopped: (sale) => STOPPED.includes(stateOf(sale)),
+  to_come: (sale) => stateOf(sale) === "scheduled",
+  draft: (sale) => stateOf(sale) === "draft",
+  over: (sale) => stateOf(sale) === "ended",
+};
+const ALWAYS = ["all", "on", "to_come", "over"];
 
-export function Overview({ sales, rates, onCreate, showOlder }) {
+export function Overview({ sales, live, rates, onCreate, showOlder }) {
   const [found] = usePolled("/v1/admin/overview", EVERY_MS);
   const [wanted, setWanted] = useState("");
   const [group, setGroup] = useState("all");
@@ -34,10 +43,11 @@ export function Overview({ sales, rates, onCreate, showOlder }) {
   const text = wanted.trim().toLowerCase();
   const fits = (sale) => text === "" || [sale.title, sale.id, sale.external_id ?? ""].some((each) => each.toLowerCase().includes(text));
   const shown = sales.filter((sale) => groups[group](sale) && fits(sale));
-  const titles = new Map(sales.map((sale) => [sale.id, sale.title]));
+  const titles = Object.fromEntries(sales.map((sale) => [sale.id, sale.title]));
   return html`<div class="view overview">
     <header class="view-head"><h1>${t("overview")}</h1></header>
-    <${Figures} sales=${sales} found=${found} rates=${rates} />
+    <${Health} live=${live} titles=${titles} now=${now} />
+    <${Figures} sales=${sales} found=${found} rates=${rates} live=${live} />
     ${found?.alarms.length > 0 && html`<${AlarmsNow} alarms=${found.alarms} titles=${titles} now=${now} />`}
     <div class="overview-find">
       <label class="field"><span class="visually-hidden">${t("find_sale")}</span>
@@ -45,7 +55,7 @@ export function Overview({ sales, rates, onCreate, showOlder }) {
       <div class="ranges" role="group" aria-label=${t("filter_state")}>
         ${Object.entries(groups).map(([name, is]) => {
           const many = sales.filter(is).length;
-          return (name !== "alarmed" || many > 0) && html`<button key=${name} type="button" class="pill" data-group=${name} aria-pressed=${group === name ? "true" : "false"} onClick=${() => setGroup(name)}>${t(`show_${name}`)} <span class="facts">${count(many)}</span></button>`;
+          return (ALWAYS.includes(name) || many > 0) && html`<button key=${name} type="button" class="pill" data-group=${name} aria-pressed=${group === name ? "true" : "false"} onClick=${() => setGroup(name)}>${t(`show_${name}`)} <span class="facts">${count(many)}</span></button>`;
         })}
       </div>
     </div>
@@ -70,50 +80,38 @@ function moveAmongRows(event) {
   next.focus();
 }
 
-function Figures({ sales, found, rates }) {
+function Figures({ sales, found, rates, live }) {
   const takings = new Map();
   for (const { currency, net_cents: cents } of found?.sales ?? []) if (cents) takings.set(currency, (takings.get(currency) ?? 0) + cents);
+  const alarms = (found?.alarms.length ?? 0) + troubles(live).length;
   const total = [...rates.values()].reduce((sum, rate) => sum + rate, 0);
   const stats = [
     ["on", count(sales.filter(GROUPS.on).length)],
     ["rate", t("a_second", { many: shownRate(total) })],
-    ["revenue", takings.size === 0 ? "–" : [...takings].map(([currency, cents]) => html`<span key=${currency}>${money(cents, currency)} </span>`)],
-    ["alarms", found === null ? "–" : count(found.alarms.length)],
+    ["revenue", takings.size === 0 ? "–" : [...takings].map(([currency, cents]) => html`<span key=${currency} class="takings">${money(cents, currency)}</span>`)],
+    ["alarms", found === null ? "–" : html`<a href="#/alarms">${count(alarms)}</a>`],
   ];
   return html`<dl class="stats">
-    ${stats.map(([name, value]) => html`<div key=${name} data-figure=${name} data-bad=${name === "alarms" && found?.alarms.length > 0 ? "true" : "false"} title=${name === "revenue" ? t("overview_revenue_why") : undefined}><dt>${t(`overview_${name}`)}</dt><dd>${value}</dd></div>`)}
+    ${stats.map(([name, value]) => html`<div key=${name} data-figure=${name} data-bad=${name === "alarms" && alarms > 0 ? "true" : "false"} title=${name === "revenue" ? t("overview_revenue_why") : undefined}><dt>${t(`overview_${name}`)}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }
 
 const shownRate = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : count(Math.round(rate)));
 
-/** Where the handbook is part of the installation. */
-const rowOf = (runbook) => `${base}/help/${currentLanguage() === "zh" ? "zh-CN/" : ""}${runbook.replace(/^docs\/(.*)\.md/, "$1.html")}`;
-
-function AlarmsNow({ alarms, titles, now }) {
-  return html`<section class="alarms" role="alert" aria-labelledby="alarms-title">
-    <h2 id="alarms-title">${counted("alarms_on", alarms.length)}</h2>
-    <ul>${alarms.slice(0, ALARMS_SHOWN).map(
-      (alarm) => html`<li key=${alarm.id}><strong>${said(alarm.what)}</strong>
-        ${meta("help") && alarm.runbook && html` · <a href=${rowOf(alarm.runbook)} target="_blank" rel="noopener" data-runbook>${t("alarm_what_to_do")}</a>`}
-        ${alarm.sale_id && html` · <a href=${`#/sales/${alarm.sale_id}`}>${titles.get(alarm.sale_id) ?? alarm.sale_id}</a>`}
-        <span class="facts"> · ${t("alarm_since", { time: time(Date.parse(alarm.raised_at), now) })}${alarm.times > 1 ? ` · ${t("alarm_times", { times: count(alarm.times) })}` : ""}</span></li>`,
-    )}</ul>
-  </section>`;
-}
-
 function Row({ sale, standing, rate, now }) {
   const sold = standing?.sold_units;
-  const share = sold === undefined || sale.units === 0 ? 0 : (100 * sold) / sale.units;
+  const paid = standing?.paid_units == null ? null : Math.min(standing.paid_units, sold); // null: nobody has counted
+  const share = (units) => ({ width: `${units === undefined || sale.units === 0 ? 0 : (100 * units) / sale.units}%` });
   return html`<tr data-sale=${sale.id}>
     <th scope="row"><a href=${`#/sales/${sale.id}`}>${sale.title}</a>
-      <span class="facts">${sale.published ? "" : `${t("hidden")} · `}${period(sale, now)}</span>
+      <span class="facts">${period(sale, now)}</span>
       ${standing?.alarms > 0 && html`<span class="alarm-note">${counted("alarms_on", standing.alarms)}</span>`}</th>
-    <td data-cell="state"><${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /></td>
-    <td data-cell="sold"><span class="track" aria-hidden="true"><span class="done" style=${{ width: `${share}%` }}></span></span>
-      ${sold === undefined ? "–" : t("sold_of", { sold: count(sold), units: count(sale.units) })}</td>
+    <td data-cell="state"><${Chip} state=${stateOf(sale)} label=${t(`sale_${stateOf(sale)}`)} /></td>
+    <td data-cell="sold"><span class="track" aria-hidden="true"><span class="done" style=${share(paid ?? sold)}></span><span class="reserved" style=${share(paid === null ? 0 : sold - paid)}></span></span>
+      ${sold === undefined ? "–" : paid === null ? t("sold_of", { sold: count(sold), units: count(sale.units) }) : t("paid_of", { paid: count(paid), units: count(sale.units) })}
+      ${paid !== null && sold > paid && html`<span class="facts">${t("reserved", { many: count(sold - paid) })}</span>`}</td>
     <td class="number" data-cell="left" data-label=${t("column_left")}>${standing?.available == null ? "–" : count(standing.available)}</td>
-    <td class="number" data-cell="revenue" data-label=${t("column_revenue")}>${standing?.net_cents == null ? "–" : standing.net_cents === 0 ? count(0) : money(standing.net_cents, standing.currency)}</td>
-    <td class="number" data-cell="rate" data-label=${t("column_rate")}>${rate === undefined ? "–" : t("a_second", { many: shownRate(rate) })}</td>
+    <td class="number" data-cell="revenue" data-label=${t("column_revenue")}>${standing?.net_cents == null ? "–" : amount(standing.net_cents, standing.currency)}</td>
+    <td class="number" data-cell="rate" data-label=${t("column_rate")}>${!rate ? "–" : t("a_second", { many: shownRate(rate) })}</td>
   </tr>`;
 }

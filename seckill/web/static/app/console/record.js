@@ -4,6 +4,7 @@ import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, has, readable, t } from "../i18n.js";
 import { Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
+import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
 
 const PATH = "/v1/admin/record";
@@ -48,7 +49,11 @@ export function RecordView({ saleId, titles }) {
   </div>`;
 }
 
-export const labelOf = (what) => {
+/** A draft was not announced. */
+const isDraft = (what, entry) => what === "sale.created" && entry?.after?.published === false;
+
+export const labelOf = (what, entry) => {
+  if (isDraft(what, entry)) return t("what_sale_drafted");
   const name = `what_${what.replace(".", "_")}`;
   return has(name) ? t(name) : what;
 };
@@ -59,7 +64,7 @@ function Entries({ entries, titles, onWho }) {
       <p class="facts"><time datetime=${entry.at} title=${entry.request_id}>${dateTime(Date.parse(entry.at))}</time></p>
       <div>
         <p>${onWho ? html`<button type="button" class="link" onClick=${() => onWho(entry.who)}>${entry.who}</button>` : html`<strong>${entry.who}</strong>`}
-          ${" "}${labelOf(entry.what)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
+          ${" "}${labelOf(entry.what, entry)}${" "}<${Subject} entry=${entry} titles=${titles} /></p>
         ${entry.why && html`<p class="text">${t("record_reason", { why: entry.why })}</p>`}
         <${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} />
       </div>
@@ -75,7 +80,8 @@ function Subject({ entry, titles }) {
 }
 
 const isNothing = (value) => value === null || value === "" || value === false || (Array.isArray(value) && value.length === 0);
-const shownAs = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+/** Of words of ours, in the reader's language; what people have written stays as it is. */
+const shownAs = (value, name) => (typeof value !== "string" ? JSON.stringify(value) : name === "status" ? said(value) : value);
 
 export function Change({ before, after }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -83,8 +89,8 @@ export function Change({ before, after }) {
   const told = names.filter((name) => name in before || !isNothing(after[name]));
   if (told.length === 0) return null;
   const list = html`<ul class="changes">${told.map((name) => {
-    const parts = [name in before ? shownAs(before[name]) : null, name in after ? shownAs(after[name]) : null];
-    return html`<li key=${name} class="text"><strong>${name}</strong> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
+    const parts = [name in before ? shownAs(before[name], name) : null, name in after ? shownAs(after[name], name) : null];
+    return html`<li key=${name} class="text"><code>${name}</code> ${parts.filter((part) => part !== null).join(" → ")}</li>`;
   })}</ul>`;
   return told.length <= AT_ONCE ? list : html`<details><summary>${t("record_change")}</summary>${list}</details>`;
 }

@@ -5,7 +5,8 @@ import { base } from "../api.js";
 import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
 import { hasSeveralPrices } from "../items.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
-import { Charts, around } from "./charts.js";
+import { Charts, around, wholeOf } from "./charts.js";
+import { Health, toneOf } from "./health.js";
 import { CustodyBar } from "./custody.js";
 import { usePolled } from "./data.js";
 import { AudienceUpload } from "./door.js";
@@ -16,8 +17,10 @@ import { Nodes } from "./nodes.js";
 import { OwnFacts } from "./own_facts.js";
 import { NextRounds } from "./repetition.js";
 import { Vouchers } from "./vouchers.js";
+import { SetUp, ShareLink } from "./set_up.js";
 import { LIVE_SPANS } from "./sale_history.js";
 import { ask, may, told } from "./session.js";
+import { stateOf } from "./states.js";
 import { Summary } from "./summary.js";
 import { Timeline, gathered } from "./timeline.js";
 
@@ -26,17 +29,19 @@ const ORDERS_EVERY_MS = 2_000;
 const LOOKING_BACK_EVERY_MS = 3_000;
 const NONE = [];
 
-export function SaleView({ sale, live, samples, verdict, onChanged }) {
+export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
   const now = useNow(250);
   const [custody] = usePolled(`/v1/sales/${sale.id}/custody`, CUSTODY_EVERY_MS);
   const [found] = usePolled(`/v1/admin/orders?sale_id=${sale.id}&limit=10`, ORDERS_EVERY_MS);
   const [summary] = usePolled(`/v1/admin/sales/${sale.id}/summary`, LOOKING_BACK_EVERY_MS);
   const [happened] = usePolled(`/v1/admin/sales/${sale.id}/timeline`, LOOKING_BACK_EVERY_MS);
   const figures = live?.sales.find((one) => one.sale_id === sale.id);
-  const [range, setRange] = useState({ spanS: LIVE_SPANS["5m"] });
+  const [range, setRange] = useState(() => (sale.state === "ended" ? wholeOf(sale) : { spanS: LIVE_SPANS["5m"] }));
   const entries = useMemo(() => (happened === null ? null : gathered(happened.entries)), [happened]);
   const marks = useMemo(() => entries?.map(({ at, kind }) => ({ atS: Date.parse(at) / 1000, kind })) ?? NONE, [entries]);
   const charts = useRef();
+  // Of what nobody has pressed for there is nothing to draw or to count: what was set up is there instead.
+  const nothingYet = ["scheduled", "draft"].includes(stateOf(sale)) && (summary?.conversion.presses ?? 0) === 0 && (summary?.conversion.orders ?? 0) === 0;
   const showMoment = (atS) => {
     setRange(around(atS));
     charts.current?.scrollIntoView({ block: "nearest" });
@@ -46,13 +51,15 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
       <div>
         <h1>${sale.title}</h1>
         <p class="facts">
-          <${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} /> ${sale.published ? "" : `${t("hidden")} · `}${hasSeveralPrices(sale) ? t("from_price", { price: money(sale.price_cents, sale.currency) }) : money(sale.price_cents, sale.currency)} ·
+          <${Chip} state=${stateOf(sale)} label=${t(`sale_${stateOf(sale)}`)} /> ${sale.published ? "" : `${t("hidden")} · `}${hasSeveralPrices(sale) ? t("from_price", { price: money(sale.price_cents, sale.currency) }) : money(sale.price_cents, sale.currency)} ·
           ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
           ${" "}${period(sale, now)}${sale.state !== "ended" && html` · <${When} sale=${sale} now=${now} />`}
         </p>
       </div>
       ${verdict}
     </header>
+    <${Health} live=${live} saleId=${sale.id} now=${now} />
+    ${isNew && html`<p class="notice" role="status" data-made>${t(sale.published ? "made_public" : "made_draft")} ${sale.published && html`<${ShareLink} sale=${sale} />`}</p>`}
     ${may("operator") && html`<${Actions} sale=${sale} onChanged=${onChanged} />`}
     <${OwnFacts} ids=${{ own_id: sale.external_id }} metadata=${sale.metadata} />
     <${CustodyBar} custody=${custody} now=${now} />
@@ -60,11 +67,12 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
     ${hasLine(sale) && html`<${LineView} sale=${sale} />`}
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
     ${sale.vouchers && html`<${Vouchers} key=${sale.id} sale=${sale} onChanged=${onChanged} />`}
-    <${Summary} summary=${summary} repeats=${sale.repeat !== null} now=${now} />
-    ${live !== null && figures === undefined ? html`<p class="facts">${t("no_figures")}</p>` : html`<${Stats} figures=${figures} answers=${live?.answers} />`}
-    <div ref=${charts}><${Charts} sale=${sale} samples=${samples} marks=${marks} soldOutAt=${summary?.sold_out_at} withLine=${hasLine(sale)} range=${range} onRange=${setRange} /></div>
+    ${nothingYet && html`<${SetUp} sale=${sale} />`}
+    ${!nothingYet && html`<${Summary} summary=${summary} over=${sale.state === "ended"} repeats=${sale.repeat !== null} now=${now} />`}
+    ${live !== null && figures === undefined ? html`<p class="facts">${t("no_figures")}</p>` : !nothingYet && html`<${Stats} figures=${figures} answers=${live?.answers} />`}
+    <div ref=${charts} hidden=${nothingYet}><${Charts} sale=${sale} samples=${samples} marks=${marks} soldOutAt=${summary?.sold_out_at} withLine=${hasLine(sale)} range=${range} onRange=${setRange} /></div>
     <${Timeline} sale=${sale} entries=${entries} now=${now} onMoment=${showMoment} />
-    <div class="columns">
+    ${!nothingYet && html`<div class="columns">
       <section aria-labelledby="refusals-title">
         <h2 id="refusals-title">${t("refusals")}</h2>
         <${Refusals} refused=${figures?.refused ?? {}} />
@@ -74,7 +82,7 @@ export function SaleView({ sale, live, samples, verdict, onChanged }) {
         <${NewestOrders} orders=${found?.orders ?? []} now=${now} />
         ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
-    </div>
+    </div>`}
     <section aria-labelledby="nodes-title">
       <h2 id="nodes-title">${t("nodes")}</h2>
       <${Nodes} nodes=${live?.nodes ?? []} now=${now} />
@@ -156,7 +164,7 @@ function Stats({ figures, answers }) {
     ["p99", answers?.p99_ms == null ? undefined : t("milliseconds", { ms: answers.p99_ms })],
   ];
   return html`<dl class="stats">
-    ${stats.map(([name, value]) => html`<div key=${name}><dt>${t(`stat_${name}`)}</dt><dd>${value == null ? "–" : typeof value === "number" ? count(value) : value}</dd></div>`)}
+    ${stats.map(([name, value]) => html`<div key=${name} data-stat=${name} data-tone=${name === "lag" ? toneOf(figures?.lag_ms) : "plain"}><dt>${t(`stat_${name}`)}</dt><dd>${value == null ? "–" : typeof value === "number" ? count(value) : value}</dd></div>`)}
   </dl>`;
 }
 

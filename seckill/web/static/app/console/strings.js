@@ -33,7 +33,7 @@ export const STRINGS = {
   duplicate: ["Duplicate", "复制"],
   duplicate_why: ["Everything is as in “{title}” but for the window and your own id. Lists of buyers and voucher codes belong to one sale: upload them anew. It is a draft until you publish it.", "除时间与商家编号外，内容与“{title}”相同，发布之前只是草稿。买家名单和券码只属于一场秒杀，需要重新上传。"],
 
-  line_rules: ["How buyers come to units", "买家如何得到商品"],
+  line_rules: ["Line or draw", "排队或抽签"],
   field_order: ["Units go to", "商品给谁"],
   order_press: ["whoever presses first", "先点先得"],
   order_arrival: ["a line, in the order of its places", "排队，按位次"],
@@ -44,7 +44,7 @@ export const STRINGS = {
   field_waiting_list: ["When it is sold out, what comes back goes to a waiting list.", "售罄后开放候补，退回的商品按候补顺序给出。"],
   field_serve_per_s: ["People served in a second at most (empty: as fast as it goes)", "每秒最多叫号人数（留空：尽快）"],
   field_beacon: ["The draw waits for a public value that nobody knows before the list is closed. You give it, such as lottery numbers, unless SECKILL_BEACON_URL gets it.", "名单截止后，用此前无人知道的公共随机值抽签：由你填入（如彩票号码），设了 SECKILL_BEACON_URL 则自动获取。"],
-  field_limit_by: ["One person is (a claim of the token)", "按什么认定同一人（令牌中的字段）"],
+  field_limit_by: ["What makes two accounts one person (a claim of the token)", "按什么认定同一人（令牌中的字段）"],
   limit_by_why: ["Such as household or phone_hash: all who have the same value share the limit.", "如 household、phone_hash：值相同的账号共用限购。"],
   field_limit_group: ["Limit shared with (a name)", "共用限购的组名"],
   limit_group_why: ["Sales that name the same group have one limit together.", "写同一个组名的几场秒杀共用一个限购数。"],

@@ -1,25 +1,25 @@
 // What came of a round: money, how much is sold, and the way from a press to a payment.
 
-import { count, money, shortDuration, t, time } from "../i18n.js";
+import { count, htmlLanguage, shortDuration, t, time } from "../i18n.js";
 import { html } from "../ui.js";
+import { amount } from "./amounts.js";
 
-const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`);
-const amount = (cents, currency) => (cents === 0 ? count(0) : money(cents, currency));
+const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlLanguage(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share));
 
-export function Summary({ summary, repeats, now }) {
+export function Summary({ summary, over, repeats, now }) {
   if (summary === null) return null;
   const { conversion } = summary;
   return html`<section class="summary" aria-labelledby="summary-title">
     <h2 id="summary-title">${t("summary")}</h2>
     <dl class="stats">
-      <${Money} summary=${summary} repeats=${repeats} />
+      <${Money} summary=${summary} over=${over} repeats=${repeats} />
       <div><dt>${t("summary_sell_through")}</dt><dd>${percent(summary.sell_through)}</dd>
-        <dd class="facts">${t("sold_of", { sold: count(summary.sold_units), units: count(summary.units) })}</dd></div>
+        <dd class="facts">${t("paid_of", { paid: count(summary.paid_units), units: count(summary.units) })}${summary.sold_units > summary.paid_units ? ` · ${t("reserved", { many: count(summary.sold_units - summary.paid_units) })}` : ""}</dd></div>
       <div data-fact="sold_out"><dt>${t("summary_sold_out")}</dt>
         ${summary.sold_out_at === null
-          ? html`<dd class="quiet">${t("summary_not_sold_out")}</dd>`
+          ? html`<dd class="quiet">${t(over ? "summary_never_sold_out" : "summary_not_sold_out")}</dd>`
           : html`<dd>${t("summary_sold_out_after", { time: lasted(summary.seconds_to_sell_out) })}</dd><dd class="facts">${time(Date.parse(summary.sold_out_at), now)}</dd>`}</div>
-      <div><dt>${t("summary_lapse")}</dt><dd>${percent(summary.lapse_rate)}</dd>
+      <div><dt>${t("summary_lapse")}</dt><dd>${percent(conversion.orders === 0 ? null : summary.lapse_rate)}</dd>
         <dd class="facts">${t("summary_lapsed_of", { many: count(summary.lapsed), orders: count(conversion.orders) })}</dd></div>
     </dl>
     <h3>${t("conversion")}</h3>
@@ -31,8 +31,8 @@ export function Summary({ summary, repeats, now }) {
 /** To a tenth where that matters. */
 const lasted = (seconds) => (seconds < 60 ? t("seconds", { many: seconds.toFixed(1) }) : shortDuration(1000 * seconds));
 
-function Money({ summary, repeats }) {
-  if (summary.money.length === 0) return html`<div data-fact="money"><dt>${t("summary_net")}</dt><dd class="quiet">${t("summary_no_money")}</dd></div>`;
+function Money({ summary, over, repeats }) {
+  if (summary.money.length === 0) return html`<div data-fact="money"><dt>${t("summary_net")}</dt><dd class="quiet">${t(over ? "summary_never_money" : "summary_no_money")}</dd></div>`;
   return summary.money.map(({ currency, taken_cents: taken, refunded_cents: refunded, refunding_cents: waits, net_cents: net }) => {
     const whole = summary.money_of_all_rounds.find((each) => each.currency === currency);
     return html`<div key=${currency} data-fact="money"><dt>${t("summary_net")}</dt><dd>${amount(net, currency)}</dd>
@@ -50,7 +50,6 @@ function Funnel({ conversion }) {
   ];
   const most = Math.max(1, conversion.presses);
   return html`<ol class="funnel">
-      <li data-step="viewers"><span>${t("conversion_viewers")}</span><span class="facts">${t("conversion_viewers_why")}</span></li>
       ${steps.map(
         ([name, many, share]) => html`<li key=${name} data-step=${name}><span>${t(`conversion_${name}`)}</span>
           <span class="track" aria-hidden="true"><span class="done" style=${{ width: `${(100 * many) / most}%` }}></span></span>

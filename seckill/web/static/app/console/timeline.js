@@ -57,7 +57,7 @@ function Moment({ entry, now, onMoment }) {
     <button type="button" class="link moment" title=${t("timeline_show")} onClick=${() => onMoment(at / 1000)}><time datetime=${entry.at}>${at % 1000 === 0 ? time(at, now) : exactTime(at, now)}</time></button>
     <span class="dot" aria-hidden="true"></span>
     <div>
-      <p>${entry.who === null ? sentence(entry) : html`<strong>${entry.who}</strong> ${labelOf(entry.kind)}`}</p>
+      <p>${entry.who === null ? sentence(entry) : html`<strong>${entry.who}</strong> ${labelOf(entry.kind, entry)}`}</p>
       ${entry.why && html`<p class="text">${t("record_reason", { why: entry.why })}</p>`}
       <${Change} before=${entry.before ?? {}} after=${entry.after ?? {}} />
     </div>
