@@ -25,7 +25,7 @@ export function OrderPanel({ order, sale, now, via, phase, armed, again, codes, 
   return html`<div class="panel" tabindex="-1" data-order-id=${order.order_id} data-order-state=${state} data-via=${via ?? ""}>
       <div role="status" aria-live="polite">
         <p class="headline" data-state=${state}>
-          ${["queued", "paid", "unpaid"].includes(state) && !late && html`<span class="sign" aria-hidden="true">✓</span>`}
+          ${["queued", "paid", "unpaid"].includes(state) && !late && title !== "line_served" && html`<span class="sign" aria-hidden="true">✓</span>`}
           ${countedIf(title, order.quantity)}
         </p>
         <p class="result">${state === "unpaid" && !late && isBack() ? t("order_confirming_text") : explained(order, late, turn)}</p>
