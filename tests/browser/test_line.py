@@ -239,7 +239,7 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
 async def test_who_let_the_turn_pass_is_told_what_is_true(visit: Visit) -> None:
     """Nobody is behind: the unit goes to no next one. And the page of the sale never says that it is one's turn."""
     stack = visit.stack
-    sale = await announce(stack, order="arrival", pay_within_s=4, begins_at=in_s(-5))
+    sale = await announce(stack, order="arrival", begins_at=in_s(-5))
     newcomer = await visit.sale_page(sale, "nina-who-looks")
     await expect(newcomer.locator("[data-line=none]")).to_contain_text("Nobody is waiting: join and get one now.")
     page = await visit.sale_page(sale, "paul-who-lapses")
@@ -247,7 +247,7 @@ async def test_who_let_the_turn_pass_is_told_what_is_true(visit: Visit) -> None:
     await expect(page.locator("[data-line=served] .headline")).to_contain_text("It's your turn")
     await page.click("[data-action=cancel]")
     await expect(page.locator("dialog[open]")).to_contain_text("you can't join this line again")
-    await page.get_by_role("button", name="Keep it").click()
+    await page.get_by_role("button", name="Yes, cancel it").click()
     headline = page.locator(".headline[data-state=lapsed]")
     await expect(headline).to_have_text("Your turn has passed")
     await expect(page.locator("[data-line] .result")).to_contain_text("is on offer again")
