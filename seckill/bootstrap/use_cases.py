@@ -237,7 +237,9 @@ class UseCases:
     @cached_property
     def stories(self) -> Stories:
         engine = self.engine
-        return Stories(engine.ledger, engine.ledger.lines, engine.board, self.sale_cache, self._monotonic)
+        return Stories(
+            engine.ledger, engine.ledger.lines, engine.ledger, engine.board, self.sale_cache, self._monotonic
+        )
 
     @cached_property
     def live_figures(self) -> LiveFigures:

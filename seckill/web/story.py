@@ -46,6 +46,7 @@ def _shown(ctx: Context, sale: Sale, told: ToldStory) -> Story:
         units_given=story.units,
         returned=story.returned,
         resold=max(0, story.units - round_.total),
+        may_return=told.may_return,
         refused=dict(told.refused) or None,
         curve=list(story.curve),
         draw=None if told.line is None or told.line.commitment is None else draw_shown(ctx, sale, told.line),

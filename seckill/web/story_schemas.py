@@ -20,6 +20,7 @@ class Story(msgspec.Struct, kw_only=True):
     units_given: int  # of these orders: one that came back and was sold again counts twice
     returned: int  # units that came back
     resold: int  # of these, those that somebody else has got, at least
+    may_return: int | None  # while it is sold out: units that are not paid for yet; null: it is over
     # Presses that got nothing, by `code`, as the API processes that run now have counted them: null when none of them
     # has, and less than there were if one was started since.
     refused: dict[str, int] | None

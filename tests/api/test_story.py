@@ -33,6 +33,7 @@ async def test_it_tells_how_it_went_and_nobodys_name(node: Node, monkeypatch: py
             await asyncio.sleep(0.05)
     assert told["refused"] == {"sold_out": 1}
     assert (told["units"], told["orders"], told["units_given"], told["returned"], told["resold"]) == (3, 3, 3, 0, 0)
+    assert told["may_return"] == 3
     assert told["draw"] is None
     assert told["curve"][-1] == 3
     assert told["curve"] == sorted(told["curve"])
@@ -54,7 +55,7 @@ async def test_it_says_what_is_not_known(node: Node) -> None:
     sale = await node.create(units=3)
     await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
     told = await story(node, sale)
-    for name in ("first_unit_at", "last_unit_at", "gone_at", "seconds_to_sell_out", "refused", "draw"):
+    for name in ("first_unit_at", "last_unit_at", "gone_at", "seconds_to_sell_out", "may_return", "refused", "draw"):
         assert told[name] is None, name
     assert told["curve"] == []
     answer = await node.http.get(f"/v1/sales/{sale['id']}/story")

@@ -57,7 +57,7 @@ async def test_the_whole_way_from_countdown_to_paid(visit: Visit, stack: Stack) 
     await expect(page.get_by_role("timer")).to_be_visible()
     await page.click("text=Sign in now")
     await page.get_by_label("Your name").fill("Ann")
-    await page.locator("dialog button").click()
+    await page.locator("dialog button[type=submit]").click()
     await expect(page.locator("header")).to_contain_text("Ann")
     await expect(button).to_be_enabled()
     assert await server_time(stack) >= datetime.fromisoformat(sale["begins_at"]), "enabled before the time"
@@ -144,6 +144,46 @@ async def test_sold_out_and_back_again(visit: Visit, stack: Stack) -> None:
     await ask(stack, "POST", f"/v1/orders/{rival}/cancel", buyer(stack, "rival"))
     await press(page)
     await order_is(page, "unpaid")
+
+
+async def test_sold_out_says_what_may_come_back(visit: Visit, stack: Stack) -> None:
+    unpaid, paid = [await stack.create_sale(units=1) for _ in range(2)]
+    await buy(stack, unpaid, "has-not-paid")
+    order = await buy(stack, paid, "has-paid")
+    await ask(stack, "POST", f"/v1/orders/{order}/pay", buyer(stack, "has-paid"))
+    for sale, said in ((unpaid, "and 1 is not paid for yet"), (paid, "All units are taken and paid for")):
+        page = await visit.page()
+        await page.goto(f"{stack.url}/sales/{sale['id']}")
+        await expect(page.locator(".panel .result")).to_contain_text(said)
+        await expect(page.locator(".action .link")).to_have_count(1 if sale is unpaid else 0)  # ready for what?
+        another = await visit.sale_page(sale, "sees-it-sold-out")
+        await expect(another.locator(".panel .result")).to_contain_text(said)
+
+
+async def test_sizes_stand_beside_each_other_and_the_clock_beside_the_button(visit: Visit, stack: Stack) -> None:
+    items = [{"title": size, "units": 3} for size in ("S", "M", "L")]
+    title = "Extraordinarily limited hand-thrown stoneware teapot with a lid that fits " * 2
+    sale = await stack.create_sale(title=title.strip(), units=None, items=items, price_cents=999_999_999_999)
+    page = await visit.sale_page(sale, "sizes-and-clocks")
+    tops = await page.locator(".item").evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1
+    await page.set_viewport_size({"width": 320, "height": 640})
+    await page.locator(".item").first.click()
+    await press(page)
+    await order_is(page, "unpaid")
+    for shown in (".pay-within", "[data-action=pay]", ".headline"):
+        await expect(page.locator(shown)).to_be_in_viewport(ratio=1)
+    await page.goto(f"{stack.url}/orders")
+    row = page.locator(".order-row")
+    await expect(row).to_be_visible()
+    widths = await row.evaluate("row => [row.querySelector('.order-title').clientWidth, row.clientWidth]")
+    assert widths[0] > 0.8 * widths[1]
+    assert await page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    await expect(page.locator("nav .name")).to_be_visible()
+    await page.click("nav .name")  # one's own name signs nobody out
+    await expect(row).to_be_visible()
+    await page.click("[data-action=sign-out]")
+    await expect(row).to_have_count(0)
 
 
 async def test_the_limit_leads_to_the_order_there_is(visit: Visit, stack: Stack) -> None:
@@ -249,8 +289,16 @@ async def test_who_has_cancelled_is_told_how_long_to_wait(visit: Visit, stack: S
     page = await visit.sale_page(sale, "cora")
     await press(page)
     await page.locator("[data-action=cancel]").click()
+    await expect(page.locator("dialog[open]")).to_contain_text("You could buy here again after 1 hr at the earliest")
     await page.get_by_role("button", name="Yes, cancel it").click()
     await order_is(page, "cancelled")
+    # Counted at once, and not offered only to be refused.
+    await expect(page.locator("[data-cools]")).to_contain_text(re.compile(r"You can buy again in (59:|01:00:00)"))
+    await expect(page.locator("[data-action=after-all]")).to_have_count(0)
+    other = await visit.sale_page(sale, "cora")
+    await expect(other.locator("[data-cools]")).to_be_visible()
+    await without_cool_down(page, sale)  # a page that does not know of it
+    await page.reload()
     await page.locator("[data-action=after-all]").click()
     await press(page)
     await expect(page.locator("[data-refusal=cooling_down]")).to_contain_text("others go first")
@@ -263,13 +311,26 @@ async def test_who_has_cancelled_is_told_how_long_to_wait(visit: Visit, stack: S
     await order_is(page, "unpaid")
 
 
+async def without_cool_down(page: Page, sale: dict[str, Any]) -> None:
+    async def changed(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(
+            response=answer, body=(await answer.text()).replace('"cool_down_s":3600', '"cool_down_s":0')
+        )
+
+    await page.route(re.compile(rf"/sales/{sale['id']}$"), changed)
+
+
 async def test_who_does_not_pay_in_time_sees_it_happen(visit: Visit, stack: Stack) -> None:
-    sale = await stack.create_sale(units=1, pay_within_s=3)
+    sale = await stack.create_sale(units=1, pay_within_s=3, cool_down_s=600)
     page = await visit.sale_page(sale, "late")
     await press(page)
     await order_is(page, "unpaid")
     await order_is(page, "expired")
     await expect(page.get_by_role("status").first).to_contain_text("Nothing was charged")
+    button = page.locator(".action .button")
+    await expect(button).to_have_text(re.compile(r"Try again in (09|10):\d\d"))
+    await expect(button).to_be_disabled()
 
 
 async def test_a_free_voucher_needs_no_payment(visit: Visit, stack: Stack) -> None:
@@ -308,6 +369,10 @@ async def test_several_at_once_and_another_one(visit: Visit, stack: Stack) -> No
     await press(page)
     await order_is(page, "unpaid")
     await expect(page.locator("[data-order-state]")).to_contain_text("2 × ")
+    await expect(page.locator("[data-order-state]")).to_contain_text("Pay in time to keep them.")
+    await expect(page.get_by_text("Buy another")).to_have_count(0)  # one thing at a time
+    await page.click("[data-action=pay]:enabled")
+    await expect(page.locator(".headline")).to_contain_text("All 2 are yours")
     await page.click("text=Buy another")  # offers it, with what the limit leaves
     await expect(page.locator("[data-action=buy]")).to_contain_text("10.50")
     assert await page.locator(".quantity").count() == 0

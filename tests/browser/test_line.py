@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 from playwright.async_api import Page, Route, expect
 
-from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, orders_of
+from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, orders_of, stopped
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
@@ -46,8 +46,8 @@ async def test_a_draw_from_joining_to_paying_and_checking(visit: Visit) -> None:
     )
     if await page.locator("[data-line=waiting]").count():  # the others before it move on by themselves
         place = int(re.sub(r"\D", "", await page.locator("[data-line=waiting] .headline").inner_text()))
-        await expect(page.locator("[data-line=waiting] .result")).to_contain_text(f"Before you: {place - 2} ")
-    await page.click("[data-action=check-draw]")
+        await expect(page.locator("[data-line=waiting] .result")).to_have_attribute("data-ahead", f"{place - 2}")
+    await check_draw(page)
     await expect(page.locator("[data-verdict=sound]")).to_contain_text("all 4 places")
     await expect(page.locator("[data-draw]")).to_contain_text("Your entry has place")
     await expect(page.locator("[data-draw]")).to_contain_text("Your receipt is signed by the shop.")
@@ -66,7 +66,7 @@ async def test_a_draw_from_joining_to_paying_and_checking(visit: Visit) -> None:
 
     await page.route("**/draw/entries*", leave_out)
     await page.route(f"**/v1/entries/{mine}", lambda route: route.fulfill(status=404, json={}))
-    await page.click("[data-action=check-draw]")
+    await check_draw(page)
     await expect(page.locator("[data-flaw=dropped]")).to_contain_text("signed by the shop, proves that you had joined")
 
 
@@ -86,7 +86,7 @@ async def test_the_page_says_what_is_wrong_with_a_draw(visit: Visit) -> None:
 
     page = await visit.sale_page(sale, "swan", locale="zh-CN")
     await page.route("**/draw/entries*", swap)
-    await page.click("[data-action=check-draw]")
+    await check_draw(page)
     await expect(page.locator("[data-verdict=flawed]")).to_have_text("与公布的不一致")
     await expect(page.locator("[data-flaw=places]")).to_be_visible()
 
@@ -131,7 +131,7 @@ async def test_who_left_before_the_draw_is_not_missing_in_it(visit: Visit) -> No
     await begin(stack, sale)
     for each in (page, await visit.sale_page(sale, "quits-the-draw")):
         await expect(each.locator("[data-line=left]")).to_be_visible()
-        await each.click("[data-action=check-draw]")
+        await check_draw(each)
         await expect(each.locator("[data-verdict=sound]")).to_contain_text("place")
 
 
@@ -169,13 +169,17 @@ async def test_who_is_served_goes_on_to_the_order_and_leaving_makes_room(visit: 
     await expect(page.locator("[data-line=served]")).to_contain_text("It's your turn")
     behind = await visit.sale_page(sale, "bert-behind")
     await behind.click("[data-action=join]:enabled")
-    await expect(behind.locator("[data-line=waiting]")).to_contain_text("Before you: 0 ")
-    await expect(behind.locator("[data-line=waiting]")).to_contain_text("may come back: 1")
+    await expect(behind.locator("[data-line=waiting] .result")).to_have_text(
+        "You're next. 1 unit is unpaid and may come back."
+    )
+    await expect(behind.locator("[data-story]")).to_have_count(0)
     await behind.click("[data-action=leave]")
     await behind.click("dialog .button.danger")
     await expect(behind.locator("[data-line=left]")).to_be_visible()
-    await page.click("text=See your order")
-    await expect(page.locator("[data-action=pay]:enabled, button:has-text('Pay')").first).to_be_visible()
+    # The clock and the button are right here.
+    await expect(page.locator("[data-line=served] .action [role=timer]")).to_be_visible()
+    await page.click("[data-line=served] [data-action=pay]:enabled")
+    await expect(page.locator("[data-line=served] .headline")).to_contain_text("Paid. It's yours")
 
 
 async def test_a_draw_says_what_can_still_be_had_and_what_is_paid_for(visit: Visit) -> None:
@@ -206,7 +210,7 @@ async def test_a_draw_says_what_can_still_be_had_and_what_is_paid_for(visit: Vis
     await expect(newcomer.locator("[data-action=join]")).to_have_count(0)
     another = await visit.sale_page(sale, winner)  # with a browser that knows of no entry
     await expect(another.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
-    await expect(another.get_by_text("See your order")).to_be_visible()
+    await expect(another.locator(".receipt")).to_be_visible()
     nobody = await visit.page()
     await nobody.goto(f"{stack.url}/sales/{sale['id']}")
     await expect(nobody.locator("[data-line=none] .headline")).to_have_text("Sold out")
@@ -230,6 +234,50 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
     await ask(stack, "POST", f"/v1/orders/{order['order_id']}/cancel", buyer(stack, "story-0"))
     await expect(page.locator("[data-line=served]")).to_be_visible()  # what came back is sold again
     await expect(page.locator("[data-fact=kept]")).to_have_text("目前在买家手中：3 件，共 3 件")
+
+
+async def test_who_let_the_turn_pass_is_told_what_is_true(visit: Visit) -> None:
+    """Nobody is behind: the unit goes to no next one. And the page of the sale never says that it is one's turn."""
+    stack = visit.stack
+    sale = await announce(stack, order="arrival", begins_at=in_s(-5))
+    newcomer = await visit.sale_page(sale, "nina-who-looks")
+    await expect(newcomer.locator("[data-line=none]")).to_contain_text("Nobody is waiting: join and get one now.")
+    page = await visit.sale_page(sale, "paul-who-lapses")
+    await page.click("[data-action=join]:enabled")
+    await expect(page.locator("[data-line=served] .headline")).to_contain_text("It's your turn")
+    await page.click("[data-action=cancel]")
+    await expect(page.locator("dialog[open]")).to_contain_text("you can't join this line again")
+    await page.get_by_role("button", name="Yes, cancel it").click()
+    headline = page.locator(".headline[data-state=lapsed]")
+    await expect(headline).to_have_text("Your turn has passed")
+    await expect(page.locator("[data-line] .result")).to_contain_text("is on offer again")
+    await expect(page.locator("[data-line] .result")).to_contain_text("you can't join this line again")
+    await expect(page.get_by_role("link", name="See your order")).to_have_class("button quiet")
+    await expect(page.locator("[data-action=join]")).to_have_count(0)
+    again = await visit.sale_page(sale, "paul-who-lapses")
+    await expect(again.locator("[data-line] .headline")).to_have_text("Your turn has passed")
+    await expect(newcomer.locator("[data-action=join]")).to_be_enabled()
+
+
+async def test_a_turn_whose_time_is_over_is_none_though_nobody_has_said_so_yet(visit: Visit) -> None:
+    stack = visit.stack
+    sale = await announce(stack, order="arrival", pay_within_s=3, begins_at=in_s(-5))
+    await join(stack, sale, "slow-keeper")
+    async with asyncio.timeout(PATIENCE_S):
+        while not (orders := await orders_of(stack, "slow-keeper")) or orders[0]["state"] != "unpaid":
+            await asyncio.sleep(0.05)
+    with stopped(stack, "keeper"):
+        await asyncio.sleep(3.5)  # until the time to pay is over
+        page = await visit.sale_page(sale, "slow-keeper")
+        await expect(page.locator("[data-line=served] .headline")).to_have_text("Time's up")
+        await expect(page.locator("[data-action=pay]")).to_be_disabled()
+    await expect(page.locator(".headline[data-state=lapsed]")).to_be_visible()
+
+
+async def check_draw(page: Page) -> None:
+    if await page.locator("details[data-draw][open]").count() == 0:
+        await page.click("[data-draw=drawn] summary")
+    await page.click("[data-action=check-draw]")
 
 
 async def fits(page: Page) -> bool:

@@ -32,7 +32,7 @@ async def test_the_whole_way_and_the_console(browser: Browser) -> None:
         await expect(page.locator("h1")).to_have_text("Kettle")
         await page.click("header >> text=Sign in")
         await page.get_by_label("Your name").fill("Ann")
-        await page.locator("dialog button").click()
+        await page.locator("dialog button[type=submit]").click()
         await page.locator("[data-action=buy]").click()
         await order_is(page, "unpaid")
         await page.locator("[data-action=pay]").click()

@@ -12,6 +12,7 @@ from seckill.domain.sale import Sale, SaleState
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.shared_look import SharedAnswers
 from seckill.ports.board import Board
+from seckill.ports.ledger import TallyLedger
 from seckill.ports.line import LineFiguresLedger
 from seckill.ports.story import RoundStory, StoryLedger
 
@@ -25,6 +26,7 @@ class ToldStory:
     ledger: RoundStory
     refused: Mapping[str, int]  # claims by outcome, as the API processes that run now have counted them
     line: RoundLine | None
+    may_return: int | None  # units of a round that is sold out which are not paid for; None: it is over
 
 
 class Stories:
@@ -32,12 +34,14 @@ class Stories:
         self,
         ledger: StoryLedger,
         lines: LineFiguresLedger,
+        tallies: TallyLedger,
         board: Board,
         sale_cache: SaleCache,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
         self._lines = lines
+        self._tallies = tallies
         self._board = board
         self._sale_cache = sale_cache
         self._monotonic = monotonic
@@ -52,18 +56,24 @@ class Stories:
         read_s, known = self._known.get(sale.round.id, (0.0, None))
         if known is not None and self._monotonic() - read_s < FRESH_S:
             return known
-        return await self._asking.of(sale.round.id, lambda: self._ask(sale.round.id))
+        return await self._asking.of(sale.round.id, lambda: self._ask(sale.round.id, state))
 
-    async def _ask(self, round_id: int) -> ToldStory:
+    async def _ask(self, round_id: int, state: SaleState) -> ToldStory:
         told = ToldStory(
             await self._ledger.story(round_id, STEPS),
             await self._refused(round_id),
             await self._lines.line(round_id),
+            await self._unpaid(round_id) if state is SaleState.SOLD_OUT else None,
         )
         if len(self._known) >= ROUNDS_KEPT:
             self._known.clear()
         self._known[round_id] = self._monotonic(), told
         return told
+
+    async def _unpaid(self, round_id: int) -> int | None:
+        """As the refusals of a round that is sold out tell it."""
+        tally = await self._tallies.tally(round_id)
+        return None if tally is None else max(0, tally.total - tally.paid - tally.kept)
 
     async def _refused(self, round_id: int) -> Mapping[str, int]:
         _, seen = await self._board.reports()

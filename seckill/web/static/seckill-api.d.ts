@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// 0d34811b0bd0d5b8a5a3e7b0963a6c37e1ac1f0cc8f546037f6ca4e694053b57
+// eeac541cbfd4d08eaa66a861a475eb2aa745525b96c114d591e63718724a9cc0
 
 export interface paths {
     "/healthz": {
@@ -2714,6 +2714,7 @@ export interface components {
             first_unit_at: string | null;
             gone_at: string | null;
             last_unit_at: string | null;
+            may_return: number | null;
             orders: number;
             refused: {
                 [key: string]: number;

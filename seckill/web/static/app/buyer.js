@@ -4,14 +4,14 @@ import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { backoffMs, base, call, canSignIn, goToShop, meta, signIn, signOut, takeTokenFromAddress, tryToken, whoami } from "./api.js";
 import { keepClock, nowMs } from "./clock.js";
-import { count, exactTime, ready, t } from "./i18n.js";
+import { count, exactTime, ready, spoken, t } from "./i18n.js";
 import { lazily, part } from "./lazily.js";
 import { OrdersPage, SalesPage } from "./lists.js";
 import { OrderPage, SalePage } from "./sale.js";
 import { Dialog, LanguageSwitch, TestBanner, html, useLanguage, useRepeated } from "./ui.js";
 
 // For rounds with a draw, and for those that are over: not for whoever waits for a button.
-const Story = lazily(() => part("story", { useState, backoffMs, call, count, exactTime, nowMs, t, html, useRepeated }));
+const Story = lazily(() => part("story", { useState, backoffMs, call, count, exactTime, nowMs, spoken, t, html, useRepeated }));
 
 const brought = takeTokenFromAddress(); // before anything else can see the address
 keepClock();
@@ -55,7 +55,7 @@ function App() {
         ${me && html`<a href=${`${base}/orders`}>${t("my_orders")}</a>`}
         <${LanguageSwitch} />
         ${me
-          ? html`<button type="button" class="link" onClick=${leave} title=${t("sign_out")}>${t("sign_out_name", { name: me.name })}</button>`
+          ? html`<span class="name" dir="auto">${me.name}</span><button type="button" class="link" data-action="sign-out" onClick=${leave}>${t("sign_out")}</button>`
           : canSignIn() && html`<button type="button" class="link" onClick=${askToSignIn}>${t("sign_in")}</button>`}
       </nav>
     </header>
@@ -63,7 +63,7 @@ function App() {
       ${me && notice && html`<p class="notice" role="status">${t(notice, { name: me.name })}</p>`}
       <${Route} ...${page} />
     </main>
-    <${Dialog} open=${asking} title=${t("sign_in")} onClose=${() => setAsking(false)}>
+    <${Dialog} open=${asking} light=${true} title=${t("sign_in")} onClose=${() => setAsking(false)}>
       <${DemoSignIn} onDone=${refresh} />
     <//>
     <${SwitchPerson} me=${me} other=${other} onDone=${() => {

@@ -78,11 +78,11 @@ export function Details({ sale }) {
   if (!(description || delivery || terms || back)) return null;
   return html`<section class="details" aria-label=${t("details")}>
     ${description && html`<${Markup} text=${description} />`}
-    ${delivery && html`<h2>${t("delivery")}</h2><p class="delivery" dir="auto">${delivery}</p>`}
+    ${delivery && html`<div class="once"><h2>${t("delivery")}</h2><p class="delivery" dir="auto">${delivery}</p></div>`}
     ${(terms || back) &&
     html`<p class="links">
       ${terms && html`<${Outside} href=${terms}>${t("terms")}<//>`}
-      ${back && html`<a href=${back} rel="noreferrer">${t("back_to_shop")}</a>`}
+      ${back && html`<a class="once" href=${back} rel="noreferrer">${t("back_to_shop")}</a>`}
     </p>`}
   </section>`;
 }

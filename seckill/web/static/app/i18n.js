@@ -72,6 +72,9 @@ export function counted(key, many, values = {}) {
   return many === 1 ? t(`${key}_one`, filled) : t(key, filled);
 }
 
+/** Where there is a text for one of them; else the text. */
+export const countedIf = (key, many, values) => (has(`${key}_one`) ? counted(key, many, values) : t(key, values));
+
 export const has = (key) => textOf(key) !== undefined;
 
 /** Of operators' pages, in a table of both their languages. */
@@ -207,6 +210,15 @@ export function shortDuration(ms) {
   const [days, hours, minutes, seconds] = parts(ms);
   if (days > 0) return t("days_and_time", { days, time: `${hours}:${minutes}:${seconds}` });
   return hours === "00" ? `${minutes}:${seconds}` : `${hours}:${minutes}:${seconds}`;
+}
+
+/** 58 s, 3 min 6 s, 2 h: in words, for a time that is not counted down. */
+export function spoken(seconds) {
+  const said = (unit, many) => new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(many);
+  if (seconds < 60) return said("second", seconds);
+  const whole = Math.round(seconds);
+  const amounts = [["hour", Math.floor(whole / 3600)], ["minute", Math.floor(whole / 60) % 60], ["second", whole % 60]];
+  return amounts.filter(([, many]) => many > 0).slice(0, 2).map(([unit, many]) => said(unit, many)).join(" ");
 }
 
 /** For eyes and phones: 7K3M-9QXD-2ABCD. The API takes it with or without the hyphens. */

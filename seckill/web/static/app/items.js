@@ -11,11 +11,14 @@ export const priceOf = (sale, itemId) => itemOf(sale, itemId)?.price_cents ?? sa
 
 export const hasSeveralPrices = (sale) => (sale.items ?? []).some((item) => item.price_cents !== sale.price_cents);
 
+const SHORT = 3; // characters, as sizes have: three beside each other on a phone
+
 /** `isGone` tells of an item whether it is sold out, as far as is known. */
 export function ItemChoice({ sale, chosen, isGone, onChoose }) {
   const group = useId();
   const prices = hasSeveralPrices(sale);
-  return html`<fieldset class="items">
+  const short = !prices && sale.items.every(({ title }) => title.length <= SHORT);
+  return html`<fieldset class=${`items${short ? " short" : ""}`}>
     <legend>${t("choose_item")}</legend>
     ${sale.items.map((item) => {
       const gone = isGone(item);

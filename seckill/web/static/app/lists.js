@@ -4,7 +4,7 @@ import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call } from "./api.js";
 import { firstSales } from "./first.js";
 import { Left, Picture, Price } from "./goods.js";
-import { isClosedEarly, money, readable, shortDuration, shortTime, stock, t, time } from "./i18n.js";
+import { isClosedEarly, money, parts, readable, roughDuration, shortDuration, shortTime, stock, t, time } from "./i18n.js";
 import { Chip, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
@@ -97,11 +97,17 @@ function SaleCard({ sale, now }) {
   </a>`;
 }
 
+/** Nobody counts seconds for a month; and minutes alone would be taken for hours beside others. */
+function untilThen(ms) {
+  const [days, ...hands] = parts(ms);
+  return days > 0 ? roughDuration(ms) : hands.join(":");
+}
+
 function when(sale, now) {
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
-  if (sale.state === "scheduled") return t("begins_in", { time: shortDuration(begins - now) });
-  if (sale.state === "open") return t("ends_in", { time: shortDuration(ends - now) });
+  if (sale.state === "scheduled") return t("begins_in", { time: untilThen(begins - now) });
+  if (sale.state === "open") return t("ends_in", { time: untilThen(ends - now) });
   if (isClosedEarly(sale, now)) return t("closed_early");
   if (sale.state === "ended") return t("ended_at", { time: time(ends, now) });
   return html`<${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} />`;
@@ -193,7 +199,7 @@ function OrderRow({ order, title, now }) {
     <span class="order-number">${readable(order.order_id)}</span>
     <span class="order-time">${shortTime(Date.parse(order.created_at), now)}</span>
     <span class="order-state">
-      <${Chip} state=${order.state} label=${t(`order_${order.state}`)} />
+      <${Chip} state=${order.state} label=${t(order.state === "paid" && order.price_cents === 0 ? "order_free" : `order_${order.state}`)} />
       ${left > 0 && html`<span class="remaining">${shortDuration(left)}</span>`}
     </span>
   </a>`;

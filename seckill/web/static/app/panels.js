@@ -68,7 +68,7 @@ export function Refusal({ phase, limit, listed, now, onShow }) {
   const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
-    <p class="result">${code === "sold_out" && listed ? t("refused_sold_out_listed") : t(`refused_${why}`, values)}</p>
+    <p class="result">${code === "sold_out" && problem.may_return === 0 ? `${t("refused_sold_out_listed")} ${t("explain_sold_out_paid")}` : code === "sold_out" && listed ? t("refused_sold_out_listed") : t(`refused_${why}`, values)}</p>
     ${code === "sold_out" && html`<${SoldOutFacts} problem=${problem} now=${now} />`}
     ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><${OrderLink} id=${id} onShow=${onShow}>${t("order_number", { number: readable(id) })}<//></p>`)}
   </div>`;

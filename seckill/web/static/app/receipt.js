@@ -36,6 +36,7 @@ export function Receipt({ order, sale }) {
   const next = sale.vouchers || order.codes !== undefined ? t("next_step_codes") : sale.delivery || t("next_step_shop");
   const rows = [
     ["number", html`<span class="order-id">${readable(id)}</span> <${CopyButton} text=${id} />`],
+    ["goods", sale.title],
     ["item", item],
     [order.quantity > 1 ? "total" : "price", sumOf(order)],
     ["ordered", at(order.created_at)],
@@ -46,6 +47,6 @@ export function Receipt({ order, sale }) {
     <h2 id="receipt-title">${t("receipt")}</h2>
     <dl>${rows.filter(([, value]) => value).map(([name, value]) => html`<div key=${name} data-row=${name}><dt>${t(`receipt_${name}`)}</dt><dd>${value}</dd></div>`)}</dl>
     <h2>${t("next_step")}</h2>
-    <p class="delivery" data-next dir="auto">${next}</p>
+    <p class="delivery" data-next=${next === sale.delivery ? "delivery" : ""} dir="auto">${next}</p>
   </section>`;
 }

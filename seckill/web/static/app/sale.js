@@ -8,7 +8,7 @@ import { Cover } from "./cover.js";
 import { useDoor } from "./door.js";
 import { firstSale } from "./first.js";
 import { Details, Gallery, Left, Price } from "./goods.js";
-import { money, period, periodThere, roundTime, stock, t } from "./i18n.js";
+import { counted, money, period, periodThere, roundTime, shortDuration, spoken, stock, t } from "./i18n.js";
 import { ItemChoice, itemOf, priceOf } from "./items.js";
 import { lazily, part } from "./lazily.js";
 import { Line } from "./line.js";
@@ -47,10 +47,12 @@ export function SalePage({ saleId, ...page }) {
 /** What buyers do here: press a button, join a line, or the one after the other. `Afterwards`: what stands below. */
 function Ways(shown) {
   const { sale, Afterwards } = shown;
+  const [unpaid, setUnpaid] = useState(null); // of a sale that is sold out; null: not known
+  useEffect(() => setUnpaid(null), [sale.state]);
   const hasList = sale.waiting_list && !sale.lined && sale.state === "sold_out";
-  return html`${!sale.lined && html`<div class=${`way${hasList ? " with-list" : ""}`}><${Buying} ...${shown} /></div>`}
+  return html`${!sale.lined && html`<div class=${`way${hasList ? " with-list" : ""}`}><${Buying} ...${shown} unpaid=${unpaid} /></div>`}
     ${(sale.lined || hasList) && html`<${Line} ...${shown} Buying=${Buying} />`}
-    ${Afterwards && html`<${Afterwards} ...${shown} />`}`;
+    ${Afterwards && html`<${Afterwards} ...${shown} onStory=${(story) => setUnpaid(story.may_return)} />`}`;
 }
 
 /** The same page, about one order of whichever round. */
@@ -172,13 +174,14 @@ function repetition({ repeat, next_rounds: [next] }, now) {
   return t(repeat === "daily" ? "again_daily" : "again", values);
 }
 
-export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () => {}, onRefused = () => {}, given = null, itemId = null, onChoose = () => {} }) {
+export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () => {}, onRefused = () => {}, given = null, turn = false, unpaid = null, itemId = null, onChoose = () => {} }) {
   const now = useNow(100);
   const [order, setOrder] = useState(given);
   const [known, setKnown] = useState(given !== null || !me);
   const [phase, setPhase] = useState({ kind: "idle" });
   const [quantity, setQuantity] = useState(1);
   const [held, setHeld] = useState({}); // units that count towards the limit, by order
+  const [lapses, setLapses] = useState({}); // when orders lapsed or were cancelled, by order
   const [question, setQuestion] = useState(null);
   const [via, setVia] = useState(undefined);
   const [openFrom] = useState(() => JITTER_MS * Math.random());
@@ -247,6 +250,7 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
       const found = here.find((other) => isLive(other.state)) ?? here[0];
       if (found) setOrder((chosen) => chosen ?? { ...found, found_as: found.state });
       setHeld((newer) => ({ ...Object.fromEntries(here.map(units)), ...newer }));
+      setLapses((newer) => ({ ...Object.fromEntries(here.filter(hasLapsed).map(lapse)), ...newer }));
       setKnown(true);
       return Infinity;
     } catch (error) {
@@ -258,6 +262,7 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
   useEffect(() => {
     if (order === null) return;
     setHeld((older) => ({ ...older, ...Object.fromEntries([units(order)]) }));
+    if (hasLapsed(order)) setLapses((older) => ({ ...older, ...Object.fromEntries([lapse(order)]) }));
     onOrder(order);
   }, [order?.order_id, order?.state]);
   const left = sale.limit_per_buyer - Object.values(held).reduce((sum, many) => sum + many, 0);
@@ -306,10 +311,11 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
     addEventListener("pageshow", awake);
     return () => removeEventListener("pageshow", awake);
   }, []);
+  const waitS = waitAfter(sale, Object.keys(lapses).length + 1);
   const askCancel = () =>
     setQuestion({
       title: t("cancel_title"),
-      effect: t("cancel_effect"),
+      effect: [sale.lined ? t("cancel_line") : counted("cancel_effect", order.quantity), sale.lined ? sale.order !== "press" && t("line_lapsed_once") : waitS > 0 && t("cancel_wait", { time: spoken(waitS) })].filter(Boolean).join(" "),
       yes: t("cancel_yes"),
       no: t("cancel_no"),
       act: () => change("cancel"),
@@ -342,17 +348,27 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
     const buys = given === null && state === "open";
     // Who has cancelled does not want it: no button asks them to try again.
     const byChoice = order.state === "cancelled" && !order.closed_by;
-    const again = !isLive(order.state) && buys && !byChoice ? html`<${Choice} ...${offers} /><${BuyButton} ...${offers} again=${true} />` : null;
+    const coolsMs = buys ? Math.max(0, ...Object.values(lapses)) + 1000 * waitAfter(sale, Object.keys(lapses).length) - now : 0;
+    const again = !isLive(order.state) && buys && !byChoice && coolsMs > 0 ? html`<div class="action"><button type="button" class="button primary" data-cools disabled>${t("again_in", { time: shortDuration(coolsMs) })}</button></div>` : !isLive(order.state) && buys && !byChoice ? html`<${Choice} ...${offers} /><${BuyButton} ...${offers} again=${true} />` : null;
     const gives = order.state === "paid" && (sale.vouchers || order.codes !== undefined);
     const codes = gives && html`<${Codes} key=${order.order_id} order=${order} token=${me.token} onSignedOut=${onSignedOut} />`;
-    return html`<${OrderPanel} order=${order} sale=${sale} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} codes=${codes} onPay=${() => change("pay")} onCancel=${askCancel} onShow=${show}>
-        ${["unpaid", "paid"].includes(order.state) && buys && left > 0 && html`<p class="more"><button type="button" class="link" onClick=${another}>${t("buy_another")}</button></p>`}
-        ${byChoice && buys && html`<p class="more"><button type="button" class="link" data-action="after-all" onClick=${another}>${t("buy_after_all")}</button></p>`}
+    return html`<${OrderPanel} order=${order} sale=${sale} now=${now} via=${via} phase=${phase} armed=${armed} again=${again} codes=${codes} turn=${turn} onPay=${() => change("pay")} onCancel=${askCancel} onShow=${show}>
+        ${order.state === "paid" && buys && left > 0 && html`<p class="more"><button type="button" class="link" onClick=${another}>${t("buy_another")}</button></p>`}
+        ${byChoice && buys && coolsMs > 0 && html`<p class="more" data-cools>${t("again_in_label")} <span class="digits" role="timer">${shortDuration(coolsMs)}</span></p>`}
+        ${byChoice && buys && coolsMs <= 0 && html`<p class="more"><button type="button" class="link" data-action="after-all" onClick=${another}>${t("buy_after_all")}</button></p>`}
       <//>
       <${Confirm} question=${question} onClose=${() => setQuestion(null)} />`;
   }
-  return html`<${Offer} ...${offers} phase=${phase} onShow=${show} />`;
+  return html`<${Offer} ...${offers} phase=${phase} unpaid=${unpaid} onShow=${show} />`;
 }
+
+const hasLapsed = (order) => order.state === "expired" || (order.state === "cancelled" && !order.closed_by);
+const lapse = (order) => [order.order_id, order.closed_at ? Date.parse(order.closed_at) : nowMs()];
+const DOUBLINGS_MAX = 12;
+const COOL_DOWN_S_MAX = 3_600;
+
+/** How long the gate makes a buyer wait who has let so many orders lapse: as admission.py has it. */
+const waitAfter = ({ cool_down_s: first = 0 }, many) => (many === 0 ? 0 : Math.min(first * 2 ** Math.min(many - 1, DOUBLINGS_MAX), COOL_DOWN_S_MAX));
 
 const units = (order) => [order.order_id, isLive(order.state) ? order.quantity : 0];
 
@@ -393,7 +409,7 @@ function afterRefusal(state, { kind, code, atMs }, sale) {
   return kind === "refused" && code in TOLD && !isNews ? TOLD[code] : state;
 }
 
-function Offer({ phase, onShow, ...offers }) {
+function Offer({ phase, unpaid, onShow, ...offers }) {
   const { sale, state, now, me, pass, left, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
@@ -413,14 +429,16 @@ function Offer({ phase, onShow, ...offers }) {
       ${state === "open" && !refused && !isBack && html`<${UntilEnd} leftMs=${ends - now} />`}
       ${state === "open" && againMs > 0 && html`<${Countdown} label=${t("again_in_label")} leftMs=${againMs} />`}
       <div role="status" aria-live="polite">
-        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} listed=${sale.waiting_list} now=${now} onShow=${onShow} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${t(`explain_${state}`)} />`}
+        ${refused ? html`<${Refusal} phase=${phase} limit=${sale.limit_per_buyer} listed=${sale.waiting_list} now=${now} onShow=${onShow} />` : isBack ? html`<${Said} state="open" title=${t("back_title")} text=${t("back_text")} />` : ["paused", "sold_out", "ended"].includes(state) && html`<${Said} state=${state} title=${t(`sale_${state}`)} text=${state === "sold_out" ? explainedSoldOut(unpaid) : t(`explain_${state}`)} />`}
       </div>
       ${state !== "ended" && html`<${PassNote} pass=${pass} />`}
       <${Choice} ...${offers} />
       ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} unitCents=${priceOf(sale, offers.item?.item_id)} currency=${sale.currency} onChange=${setQuantity} />`}
     </div>
-    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : isOut ? html`<${OtherSales} />` : html`<${BuyButton} ...${offers} waits=${againMs > 0} />`}`;
+    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : isOut ? html`<${OtherSales} />` : html`<${BuyButton} ...${offers} unpaid=${unpaid} waits=${againMs > 0} />`}`;
 }
+
+const explainedSoldOut = (unpaid) => (unpaid === null ? t("explain_sold_out") : unpaid === 0 ? t("explain_sold_out_paid") : counted("explain_sold_out_unpaid", unpaid));
 
 /** Also before the sale begins: then there is time to choose. */
 const Choice = ({ sale, state, item, isGone, onChoose }) =>
@@ -437,7 +455,7 @@ function UntilEnd({ leftMs }) {
 /** Where there is nothing to do here. In a page of a shop, that has its own ways. */
 const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
 
-function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false }) {
+function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
@@ -456,7 +474,7 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
   }[state];
   return html`<div class="action">
     <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known || waits || unchosen || gone} onClick=${onBuy}>${label}</button>
-    ${!me && canSignIn() && html`<button type="button" class="link" onClick=${onSignIn}>${t("sign_in_ahead")}</button>`}
+    ${!me && canSignIn() && !(state === "sold_out" && unpaid === 0) && html`<button type="button" class="link" onClick=${onSignIn}>${t(state === "sold_out" ? "sign_in_for_returns" : "sign_in_ahead")}</button>`}
   </div>`;
 }
 

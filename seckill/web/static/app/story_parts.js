@@ -18,16 +18,18 @@ function witnessed({ sale_id: sale, round, commitment, list_hash: listHash, rece
   return noted;
 }
 
-export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, html, useRepeated }) {
+export function make({ useState, backoffMs, call, count, exactTime, nowMs, spoken, t, html, useRepeated }) {
   /** Asked for again now and then, as any cacheable answer; null: there is none, or not yet. */
-  function useAnswer(path, isWanted, everyMs) {
+  function useAnswer(path, isWanted, everyMs, onFound = () => {}) {
     const [found, setFound] = useState(null);
     useRepeated(
       async (isOver) => {
         if (!isWanted) return Infinity;
         try {
           const answer = await call("GET", path, { cache: "default" });
-          if (!isOver()) setFound(answer);
+          if (isOver()) return Infinity;
+          setFound(answer);
+          onFound(answer);
           return everyMs;
         } catch (error) {
           return error.status >= 400 && error.status < 500 ? 3 * everyMs : backoffMs(3);
@@ -38,10 +40,14 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
     return isWanted ? found : null;
   }
 
-  function Afterwards({ sale, me }) {
-    const story = useAnswer(`/v1/sales/${sale.id}/story?round=${sale.round}`, IS_OVER.includes(sale.state), 20_000);
+  function Afterwards({ sale, me, onStory }) {
+    const story = useAnswer(`/v1/sales/${sale.id}/story?round=${sale.round}`, IS_OVER.includes(sale.state), 20_000, onStory);
+    const goesOn = sale.order !== "press" && sale.state === "sold_out";
+    const line = useAnswer(`/v1/sales/${sale.id}/line?round=${sale.round}`, goesOn, 10_000);
+    // Nobody who waits for a unit, or has one to pay for, is told how it went.
+    const isTold = !goesOn || (line !== null && line.unpaid === 0 && !(line.waiting > 0 && line.units_left !== 0));
     const draw = useAnswer(`/v1/sales/${sale.id}/draw?round=${sale.round}`, sale.order !== "press", 10_000);
-    return html`${draw && html`<${DrawPanel} draw=${draw} me=${me} />`}${story && html`<${StoryPanel} story=${story} />`}`;
+    return html`${draw && html`<${DrawPanel} draw=${draw} me=${me} />`}${story && isTold && html`<${StoryPanel} story=${story} />`}`;
   }
 
   /** Units given out over time. The area says how many, its shape how fast. */
@@ -61,7 +67,7 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
     return html`<section class="story" data-story>
       <h2>${t("story_title")}</h2>
       ${new Set(story.curve).size > 1 && html`<${Curve} curve=${story.curve} units=${story.units} />`}
-      <p class="facts" data-fact="sold_out">${seconds === null ? t("story_not_sold_out", { given: count(story.units_given - story.returned), units: count(story.units) }) : t("story_sold_out_in", { seconds: count(Math.round(10 * seconds) / 10) })}</p>
+      <p class="facts" data-fact="sold_out">${seconds === null ? t("story_not_sold_out", { given: count(story.units_given - story.returned), units: count(story.units) }) : t(story.returned > 0 ? "story_first_sold_out_in" : "story_sold_out_in", { time: spoken(seconds) })}</p>
       ${story.first_unit_at && html`<p class="facts">${t("story_window", { first: at(story.first_unit_at), last: at(story.last_unit_at) })}</p>`}
       ${story.returned > 0 && html`<p class="facts">${t("story_returned", { returned: count(story.returned), resold: count(story.resold) })}</p>`}
       ${story.returned > 0 && seconds !== null && html`<p class="facts" data-fact="kept">${t("story_kept", { kept: count(story.units_given - story.returned), units: count(story.units) })}</p>`}
@@ -103,14 +109,15 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, t, ht
     };
     const said = draw.seed !== null ? "drawn" : draw.list_hash === null ? "committed" : "closed";
     const shown = [["commitment", draw.commitment], ["list_hash", draw.list_hash], ["seed", draw.seed], ["beacon", draw.beacon]];
-    return html`<section class="draw" data-draw=${said}>
-      <h2>${t("draw_title")}</h2>
+    if (said === "drawn" && draw.entries === 0) return null;
+    return html`<details class="draw" data-draw=${said}>
+      <summary><h2>${t(said === "drawn" ? "draw_title" : "draw_title_before")}</h2></summary>
       <p class="facts">${t(`draw_${said}`, { entries: count(draw.entries ?? 0) })}</p>
       ${said === "closed" && draw.wants_beacon && html`<p class="facts">${t(draw.beacon_source ? "draw_fetches_beacon" : "draw_waits_for_beacon", { address: draw.beacon_source?.url ?? "" })}</p>`}
       <dl>${shown.filter(([, value]) => value).map(([name, value]) => html`<dt key=${name}>${t(`draw_${name}`)}</dt><dd key=${value}><code>${value}</code></dd>`)}</dl>
       ${said === "drawn" && html`<button type="button" class="button quiet" data-action="check-draw" disabled=${result === "checking"} onClick=${check}>${t(result === "checking" ? "draw_checking" : "draw_check")}</button>`}
       <div role="status">${result === "unreachable" ? html`<p class="problem">${t("draw_unreachable")}</p>` : result?.flaws && html`<${Verdict} result=${result} draw=${draw} noted=${noted} />`}</div>
-    </section>`;
+    </details>`;
   }
 
   function Verdict({ result, draw, noted }) {

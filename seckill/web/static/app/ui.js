@@ -83,8 +83,9 @@ export function TestBanner() {
   return kind !== "" && html`<p class="test-banner" role="note">${t(`test_${kind}`)}</p>`;
 }
 
-/** A question over the page. `open` shows it; Escape and the second button close it, unless it has to be answered. */
-export function Dialog({ open, title, onClose, mustAnswer = false, children }) {
+/** A question over the page. `open` shows it; Escape and the second button close it, unless it has to be answered.
+ * `light`: nothing is lost by closing it, so there is a button for that, and a tap beside it does. */
+export function Dialog({ open, title, onClose, mustAnswer = false, light = false, children }) {
   const element = useRef();
   const id = useId();
   useEffect(() => {
@@ -92,9 +93,15 @@ export function Dialog({ open, title, onClose, mustAnswer = false, children }) {
     if (open && !dialog.open) dialog.showModal();
     if (!open && dialog.open) dialog.close();
   }, [open]);
-  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose} onCancel=${(event) => mustAnswer && event.preventDefault()}>
+  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose} onCancel=${(event) => mustAnswer && event.preventDefault()} onPointerDown=${(event) => light && isBeside(event, element.current) && element.current.close()}>
+    ${open && light && html`<button type="button" class="close" aria-label=${t("close")} onClick=${() => element.current.close()}>×</button>`}
     ${open && html`<h2 id=${id}>${title}</h2>${children}`}
   </dialog>`;
+}
+
+function isBeside({ target, clientX: x, clientY: y }, dialog) {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return target === dialog && (x < left || x > right || y < top || y > bottom);
 }
 
 /** Names the effect and asks before it acts. */
