@@ -25,7 +25,7 @@ export const STRINGS = {
   // A sale, and acting on it
   announce: ["Announce it", "发布"],
   save_draft: ["Save draft", "存为草稿"],
-  outcome: ["{stock} · {price} · {when}.", "{stock} · {price} · {when}。"],
+  outcome: ["{stock} · {price} · {when}.", "将会是：{stock} · {price} · {when}。"],
   outcome_begins: ["on sale from {time}", "{time} 开抢"],
   outcome_at_once: ["on sale at once", "立即开抢"],
   outcome_public: ["Buyers see it as soon as you announce it.", "发布后买家立即可见。"],

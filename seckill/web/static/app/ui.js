@@ -94,7 +94,7 @@ export function Dialog({ open, title, onClose, mustAnswer = false, light = false
     if (!open && dialog.open) dialog.close();
   }, [open]);
   return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose} onCancel=${(event) => mustAnswer && event.preventDefault()} onPointerDown=${(event) => light && isBeside(event, element.current) && element.current.close()}>
-    ${open && light && html`<button type="button" class="close" aria-label=${t("close")} onClick=${() => element.current.close()}>×</button>`}
+    ${open && light && html`<button type="button" class="close" aria-label=${t("close_dialog")} onClick=${() => element.current.close()}>×</button>`}
     ${open && html`<h2 id=${id}>${title}</h2>${children}`}
   </dialog>`;
 }

@@ -16,7 +16,7 @@ export const TEXTS = {
   days_and_time: "{days} d {time}",
   copy: "Copy",
   copied: "Copied",
-  close: "Close",
+  close_dialog: "Close",
 
   // Who is there
   sign_in: "Sign in",

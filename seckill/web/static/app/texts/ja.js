@@ -16,7 +16,7 @@ export const TEXTS = {
   days_and_time: "{days}日 {time}",
   copy: "コピー",
   copied: "コピーしました",
-  close: "閉じる",
+  close_dialog: "閉じる",
 
   // Who is there
   sign_in: "ログイン",
@@ -194,10 +194,10 @@ export const TEXTS = {
   order_unpaid_text_one: "期限内にお支払いください。",
   order_late_title: "支払い期限になりました",
   order_late_text: "支払い期限を過ぎました。確認しています。",
-  order_paid_title: "お支払いが完了しました",
+  order_paid_title: "お支払いが完了しました。{many}点ともあなたのものです",
   order_paid_title_one: "お支払いが完了しました",
   order_paid_text: "ありがとうございます。手続きはすべて完了しました。",
-  order_free_title: "受け取りました",
+  order_free_title: "{many}点とも受け取りました",
   order_free_title_one: "受け取りました",
   order_free_text: "無料のため、お支払いは不要です。",
   order_free_text_one: "無料のため、お支払いは不要です。",

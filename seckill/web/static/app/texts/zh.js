@@ -16,7 +16,7 @@ export const TEXTS = {
   days_and_time: "{days} 天 {time}",
   copy: "复制",
   copied: "已复制",
-  close: "关闭",
+  close_dialog: "关闭",
 
   // Who is there
   sign_in: "登录",
@@ -194,10 +194,10 @@ export const TEXTS = {
   order_unpaid_text_one: "请在时限内付款，逾期将自动取消。",
   order_late_title: "付款时间已到",
   order_late_text: "付款时间已到，正在确认。",
-  order_paid_title: "付款成功",
+  order_paid_title: "付款成功，{many} 件都是你的了",
   order_paid_title_one: "付款成功",
   order_paid_text: "感谢购买，无需其他操作。",
-  order_free_title: "领取成功",
+  order_free_title: "领取成功，{many} 件都是你的了",
   order_free_title_one: "领取成功",
   order_free_text: "免费领取，无需付款。",
   order_free_text_one: "免费领取，无需付款。",
