@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from seckill.backends.sql import open_ledger
+from seckill.backends.sql import make_ahead
 from seckill.backends.sql.schema import Schema, schema_of
 from seckill.bootstrap.engine import open_engine
 from seckill.cli import main
@@ -24,6 +24,7 @@ from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
 from seckill.settings import TABLE, Settings, written
 from seckill.web.listening_socket import bind
+from seckill.web.pages import version_of_assets
 
 # What roles load beyond what is loaded here, in the fork server, while this process prepares the servers.
 ROLES = ("seckill.cli.api", "seckill.cli.keeper", "seckill.cli.worker", "seckill.audit")
@@ -38,13 +39,14 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
         folder.close()  # in the copy: the folder is locked as long as any process has this open
         for name in ROLES:
             importlib.import_module(name)
+        version_of_assets()
         with contextlib.suppress(ImportError):  # the process that really opens it will tell
             if settings.broker_url:
                 importlib.import_module("seckill.bootstrap.rabbitmq")
         with contextlib.suppress(ImportError):  # not there on every platform
             importlib.import_module("uvloop")
         with contextlib.suppress(SeckillError):  # the process that really opens it will tell
-            open_ledger(settings.database_url)  # connects to nothing, but loads the database that was chosen
+            make_ahead(settings.database_url)
 
     with fork_server(load, _run_role, environ) as copies:
 

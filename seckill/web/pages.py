@@ -116,7 +116,7 @@ class Pages:
     def __init__(self, settings: Settings, provider: PaymentProvider) -> None:
         no_money_moves = provider.sandbox or getattr(provider, "test_mode", False)
         self._assets = _assets()
-        self.version = _version()
+        self.version = version_of_assets()
         facts = {
             "shop": settings.shop_name,
             "demo": "on" if signs_anybody_in(settings) else "off",
@@ -258,7 +258,8 @@ def _assets() -> dict[str, Content]:
 
 
 @cache
-def _version() -> str:
+def version_of_assets() -> str:
+    """Packs them, if they were not packed yet: processes that are copied from this one then share them."""
     return _digest(b"".join(path.encode() + b"\0" + content.plain for path, content in _assets().items()))
 
 

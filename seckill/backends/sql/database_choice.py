@@ -11,9 +11,19 @@ from seckill.extras import explained
 _EXAMPLES = "sqlite:///FOLDER/NAME.db, postgresql://USER@HOST/NAME or mysql://USER@HOST/NAME"
 
 
+# By address, see `make_ahead`.
+_made_ahead: dict[str, SqlLedger] = {}
+
+
 def open_ledger(url: str) -> SqlLedger:
     """Connects to nothing yet. Raises StartError for an address that cannot be meant."""
-    return SqlLedger(open_database(url))
+    return _made_ahead.pop(url, None) or SqlLedger(open_database(url))
+
+
+def make_ahead(url: str) -> None:
+    """For processes that will be copied from this one: the first in each that opens this address gets the ledger that
+    was made here, and its hundreds of statements stay memory that all copies share. Raises StartError."""
+    _made_ahead[url] = SqlLedger(open_database(url))
 
 
 def open_database(url: str) -> Database:

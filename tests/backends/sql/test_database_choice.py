@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from seckill.backends.sql import open_ledger
+from seckill.backends.sql import make_ahead, open_ledger
 from seckill.errors import StartError
 from tests.backends.sql.looking import names
 
@@ -22,6 +22,19 @@ async def test_addresses_of_postgres_as_psql_understands_them(scheme: str, more:
     ledger = open_ledger(postgres_database.replace("postgresql:", f"{scheme}:") + more)
     await ledger.ping()
     await ledger.close()
+
+
+async def test_a_ledger_made_ahead_is_given_to_the_first_who_opens_it(ledger_url: str, tmp_path: Path) -> None:
+    """As in processes that were copied after it was made; what is opened, used and closed is nobody else's."""
+    make_ahead(ledger_url)
+    other = open_ledger(f"sqlite:///{tmp_path}/other.db")
+    first, second = open_ledger(ledger_url), open_ledger(ledger_url)
+    assert len({id(each.database) for each in (first, second, other)}) == 3
+    assert (await first.id_key()) == (await second.id_key())
+    await first.close()
+    await second.ping()
+    for each in (second, other):
+        await each.close()
 
 
 async def test_a_path_relative_to_where_we_are(
