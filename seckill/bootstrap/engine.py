@@ -1,4 +1,4 @@
-"""Chooses the adapters. Only this, `transport.py` and `rabbitmq.py` import them."""
+"""Chooses the adapters. Only this, `transport.py`, `rabbitmq.py` and `tracing.py` import them."""
 
 import hashlib
 import time
@@ -21,11 +21,11 @@ from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.schema import must_be_current
 from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.boundary_failpoints import watched
+from seckill.bootstrap.tracing import open_tracer
 from seckill.bootstrap.transport import open_transport
 from seckill.domain.public_id import PublicIds
 from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import StartError
-from seckill.extras import explained
 from seckill.ports.board import Board
 from seckill.ports.broker import Broker
 from seckill.ports.gate import Gate
@@ -38,8 +38,6 @@ from seckill.ports.tracer import Tracer
 from seckill.ports.transport import Transport
 from seckill.ports.webhook import WebhookSender
 from seckill.settings import Settings
-from seckill.settings.otel import Tracing
-from seckill.settings.redaction import redact_url
 
 if TYPE_CHECKING:
     from seckill.audit import Auditor
@@ -115,7 +113,7 @@ async def open_engine(
         await gate.bind(fingerprint(key))
         transport, broker = await open_transport(settings, store, ledger, fingerprint(key), role, stack)
         auditor = await _open_auditor(settings, stack) if audits and store is None else None
-        tracer = _open_tracer(role, stack)
+        tracer = open_tracer(role, stack)
         yield Engine(
             gate=watched(gate, role, "gate"),
             transport=watched(transport, role, "transport"),
@@ -140,25 +138,6 @@ def _require_addresses(settings: Settings) -> None:
     addresses = {"SECKILL_REDIS_URL": settings.redis_url, "SECKILL_DATABASE_URL": settings.database_url}
     if missing := [name for name, address in addresses.items() if not address]:
         raise StartError(f"Set {' and '.join(missing)}: there is no gate or ledger to connect to.")
-
-
-def _open_tracer(role: str | None, stack: AsyncExitStack) -> Tracer | None:
-    tracing = Tracing.from_environment()
-    if role is None or not tracing.on:
-        return None
-    for problem in tracing.problems:
-        log.warning("not all about tracing is as it was asked for", reason=problem)
-    try:
-        with explained():
-            from seckill.backends.otel.tracer import OtelTracer  # noqa: PLC0415 (most do without)
-    except StartError as error:
-        # The variables may be there for others, and nobody's sale should fail to begin because of them.
-        log.warning("nothing is traced", reason=str(error))
-        return None
-    tracer = OtelTracer(role)
-    stack.push_async_callback(tracer.close)
-    log.info("claims are traced", to=redact_url(tracing.endpoint), share=tracing.ratio)
-    return tracer
 
 
 async def _open_auditor(settings: Settings, stack: AsyncExitStack) -> "Auditor":

@@ -80,7 +80,9 @@ MUTANTS = (
         name="A round that has lost a field sells",
         trap="F2",
         path=ADMIT,
-        edits={"tonumber(round[6]), tonumber(round[7])": "tonumber(round[6]), tonumber(round[7] or '1')"},
+        edits={
+            "local status, known_buyers = round[1]": "round[7] = round[7] or '1'\nlocal status, known_buyers = round[1]"
+        },
         caught_by="tests/backends/gate/test_lost_parts.py::test_without_a_field_of_the_round_nothing_is_decided[valkey-version]",
     ),
     Mutant(
