@@ -8,6 +8,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 pytest_plugins = [
+    "tests.collection_memory",  # before all that is large
     "pytester",
     "tests.patience",
     "tests.quick",

@@ -38,6 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("quick_leaves_out", "tests that take long by themselves", type="linelist")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Not even imported, by each of the processes that share the tests: it was a tenth of what the run costs."""
+    return True if config.getoption("quick") and is_left_out(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("quick"):
         return
@@ -62,9 +67,11 @@ def a_few(cases: Sequence[T]) -> Sequence[T]:
     return [cases[place * (len(cases) - 1) // (CASES - 1)] for place in range(CASES)]
 
 
+def is_left_out(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / folder) for folder in LEFT_OUT)
+
+
 def is_quick(item: pytest.Item) -> bool:
-    if any(item.path.is_relative_to(TESTS / folder) for folder in LEFT_OUT):
-        return False
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     stores = {value for value in parameters.values() if isinstance(value, str)}
     return not stores & OTHER_STORES and not set(getattr(item, "fixturenames", ())) & OTHER_SERVERS

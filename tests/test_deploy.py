@@ -265,6 +265,8 @@ def test_the_example_of_the_units_settings_is_enough_once_filled_in(role: str) -
 
 
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    """Only where systemd runs: it is no program that one could fetch and try alone. What the unit says of us, the tests
+    above read wherever they run."""
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not here")

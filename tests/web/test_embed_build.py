@@ -76,7 +76,8 @@ def test_the_lock_names_no_registry() -> None:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tools as the lock has them, beside a copy of the sources."""
+    """The tools as the lock has them, beside a copy of the sources. Optional in CI too: no package of ours brings npm,
+    and that what was built belongs to its sources, the digests above show wherever they run."""
     if not (shutil.which("node") and shutil.which("npm")):
         pytest.skip("There is no Node, which is needed only to build the script anew")
     folder = tmp_path_factory.mktemp("tools")

@@ -1,9 +1,7 @@
 """Operators' keys and buyers' standing. Every change gets the next version, under a lock: so versions become visible in
 the order of their numbers, and a process that has seen one has seen all before it."""
 
-import asyncio
 from dataclasses import asdict, replace
-from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,7 +12,7 @@ from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import meta
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.operator import SIGNED_IN, Role
 from seckill.domain.operator_key import OperatorKey
 from seckill.ports.access import EVERYBODY, AccessChanges, BuyerStanding
@@ -29,7 +27,7 @@ _VERSION = select(meta.c.value).where(meta.c.name == ACCESS)
 class SqlAccess:
     """Implements `seckill.ports.access.AccessLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
 

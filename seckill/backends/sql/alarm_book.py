@@ -1,6 +1,5 @@
 """Alarms that were raised."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.figure_tables import alarms
 from seckill.backends.sql.tables import rounds
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.engine.alarms.repeats import QUIET_S, STALE_AFTER_S
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
 
@@ -25,7 +24,7 @@ WHAT_MAX = 255
 class SqlAlarmBook:
     """Implements `seckill.ports.alarm_book.AlarmBook`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         new = select(

@@ -1,6 +1,5 @@
 """The lists of buyers: one transaction replaces a whole list."""
 
-import asyncio
 from array import array
 from binascii import a2b_base64, b2a_base64
 from bisect import bisect_right
@@ -15,7 +14,7 @@ from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import audience_parts, sales
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.audience_list import DIGEST_TYPE, Digests, has
 from seckill.domain.sale import Sale
 
@@ -30,7 +29,7 @@ _parts = audience_parts.c
 class SqlAudience:
     """Implements `seckill.ports.audience.AudienceLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
 

@@ -1,6 +1,5 @@
 """Everything about one buyer: shown, and taken out."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from seckill.backends.sql.tables import (
     vouchers,
 )
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.audience_list import digest_of
 from seckill.domain.dead_letter import LetterState
 from seckill.domain.event import EventType
@@ -43,7 +42,7 @@ _IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
 class SqlBuyerData:
     """Implements `seckill.ports.buyer_data.BuyerDataLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
 

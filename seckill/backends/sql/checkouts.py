@@ -1,6 +1,5 @@
 """Pages of a provider's on which orders can be paid."""
 
-import asyncio
 from typing import Any
 
 from sqlalchemy import BigInteger, Integer, String, Text, bindparam, literal, null, select, update
@@ -10,7 +9,7 @@ from seckill.backends.sql.due_rows import DueRows
 from seckill.backends.sql.end_orders import to_order
 from seckill.backends.sql.tables import checkouts, orders
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.order_number import OrderNumber
 from seckill.ports.payment import Checkout, OpenCheckout
 
@@ -18,7 +17,7 @@ from seckill.ports.payment import Checkout, OpenCheckout
 class SqlCheckouts:
     """Implements `seckill.ports.payment.CheckoutLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._note = database.insert_missing(

@@ -1,6 +1,5 @@
 """Reading the feed: which entry comes next, and what it tells."""
 
-import asyncio
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -15,7 +14,7 @@ from seckill.backends.sql.line_rows import to_entry
 from seckill.backends.sql.line_tables import line_entries
 from seckill.backends.sql.tables import FEED, feed, meta, order_events, orders
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.event import EventType, as_of, of_change
 from seckill.domain.line import LineEntry
 from seckill.domain.order import Order, OrderState
@@ -33,7 +32,7 @@ LINE_FAMILY = "entry"
 class SqlFeed:
     """Implements `seckill.ports.feed.Feed`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         waiting = select(feed.c.id, feed.c.events).where(feed.c.first_cursor.is_(None)).order_by(feed.c.id)

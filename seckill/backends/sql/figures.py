@@ -1,10 +1,8 @@
 """Figures of rounds over time."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 import msgspec
 from sqlalchemy import and_, delete, func, or_, select, update
@@ -13,7 +11,7 @@ from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.figure_tables import figures
 from seckill.backends.sql.tables import rounds
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.ports.figures import RoundReading, StockTurn
 
 _f = figures.c
@@ -24,7 +22,7 @@ _NAMES = [each.name for each in fields(RoundReading)]
 class SqlFigures:
     """Implements `seckill.ports.figures.FiguresLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._new = database.rows("new", {name: _f[name].type for name in _NAMES})

@@ -1,8 +1,6 @@
 """The record as operators read it: the rounds of a sale, every event of an order, and what could not be written."""
 
-import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import or_, select
 
@@ -14,7 +12,7 @@ from seckill.backends.sql.payments import select_refunds, to_capture, to_refund
 from seckill.backends.sql.sales import select_rounds, to_sales
 from seckill.backends.sql.tables import dead_letters, order_actions, order_events, payments, refunds, rounds, sales
 from seckill.backends.sql.transactions import reading
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.dead_letter import Letter
 from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
@@ -29,7 +27,7 @@ class SqlHistory:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks = Calls()
         self._events = (
             select(order_events)
             .where(database.among(order_events.c.order_id, "numbers"))
@@ -144,5 +142,4 @@ class SqlHistory:
         return found
 
     async def close(self) -> None:
-        if self.tasks:
-            await asyncio.wait(self.tasks)
+        await self.tasks.close()

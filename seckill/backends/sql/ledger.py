@@ -1,11 +1,9 @@
 """The ledger on any SQL database that has a module here."""
 
-import asyncio
 import secrets
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -46,7 +44,7 @@ from seckill.backends.sql.tables import (
 )
 from seckill.backends.sql.takings import SqlTakings
 from seckill.backends.sql.transactions import edge, reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.backends.sql.vouchers import SqlVouchers
 from seckill.backends.sql.webhooks import SqlWebhooks
@@ -84,7 +82,7 @@ class SqlLedger:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks = Calls()
         self._entries = FeedEntries(database)
         gifts = VoucherGifts(database, self._entries)
         self._recording = Recording(database, self._entries, gifts)
@@ -523,8 +521,7 @@ class SqlLedger:
             await connection.execute(update(meta).where(meta.c.name == NO_ROW).values(value=""))
 
     async def close(self) -> None:
-        if self.tasks:
-            await asyncio.wait(self.tasks)
+        await self.tasks.close()
         await self.database.close()
 
     def _writing(self) -> AbstractAsyncContextManager[AsyncConnection]:

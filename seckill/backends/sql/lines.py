@@ -1,6 +1,5 @@
 """The lines in the ledger, each method one transaction."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from seckill.backends.sql.record_facts import line_facts
 from seckill.backends.sql.sales import lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.event import EventType
 from seckill.domain.line import EntryState, LineEntry, RoundLine
 from seckill.domain.order_number import OrderNumber
@@ -32,7 +31,7 @@ _e = line_entries.c
 class SqlLines:
     """Implements `seckill.ports.line.LineLedger`."""
 
-    def __init__(self, database: Database, entries: FeedEntries, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, entries: FeedEntries, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._use = LineWriters(database, entries)

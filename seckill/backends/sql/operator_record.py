@@ -1,8 +1,6 @@
 """The record: written in the transaction that makes the change, so there is none without the other."""
 
-import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from sqlalchemy import insert, select
@@ -11,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from seckill.backends.sql.access_tables import operator_record
 from seckill.backends.sql.database import AnyRow, Database
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.ports.record import Facts, RecordEntry, RecordFilter, acting
 
 _r = operator_record.c
@@ -57,7 +55,7 @@ async def note(
 class SqlRecordBook:
     """Implements `seckill.ports.record.RecordBook`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
 

@@ -1,8 +1,5 @@
 """What operators do to orders: one transaction each, with the wish on record, and once for each request."""
 
-import asyncio
-from typing import Any
-
 from sqlalchemy import BigInteger, Integer, String, bindparam, insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,7 +11,7 @@ from seckill.backends.sql.payments import select_refunds, to_refund
 from seckill.backends.sql.sales import lock_catalogue
 from seckill.backends.sql.tables import order_actions, orders, payments, refunds
 from seckill.backends.sql.transactions import writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.backends.sql.voucher_cover import spare
 from seckill.backends.sql.voucher_gifts import VoucherGifts
 from seckill.domain.event import EventType
@@ -45,7 +42,7 @@ class SqlOrderActions:
         endings: Endings,
         entries: FeedEntries,
         gifts: VoucherGifts,
-        tasks: set[asyncio.Task[Any]],
+        tasks: Calls,
     ) -> None:
         self.tasks = tasks
         self._gifts = gifts

@@ -4,7 +4,6 @@ Every decision about a payment changes its row first, then the order that it was
 instead. Always in this order, so that no two transactions wait for each other.
 """
 
-import asyncio
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, String, and_, bindparam, func, insert, literal, null, select, update
@@ -17,7 +16,7 @@ from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import order_actions, orders, outbox, payments, refunds, rounds
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.event import EventType
 from seckill.domain.order import OVER, Order
 from seckill.domain.order_number import OrderNumber
@@ -43,9 +42,7 @@ class _Undo(Exception):
 class SqlPayments:
     """Implements `seckill.ports.payment.PaymentLedger`."""
 
-    def __init__(
-        self, database: Database, endings: Endings, entries: FeedEntries, tasks: set[asyncio.Task[Any]]
-    ) -> None:
+    def __init__(self, database: Database, endings: Endings, entries: FeedEntries, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._endings = endings

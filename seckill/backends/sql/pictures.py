@@ -1,9 +1,7 @@
 """Uploaded pictures, in the ledger: every node has them, and so has every backup."""
 
-import asyncio
 import base64
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from sqlalchemy import BigInteger, Integer, String, Text, bindparam, delete, literal, select, update
@@ -11,14 +9,14 @@ from sqlalchemy import BigInteger, Integer, String, Text, bindparam, delete, lit
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.tables import items, pictures, sales
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.picture import Picture, digest_in
 
 
 class SqlPictures:
     """Implements `seckill.ports.pictures.PictureLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         new = select(

@@ -1,8 +1,5 @@
 """Rows that were kept long enough."""
 
-import asyncio
-from typing import Any
-
 from sqlalchemy import and_, delete, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -10,14 +7,14 @@ from seckill.backends.sql.database import Database
 from seckill.backends.sql.line_tables import line_entries, lines
 from seckill.backends.sql.tables import PRUNING, dead_letters, meta, rounds
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.dead_letter import LetterState
 
 
 class SqlRetention:
     """Implements `seckill.ports.retention.RetentionLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._forget_letters = delete(dead_letters).where(database.among(dead_letters.c.id, "ids"))

@@ -1,22 +1,20 @@
 """Money that sales have taken, from payments and refunds."""
 
-import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import and_, case, func, select
 
 from seckill.backends.sql.database import Database
 from seckill.backends.sql.tables import orders, payments, refunds, rounds
 from seckill.backends.sql.transactions import reading
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.ports.takings import Takings
 
 
 class SqlTakings:
     """Implements `seckill.ports.takings.TakingsLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
 

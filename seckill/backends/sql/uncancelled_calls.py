@@ -6,12 +6,24 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from seckill.backends.sql.transactions import until_not_collided
+from seckill.errors import LedgerUnavailable
+
+
+class Calls(set[asyncio.Task[Any]]):
+    """Those that are under way, kept here because the event loop forgets tasks that nothing refers to."""
+
+    closed = False
+
+    async def close(self) -> None:
+        """Waits for them all. None begins after that: a look that others share goes on when all who shared it are gone,
+        and would open a connection that nobody closes."""
+        self.closed = True
+        if self:
+            await asyncio.wait(self)
 
 
 class Busy(Protocol):
-    """A class with such methods keeps their tasks here: the event loop forgets tasks that nothing refers to."""
-
-    tasks: set[asyncio.Task[Any]]
+    tasks: Calls
 
 
 Self_ = TypeVar("Self_", bound=Busy)
@@ -29,6 +41,8 @@ def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Argume
 
     @functools.wraps(method)
     async def carried(self: Self_, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if self.tasks.closed:
+            raise LedgerUnavailable("The ledger was closed, because its process is about to end.")
         task = asyncio.create_task(until_not_collided(lambda: method(self, *args, **kwargs)))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)

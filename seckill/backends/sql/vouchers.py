@@ -1,6 +1,5 @@
 """The pools of codes: uploads, which count when they are complete, and what is redeemed."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import cover_rounds, lock_catalogue, select_sale, set_changed, to_sale
 from seckill.backends.sql.tables import orders, rounds, voucher_uploads, vouchers
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.backends.sql.voucher_cover import counts_by_item, spare
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
@@ -59,7 +58,7 @@ class _Clashes(Exception):
 class SqlVouchers:
     """Implements `seckill.ports.vouchers.VoucherLedger`."""
 
-    def __init__(self, database: Database, entries: FeedEntries, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, entries: FeedEntries, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         self._entries = entries

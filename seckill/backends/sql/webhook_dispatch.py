@@ -1,6 +1,5 @@
 """Webhooks in the ledger: who sends to which endpoint, and what became of the deliveries."""
 
-import asyncio
 import secrets
 from collections.abc import Collection, Sequence, Set
 from typing import Any
@@ -12,7 +11,7 @@ from seckill.backends.sql.database import Database
 from seckill.backends.sql.dead_letters import now_of
 from seckill.backends.sql.tables import FEED, feed, meta, webhook_deliveries, webhooks
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.backends.sql.webhook_rows import can_be_asked, is_due, sent_columns, to_delivery, to_webhook
 from seckill.domain.webhook import DeliveryState, DisabledBy, Webhook
 from seckill.domain.webhook_retries import reason_to_disable
@@ -25,7 +24,7 @@ DELIVERED_KEPT = 100
 class SqlDispatch:
     """Implements `seckill.ports.webhook.DispatchLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         self.tasks = tasks
         self._database = database
         now_ms = database.now_ms

@@ -1,6 +1,5 @@
 """Webhooks in the ledger: what operators do to them."""
 
-import asyncio
 from typing import Any
 
 from sqlalchemy import delete, func, insert, null, select, update
@@ -12,7 +11,7 @@ from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import webhook_facts
 from seckill.backends.sql.tables import FEED, meta, webhook_deliveries, webhooks
 from seckill.backends.sql.transactions import reading, writing
-from seckill.backends.sql.uncancelled_calls import to_the_end
+from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.backends.sql.webhook_dispatch import SqlDispatch
 from seckill.backends.sql.webhook_rows import new_webhook, to_delivery, to_webhook, types_column
 from seckill.domain.webhook import TEST_EVENT, DeliveryState, DisabledBy, Webhook
@@ -25,7 +24,7 @@ _WELL = {"failures": 0, "failing_ms": null(), "retry_ms": null()}
 class SqlWebhooks(SqlDispatch):
     """Implements `seckill.ports.webhook.WebhookLedger`."""
 
-    def __init__(self, database: Database, tasks: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, database: Database, tasks: Calls) -> None:
         super().__init__(database, tasks)
 
     @to_the_end

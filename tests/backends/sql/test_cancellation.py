@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from seckill.backends.sql import SqlLedger
 from seckill.backends.sql.postgres import POOL_SIZE
-from seckill.errors import LedgerRefused
+from seckill.engine.shared_look import SharedLook
+from seckill.errors import LedgerRefused, LedgerUnavailable
 from tests.backends.sql.looking import counts, write
 from tests.backends.sql.making import admission, draft
 from tests.patience import PATIENCE_S
@@ -104,3 +105,27 @@ async def test_closing_waits_for_what_was_begun(ledger: SqlLedger) -> None:
     await asyncio.sleep(0)
     await ledger.close()
     assert sum([(await task).new for task in recording]) == 19
+
+
+async def test_a_shared_look_that_goes_on_after_closing_opens_no_connection(ledger: SqlLedger) -> None:
+    """Whoever asked is gone; the look is shared, so it was not broken off. A connection would be left open for good."""
+    connects: list[object] = []
+    goes_on = asyncio.Event()
+
+    async def look() -> None:
+        await goes_on.wait()
+        await ledger.sales()
+
+    shared = SharedLook(look)
+    asking = asyncio.create_task(shared())
+    while (looking := shared._under_way) is None:
+        await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait([asking])
+    await ledger.close()
+    for engine in {ledger.database.writers.sync_engine, ledger.database.readers.sync_engine}:
+        event.listen(engine, "connect", lambda *_: connects.append(1))
+    goes_on.set()
+    await asyncio.wait([looking])
+    assert connects == []
+    assert isinstance(looking.exception(), LedgerUnavailable)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pymysql
 import pytest
@@ -131,7 +130,7 @@ class Crossing:
     """Two who lock the same two rows the other way round, with `to_the_end` or without."""
 
     def __init__(self, ledger: SqlLedger) -> None:
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks = uncancelled_calls.Calls()
         self.attempts = 0
         self._ledger = ledger
         self._met = asyncio.Barrier(2)
