@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.openmetrics.exposition import generate_latest as generate_open_metrics
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Exemplar
+from prometheus_client.samples import Exemplar, Sample
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -114,6 +114,9 @@ ALIVE_AT = Gauge(
 )
 STEP_SECONDS = Gauge(
     "seckill_step_seconds", "For how long the longest step that runs now has run", ["role"], multiprocess_mode="livemax"
+)
+READY = Gauge(
+    "seckill_ready", "1: the stores that the role needs for its work answer", ["role"], multiprocess_mode="livemin"
 )
 STORE_UP = Gauge("seckill_store_up", "1: the store answers", ["role", "store"], multiprocess_mode="livemin")
 CLOCK_OFFSET = Gauge(
@@ -323,6 +326,10 @@ class Exposition:
                 known = generate(self._registry())
                 self._made[media_type] = time.monotonic(), known
             return known
+
+    def samples(self) -> Iterator[Sample]:
+        """One by one, as they are now."""
+        return (sample for family in self._registry().collect() for sample in family.samples)
 
     def _registry(self) -> CollectorRegistry:
         if self._folder is None:

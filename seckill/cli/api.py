@@ -46,5 +46,5 @@ def api(
         async with vitals.beating():
             await serve(settings, listener, stop, vitals=vitals)
 
-    with metrics_port(settings, vitals=vitals):
+    with metrics_port(settings, vitals):
         run(main, settings)

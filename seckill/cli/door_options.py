@@ -11,7 +11,9 @@ from seckill.errors import SeckillError
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class DoorOptions:
+class AudienceOptions:
+    """What may be changed of it while a sale is on."""
+
     pass_: Annotated[
         Literal["none", "work", "check"] | None,
         Parameter(name="--pass", help="What a buyer needs before buying: a proof of work, or a captcha."),
@@ -27,11 +29,23 @@ class DoorOptions:
     listed: Annotated[
         bool, Parameter(name="--listed", negative=(), help="Also for the buyers on a list, uploaded over the API.")
     ] = False
+
+    def given(self) -> dict[str, Any]:
+        """Under the names that the API has for them."""
+        given: dict[str, Any] = {"pass": self.pass_, "pass_work": self.pass_work}
+        if self.groups or self.early or self.listed:
+            early = [_early(each) for each in self.early or ()]
+            given["audience"] = {"groups": self.groups or [], "early": early, "list": self.listed}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DoorOptions(AudienceOptions):
     limit_by: Annotated[
         str | None, Parameter(help="The token's claim that counts as one person for the limit; sub, if not given.")
     ] = None
     limit_group: Annotated[str | None, Parameter(help="Sales that name the same group share one limit.")] = None
-
     order: Annotated[
         Literal["press", "arrival", "draw"] | None,
         Parameter(help="How buyers come to units: whoever presses first, or by places in a line; see docs/line.md."),
@@ -47,17 +61,13 @@ class DoorOptions:
     ] = False
 
     def given(self) -> dict[str, Any]:
-        """Under the names that the API has for them."""
-        given: dict[str, Any] = {"pass": self.pass_, "pass_work": self.pass_work}
-        given |= {"limit_by": self.limit_by, "limit_group": self.limit_group}
+        given: dict[str, Any] = {"limit_by": self.limit_by, "limit_group": self.limit_group}
         given |= {"order": self.order, "serve_per_s": self.serve_per_s}
         given |= {"waiting_list": self.waiting_list or None, "beacon": self.beacon or None}
-        if self.groups or self.early or self.listed:
-            early = [_early(each) for each in self.early or ()]
-            given["audience"] = {"groups": self.groups or [], "early": early, "list": self.listed}
-        return {name: value for name, value in given.items() if value is not None}
+        return super().given() | {name: value for name, value in given.items() if value is not None}
 
 
+NO_AUDIENCE = AudienceOptions()
 NO_DOOR = DoorOptions()
 
 

@@ -20,7 +20,7 @@ def keeper() -> None:
         async with vitals.beating():
             await keeper_role(settings, vitals=vitals)(stop)
 
-    with metrics_port(settings, vitals=vitals):
+    with metrics_port(settings, vitals):
         run(main, settings)
 
 

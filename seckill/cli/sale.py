@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 
 from seckill.cli.api_connection import ACTED_WITHIN_S, call
-from seckill.cli.door_options import NO_DOOR, DoorOptions
+from seckill.cli.door_options import NO_AUDIENCE, NO_DOOR, AudienceOptions, DoorOptions
 from seckill.cli.every_sale import next_opening, pause_all, resume_all
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items
@@ -45,6 +45,22 @@ CopyBegins = Annotated[
 ]
 CopyEnds = Annotated[
     datetime | None, Parameter(converter=moment, help=f"When it ends, {_WRITTEN} As long after as there, if not given.")
+]
+_IN_ITS_ZONE = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the sale's time zone."
+OtherBegins = Annotated[
+    datetime | None,
+    Parameter(converter=moment, help=f"When it begins, {_IN_ITS_ZONE} Until somebody may have bought."),
+]
+OtherEnds = Annotated[
+    datetime | None, Parameter(converter=moment, help=f"When it ends, {_IN_ITS_ZONE} Also while it is on.")
+]
+OtherLimit = Annotated[OptionalWhole, Parameter(name="--limit", help="How many one buyer may have.")]
+Everybody = Annotated[
+    bool, Parameter(negative=(), help="It is for everybody: takes away --group, --early and --listed.")
+]
+ChangedItem = Annotated[
+    str | None,
+    Parameter(name="--item", help="--title, --external-id and --image are those of this item, by its id."),
 ]
 Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not know of it until `sale publish`.")]
 Limit = Annotated[Whole, Parameter(help="How many one buyer may have.")]
@@ -291,19 +307,44 @@ def change(
     sale_id: SaleId,
     *,
     title: str | None = None,
+    begins: OtherBegins = None,
+    ends: OtherEnds = None,
+    limit: OtherLimit = None,
+    cool_down: OptionalWhole = None,
+    item: ChangedItem = None,
     goods: GoodsOptions = NO_OPTIONS,
+    audience: AudienceOptions = NO_AUDIENCE,
+    everybody: Everybody = False,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Change what is told about a sale. An empty text takes away what is there.
+    """Change a sale: its window, its limit, who may buy and what is told about it. Of one that repeats, the window of
+    the current round only. An empty text takes away what is there.
 
     Parameters
     ----------
     title
         What is sold.
+    cool_down
+        Seconds that a buyer waits after letting an order lapse, doubled with each; 0: none.
     """
-    changes = {name: value or None for name, value in goods.given().items()}
-    _print_one(call(requests.change_sale(sale_id, **changes, **({"title": title} if title else {})), url=url), as_json)
+    changes: dict[str, object] = {name: value or None for name, value in goods.given().items()}
+    changes |= {"title": title} if title else {}
+    if item is not None:
+        changes = _of_item(item, changes)
+    changes |= {"limit_per_buyer": limit} if limit is not None else {}
+    changes |= {"cool_down_s": cool_down} if cool_down is not None else {}
+    changes |= audience.given()
+    if everybody and "audience" in changes:
+        raise SeckillError("--everybody takes away --group, --early and --listed: leave them out, or it.")
+    changes |= {"audience": None} if everybody else {}
+    window = {"begins_at": begins, "ends_at": ends}
+    if any(instant is not None and instant.tzinfo is None for instant in window.values()):
+        zone = _zone(call(requests.sale(sale_id), url=url)["timezone"])
+        window = {name: _aware(instant, zone) for name, instant in window.items()}
+    changes |= {name: instant.isoformat() for name, instant in window.items() if instant is not None}
+    _print_one(call(requests.change_sale(sale_id, reason, **changes), url=url), as_json)
 
 
 @app.command
@@ -357,6 +398,19 @@ def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: As
         How many more.
     """
     _print_one(call(requests.add_units(sale_id, units, item), url=url), as_json)
+
+
+def _of_item(item_id: str, changes: dict[str, object]) -> dict[str, object]:
+    """What would be the sale's own, as that of one of its items."""
+    item: dict[str, object] = {"item_id": item_id}
+    item |= {name: changes[name] for name in ("title", "external_id") if name in changes}
+    match changes.get("images", ()):
+        case [image]:
+            item["image"] = image or None
+        case [_, *_]:
+            raise SeckillError("--image: an item has one picture.")
+    of_sale = {name: value for name, value in changes.items() if name not in ("title", "external_id", "images")}
+    return of_sale | {"items": [item]}
 
 
 def _means_all(sale_id: str | None, every: bool) -> bool:

@@ -27,7 +27,7 @@ def up_in_memory(settings: Settings, *, demo: bool) -> None:
         async with vitals.beating():
             await _up_in_memory(settings, stop, vitals, demo=demo)
 
-    with metrics_port(settings, vitals=vitals):
+    with metrics_port(settings, vitals):
         run(main, settings)
 
 

@@ -22,12 +22,15 @@ from seckill.local.supervisor import Process, SupervisedServer, Supervisor
 from seckill.local.valkey import EmbeddedValkey
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
+from seckill.operations.supervised_health import SupervisedVitals
 from seckill.settings import TABLE, Settings, written
+from seckill.telemetry import Exposition
 from seckill.web.listening_socket import bind
 from seckill.web.pages import version_of_assets
 
 # What roles load beyond what is loaded here, in the fork server, while this process prepares the servers.
-ROLES = ("seckill.cli.api", "seckill.cli.keeper", "seckill.cli.worker", "seckill.audit")
+LOADED = ("seckill.cli.api", "seckill.cli.keeper", "seckill.cli.worker", "seckill.audit")
+BEHIND = ("worker", "keeper")
 
 
 def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo: bool, api: int) -> None:
@@ -37,7 +40,7 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
 
     def load() -> None:
         folder.close()  # in the copy: the folder is locked as long as any process has this open
-        for name in ROLES:
+        for name in LOADED:
             importlib.import_module(name)
         version_of_assets()
         with contextlib.suppress(ImportError):  # the process that really opens it will tell
@@ -56,7 +59,7 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
                 try:
                     sale_id = await _prepare(supervisor, settings, embedded=embedded, demo=demo)
                     await _start_roles(supervisor, environ, copies, listener.fileno(), api)
-                    with metrics_port(settings, folder=figures):
+                    with metrics_port(settings, SupervisedVitals(("api", *BEHIND), Exposition(figures))):
                         await announce(settings, listener, stop, sale_id, demo=demo)
                 finally:
                     await supervisor.stop()
@@ -96,7 +99,7 @@ async def _start_roles(
     if copies is not None:
         await copies.ready()
     # Stopped after the API, because the worker still writes what the API has accepted.
-    await supervisor.add(*(Process(role, [role], environ, copies=copies) for role in ("worker", "keeper")))
+    await supervisor.add(*(Process(role, [role], environ, copies=copies) for role in BEHIND))
     await supervisor.add(
         *(Process(f"api {n}", ["api"], environ, listener=listener, copies=copies) for n in range(1, api + 1))
     )

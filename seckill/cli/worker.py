@@ -20,7 +20,7 @@ def worker() -> None:
         async with vitals.beating():
             await worker_role(settings, vitals=vitals)(stop)
 
-    with metrics_port(settings, vitals=vitals):
+    with metrics_port(settings, vitals):
         run(main, settings)
 
 

@@ -124,8 +124,8 @@ def sale(sale_id: str) -> Request[Sale]:
     return Request(method="GET", path=_sale(sale_id), answer=Sale, for_anybody=True, repeatable=True)
 
 
-def change_sale(sale_id: str, **changes: object) -> Request[Sale]:
-    return Request(method="PATCH", path=_sale(sale_id), answer=Sale, body=changes)
+def change_sale(sale_id: str, reason: str | None = None, /, **changes: object) -> Request[Sale]:
+    return Request(method="PATCH", path=_sale(sale_id), answer=Sale, body=changes, reason=reason)
 
 
 def act_on_sale(sale_id: str, verb: str, reason: str | None = None) -> Request[Sale]:

@@ -10,20 +10,32 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from typing import Protocol
 
 from seckill.errors import StartError
-from seckill.operations.role_health import Vitals
 from seckill.settings import Settings
 from seckill.telemetry import Exposition, media_type
 
 READ_WITHIN_S = 2.0
 
 
+class HealthAnswer(Protocol):
+    @property
+    def good(self) -> bool: ...
+    def body(self) -> bytes: ...
+
+
+class Asked(Protocol):
+    """Who knows whether a role is well: its own process, or the one that has started several."""
+
+    def health(self) -> HealthAnswer: ...
+    def readiness(self) -> HealthAnswer: ...
+
+
 class _Server(HTTPServer):
     allow_reuse_address = True
 
-    def __init__(self, host: str, port: int, exposition: Exposition, vitals: Vitals | None) -> None:
+    def __init__(self, host: str, port: int, exposition: Exposition, vitals: Asked) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.exposition = exposition
         self.vitals = vitals
@@ -51,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/metrics":
             kind = media_type(self.headers.get("Accept", ""))
             return 200, kind, self.server.exposition.now(kind)
-        if vitals is not None and path in ("/healthz", "/readyz"):
+        if path in ("/healthz", "/readyz"):
             report = vitals.health() if path == "/healthz" else vitals.readiness()
             return 200 if report.good else 503, "application/json", report.body()
         return 404, "text/plain; charset=utf-8", b"Figures are at /metrics, a role's health at /healthz and /readyz.\n"
@@ -64,15 +76,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def metrics_port(settings: Settings, *, folder: Path | None = None, vitals: Vitals | None = None) -> Iterator[None]:
-    """While it lasts, figures are served if a port is set. `folder`: of the processes that are shown, instead of this
-    one and those that it shares a folder with. `vitals`: of the role that this process is."""
+def metrics_port(settings: Settings, vitals: Asked) -> Iterator[None]:
+    """While it lasts, figures are served if a port is set. `vitals`: of the role that this process is, or of those that
+    it has started."""
     if settings.metrics_port is None:
         yield
         return
     where = f"{settings.metrics_host}:{settings.metrics_port}"
     try:
-        server = _Server(settings.metrics_host, settings.metrics_port, Exposition(folder), vitals)
+        server = _Server(settings.metrics_host, settings.metrics_port, Exposition(), vitals)
     except OSError as error:
         remedy = "choose another SECKILL_METRICS_PORT, each role on a machine needs its own"
         raise StartError(f"Cannot serve metrics on {where} ({error.strerror}): {remedy}.") from error

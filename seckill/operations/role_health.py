@@ -21,6 +21,7 @@ from seckill.telemetry import (
     CPU_SECONDS,
     LOOP_LAG,
     PROCESSES,
+    READY,
     RESIDENT_BYTES,
     START_TIME,
     STEP_SECONDS,
@@ -48,8 +49,11 @@ class HealthReport(msgspec.Struct, frozen=True, omit_defaults=True):
     loop: str = ""
     seconds: float = 0.0
 
+    def told(self) -> dict[str, str | float]:
+        return {name: value for name, value in msgspec.to_builtins(self).items() if name != "good"}
+
     def body(self) -> bytes:
-        return msgspec.json.encode({k: v for k, v in msgspec.to_builtins(self).items() if k != "good"}) + b"\n"
+        return msgspec.json.encode(self.told()) + b"\n"
 
 
 def can_sell(parts: Parts) -> bool:
@@ -118,6 +122,7 @@ class Vitals:
         async def look() -> None:
             parts = await readiness.look()
             self._seen = self._monotonic(), parts
+            READY.labels(self.role).set(self._enough(parts))
             for store, health in (("gate", parts.gate), ("ledger", parts.ledger)):
                 STORE_UP.labels(self.role, store).set(health is not StoreHealth.AWAY)
 
@@ -130,6 +135,7 @@ class Vitals:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
             self._seen = None
+            READY.labels(self.role).set(0)
 
     async def _beat(self) -> None:
         told_s, cpu_s, worst_s = self._monotonic(), 0.0, 0.0

@@ -21,8 +21,8 @@ class MetricsSettings:
         default=None,
         metadata=about(
             kinds.whole(1, 65_535),
-            "Port on which a role serves `/metrics`, `/healthz` and `/readyz` without a key, or `seckill up` the "
-            "figures of all roles; when empty, none.",
+            "Port on which a role serves `/metrics`, `/healthz` and `/readyz` without a key, or `seckill up` "
+            "those of all roles; when empty, none.",
         ),
     )
     metrics_host: str = field(

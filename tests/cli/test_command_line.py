@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from seckill.audit.report import Units
 from seckill.cli import app, main
@@ -18,6 +19,7 @@ from seckill.cli.audit import _sold
 from seckill.cli.output import instant
 from seckill.cli.up_announcement import _token_command, greet
 from seckill.settings import Secret, Settings
+from seckill.web.schemas import SalePatch
 from tests.api.sign_in_stand_in import running_provider
 
 KEY = "kR7tq2Zx9vLm4Wp8"
@@ -304,6 +306,42 @@ def test_looking_back_at_a_sale(
     assert seckill(monkeypatch, "sale", "timeline", "SALE", "--limit", "9", "--url", url) in (None, 0)
     assert asked[-1][1] == "/v1/admin/sales/SALE/timeline?limit=9"
     assert re.search(r"sale.paused +li +status changed; \[wrong\] price", capsys.readouterr().out)
+
+
+def test_whatever_the_api_can_change_of_a_sale_commands_can(
+    api: tuple[str, type[Recorder]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, asked = api[0], api[1].asked
+    api[1].answer = (200, SALE | {"timezone": "Asia/Shanghai"})
+    monkeypatch.setenv("SECKILL_ADMIN_KEY", KEY)
+    goods = {
+        "--external-id": "",
+        "--metadata": "{}",
+        "--description": "new",
+        "--image": "https://a.example/b.png",
+        "--list-price-cents": "12900",
+        "--terms-url": "",
+        "--delivery": "",
+        "--return-url": "",
+    }
+    window = {"--begins": "2026-11-20T10:00:00+00:00", "--ends": "2026-11-20T12:00:00"}
+    rules = {"--limit": "2", "--cool-down": "0", "--pass": "work", "--pass-work": "5000", "--group": "gold"}
+    words = [word for pair in ({"--title": "T"} | goods | window | rules).items() for word in pair]
+    for command in (
+        ["change", "SALE", *words, "--reason", "later"],
+        ["change", "SALE", "--everybody"],
+        ["change", "SALE", "--item", "ITEM", "--title", "XL", "--image", "", "--limit", "3"],
+        ["add-stock", "SALE", "7"],
+        ["publish", "SALE"],
+    ):
+        assert seckill(monkeypatch, "sale", *command, "--json", "--url", url) in (None, 0), command
+    bodies = [body for method, _, _, body in asked if method == "PATCH"]
+    assert {name for body in bodies for name in body} == {field.encode_name for field in fields(SalePatch)}
+    assert (bodies[0]["begins_at"], bodies[0]["ends_at"]) == ("2026-11-20T10:00:00+00:00", "2026-11-20T12:00:00+08:00")
+    assert (bodies[0]["limit_per_buyer"], bodies[0]["cool_down_s"], bodies[0]["terms_url"]) == (2, 0, None)
+    assert bodies[1] == {"audience": None}
+    assert bodies[2] == {"items": [{"item_id": "ITEM", "title": "XL", "image": None}], "limit_per_buyer": 3}
+    assert seckill(monkeypatch, "sale", "change", "SALE", "--everybody", "--listed", "--url", url) == 1
 
 
 def test_a_repetition_that_was_closed_says_so(

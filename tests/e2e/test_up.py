@@ -198,6 +198,31 @@ async def test_a_role_has_nothing_that_it_was_not_given(folder: Path) -> None:
             await until(figures.exists, "each counts for itself")
 
 
+async def test_the_health_of_every_role_is_told_on_the_one_port_of_figures(folder: Path) -> None:
+    port = free_port()
+    stack = Stack(folder, settings={"SECKILL_METRICS_PORT": str(port)})
+
+    async def asked(path: str) -> tuple[int, dict[str, str]]:
+        answer = await http.get(f"http://127.0.0.1:{port}{path}")
+        return answer.status_code, {role: told["status"] for role, told in answer.json()["roles"].items()}
+
+    async def say(status: int, said: str) -> None:
+        deadline_s = time.monotonic() + PATIENCE_S
+        while (found := await asked("/readyz")) != (status, dict.fromkeys(("api", "worker", "keeper"), said)):
+            assert time.monotonic() < deadline_s, found
+            await asyncio.sleep(0.05)
+
+    async with running(stack), httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+        await say(200, "ready")
+        assert await asked("/healthz") == (200, dict.fromkeys(("api", "worker", "keeper"), "ok"))
+        (valkey,) = stack.pids("valkey")
+        os.kill(valkey, signal.SIGSTOP)
+        await say(503, "not_ready")
+        assert (await asked("/healthz"))[0] == 200, "to start them again would not help"
+        os.kill(valkey, signal.SIGCONT)
+        await say(200, "ready")
+
+
 async def test_no_two_requests_have_the_same_id(folder: Path) -> None:
     """Not even of two processes that were copied from one."""
     stack = Stack(folder)

@@ -52,7 +52,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_worker_is_ready_when_gate_and_ledger_answer() -> None:
     stores, port, vitals = Stores(), free_port(), Vitals("worker")
-    with metrics_port(Settings(metrics_port=port), vitals=vitals):
+    with metrics_port(Settings(metrics_port=port), vitals):
         async with vitals.beating():
             assert await asked(port, "/readyz") == (503, '{"status":"starting"}\n')
             assert await asked(port, "/healthz") == (200, '{"status":"ok"}\n')
@@ -92,7 +92,7 @@ async def test_a_loop_that_hangs_is_not_healthy(monkeypatch: pytest.MonkeyPatch)
     """The event loop stands still, in here, while somebody asks."""
     monkeypatch.setattr(module, "HUNG_AFTER_S", 0.2)
     stores, port, vitals = Stores(), free_port(), Vitals("worker")
-    with metrics_port(Settings(metrics_port=port), vitals=vitals):
+    with metrics_port(Settings(metrics_port=port), vitals):
         async with vitals.beating(), vitals.watching(stores):
             await stores.seen()
             time.sleep(0.5)

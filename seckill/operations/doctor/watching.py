@@ -36,7 +36,6 @@ def _ask(url: str) -> str:
             return "where a role is well"
     except urllib.error.HTTPError as error:
         with error:
-            # `seckill up` has figures there and no role of its own.
-            return "where something answers" if error.code == 404 else f"where a role is not well ({error.code})"
+            return "where something else answers" if error.code == 404 else f"where a role is not well ({error.code})"
     except (OSError, ValueError, HTTPException):
         return "where nothing answers on this machine now"
