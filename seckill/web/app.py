@@ -25,6 +25,7 @@ from seckill.errors import LedgerError
 from seckill.loops import Stop
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
+from seckill.operations.server_look import ServerLooks
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
 from seckill.telemetry import Exposition
@@ -103,6 +104,7 @@ class Api:
             pictures=use.pictures,
             live=use.live_figures,
             readiness=use.readiness,
+            servers=ServerLooks(settings),
             repair=Repair(use),
             payments=use.payments,
             checkouts=use.checkouts,

@@ -34,6 +34,7 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.engine.vouchers import VoucherDesk
 from seckill.engine.webhooks.desk import WebhookDesk, WebhookTests
 from seckill.operations.repair import Repair
+from seckill.operations.server_look import ServerLooks
 from seckill.ports.payment import PaymentProvider
 from seckill.settings import Settings
 from seckill.telemetry import Exposition
@@ -75,6 +76,7 @@ class Context:
     pictures: PictureDesk
     live: LiveFigures
     readiness: Readiness
+    servers: ServerLooks
     repair: Repair
     payments: Payments
     checkouts: Checkouts

@@ -24,6 +24,7 @@ from seckill.web import (
     repair,
     sales,
     schemas,
+    system,
     upload_schemas,
     vouchers,
 )
@@ -441,6 +442,15 @@ ROUTES = (
         role=Role.VIEWER,
         answer=schemas.Live,
         problems=(503,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/system",
+        summary="What everything runs on: the servers, asked now, and the settings, without their secrets",
+        handler=system.show_system,
+        who="operator",
+        role=Role.VIEWER,
+        answer=schemas.System,
     ),
     Route(
         method="GET",

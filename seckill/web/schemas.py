@@ -408,6 +408,31 @@ class Live(msgspec.Struct, kw_only=True):
     nodes: list[Node]
 
 
+class ServerLook(msgspec.Struct, kw_only=True):
+    part: str  # gate | ledger | broker
+    address: str  # without its password
+    state: str  # ok | advice | mend | away
+    says: str
+    answered_ms: float | None  # until all questions were answered; null: it is away
+    mend: list[str]  # promises do not hold until this is done
+    advice: list[str]
+
+
+class SettingValue(msgspec.Struct, kw_only=True):
+    variable: str
+    value: str  # a secret is ***
+    default: str
+    unit: str
+
+
+class System(msgspec.Struct, kw_only=True):
+    server_time: str
+    version: str
+    rehearsal: str  # on | off
+    servers: list[ServerLook]
+    settings: list[SettingValue]  # of the process that was asked
+
+
 class OrderEvent(msgspec.Struct, kw_only=True):
     at: str
     before: str | None

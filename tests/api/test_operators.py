@@ -43,6 +43,7 @@ MAY = {
         GET /v1/admin/sales/{sale_id}/summary
         GET /v1/admin/sales/{sale_id}/timeline
         GET /v1/admin/sales/{sale_id}/vouchers
+        GET /v1/admin/system
         GET /v1/admin/vouchers/{code}
         GET /v1/admin/webhooks
         GET /v1/admin/webhooks/{webhook_id}

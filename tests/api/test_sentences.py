@@ -28,6 +28,8 @@ SAYING = {
     "BadLine",
 }
 SAYING_FIRST = {"Step", "Absent"}
+# What an examination of a server finds.
+NOTING = {"health.mend.append", "health.advice.append", "advice.append"}
 FILES = [
     *(
         PACKAGE / "web" / f"{name}.py"
@@ -57,6 +59,8 @@ FILES = [
     PACKAGE / "backends" / "sql" / "record_orders.py",
     PACKAGE / "engine" / "orders" / "dead_letters.py",
     PACKAGE / "operations" / "repair.py",
+    PACKAGE / "operations" / "server_look.py",
+    *(PACKAGE / "operations" / "doctor" / f"{name}.py" for name in ("gate", "database", "certificate", "clock_skew")),
     *sorted((PACKAGE / "audit").glob("*.py")),
 ]
 
@@ -90,6 +94,8 @@ def sentences(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             said = node.args[-1:] if node.func.id in SAYING else []
             said += node.args[:1] if node.func.id in SAYING_FIRST else []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in NOTING:
+            said = node.args
         elif (isinstance(node, ast.keyword) and node.arg == "says") or (
             isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("says", "reason")
         ):

@@ -8,6 +8,7 @@ from typing import Any
 from playwright.async_api import Page, Route, expect
 
 from tests.browser.visiting import (
+    PHONE,
     Visit,
     ask,
     buy,
@@ -380,6 +381,63 @@ async def test_several_at_once_and_another_one(visit: Visit, stack: Stack) -> No
     await press(page)
     await expect(page.locator("[data-refusal=limit_reached]")).to_contain_text("One person may buy 3")
     assert sorted(order["quantity"] for order in await orders_of(stack, "many")) == [1, 2]
+
+
+async def test_how_many_is_chosen_before_it_begins_and_the_button_stays_where_it_is(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=9, limit_per_buyer=3, begins_at=in_s(3600), ends_at=in_s(7200))
+    page = await visit.sale_page(sale, "early-and-many")
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_be_disabled()
+    await page.get_by_role("button", name="One more").click()
+    before = await button.bounding_box()
+    await ask(stack, "PATCH", f"/v1/sales/{sale['id']}", operator(stack), begins_at=in_s(0))
+    await expect(button).to_be_enabled()
+    await expect(page.locator(".action .quantity")).to_contain_text("2 × ")
+    assert await button.bounding_box() == before
+    await press(page)
+    await order_is(page, "unpaid")
+    assert [order["quantity"] for order in await orders_of(stack, "early-and-many")] == [2]
+
+
+async def test_with_an_order_the_goods_are_small_and_whole(visit: Visit, stack: Stack) -> None:
+    """Half a picture across the page says nothing: it stands beside the title, as in a basket."""
+    sale = await stack.create_sale(units=9, title="A kettle with a name of its own, enamelled, for every hob there is")
+    for viewport in (PHONE, {"width": 320, "height": 568}):
+        page = await visit.sale_page(sale, f"small-{viewport['width']}", viewport=viewport)
+        await press(page)
+        await order_is(page, "unpaid")
+        cover, title, panel = [await page.locator(at).bounding_box() for at in (".cover", ".title", ".panel")]
+        assert cover is not None
+        assert title is not None
+        assert panel is not None
+        assert cover["width"] == cover["height"] == 64
+        assert title["x"] >= cover["x"] + cover["width"]
+        assert panel["y"] >= cover["y"] + cover["height"]
+
+
+async def test_the_dialog_to_sign_in_is_closed_by_its_button_and_by_a_tap_beside_it(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.page()
+    await page.goto(f"{stack.url}/sales/{sale['id']}")
+    dialog = page.locator("dialog[open]")
+
+    async def ask_to_sign_in() -> None:
+        await page.get_by_role("button", name="Sign in", exact=True).click()
+        await expect(dialog.get_by_label("Your name")).to_be_visible()
+
+    await ask_to_sign_in()
+    close = dialog.get_by_role("button", name="Close")
+    box = await close.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) >= 44
+    await close.click()
+    await expect(dialog).to_have_count(0)
+    await ask_to_sign_in()
+    await dialog.get_by_label("Your name").click()  # inside: it stays
+    await expect(dialog).to_have_count(1)
+    await page.mouse.click(4, 4)
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("button", name="Sign in to buy")).to_be_enabled()  # and nothing is lost
 
 
 async def race(page: Page) -> str:

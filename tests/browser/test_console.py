@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import re
 import signal
 
 import redis
 from playwright.async_api import Page, expect
 
+from seckill import __version__
 from seckill.backends.redis import keys
 from tests.browser.visiting import (
     Visit,
@@ -185,11 +187,15 @@ async def test_on_a_phone_the_content_begins_high_up_and_no_state_is_cut(visit: 
     await expect(page.locator(".sale-list")).not_to_be_visible()
     heading = await page.locator(".view h1").bounding_box()
     assert heading is not None
-    assert heading["y"] < 844 / 3
+    assert heading["y"] < 844 / 6
     state = await page.locator("[aria-labelledby=orders-title] tbody .chip").bounding_box()
     assert state is not None
     assert state["x"] + state["width"] <= 390 - 16
-    await page.locator("aside summary").click()
+    menu = page.locator(".menu")
+    await expect(menu).to_have_attribute("aria-expanded", "false")
+    await menu.click()
+    for link in ("Orders", "System", "Keys"):  # and what is behind it is all in sight
+        await expect(page.locator(".areas").get_by_text(link, exact=True)).to_be_visible()
     await page.locator(".sale-list").get_by_text("Fork 3").click()
     await expect(page.locator(".view h1")).to_have_text("Fork 3")
     await expect(page.locator(".sale-list")).not_to_be_visible()
@@ -238,7 +244,7 @@ async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) ->
     await expect(page.locator(".view > .stats")).to_contain_text("Accepted units3")
     await expect(page.locator("section", has_text="Newest orders").locator("tbody tr")).to_have_count(3)
     await expect(page.locator("canvas")).to_have_count(7)
-    await expect(page.locator(".verdict")).to_contain_text("Audit: Holds")
+    await expect(page.locator(".verdict")).to_contain_text("Audit passed")
 
 
 async def test_an_address_that_changes_while_the_page_is_drawn_is_followed(visit: Visit, stack: Stack) -> None:
@@ -413,6 +419,8 @@ async def test_dead_letters_are_put_away_after_a_question(visit: Visit, stack: S
 async def test_a_process_that_hangs_is_seen(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=1)
     page = await open_sale(visit, sale)
+    await expect(page.locator("[data-nodes]")).to_contain_text("4 processes")
+    await page.locator("[data-nodes] a").click()
     rows = page.locator("section", has_text="Processes").locator("tbody tr")
     await expect(rows).to_have_count(4)
     worker = rows.filter(has_text="worker")
@@ -424,3 +432,36 @@ async def test_a_process_that_hangs_is_seen(visit: Visit, stack: Stack) -> None:
     finally:
         os.kill(pid, signal.SIGCONT)
     await expect(worker).to_contain_text("running")
+
+
+async def test_servers_and_settings_stand_in_one_place(visit: Visit, stack: Stack) -> None:
+    page = await visit.console()
+    await page.locator(".areas").get_by_text("System").click()
+    await expect(page.locator("[data-version]")).to_contain_text(f"seckill {__version__}")
+    await expect(page.locator("[data-server=gate]")).to_contain_text(re.compile("(Valkey|Redis) [0-9]"))
+    await expect(page.locator("[data-server=ledger]")).to_contain_text("SQLite is for one machine")
+    changed = page.locator("[data-settings=changed]")
+    await expect(changed.get_by_role("row", name="SECKILL_RETRY_DELAYS_S")).to_contain_text("0.1,0.1")
+    await expect(changed.get_by_role("row", name="SECKILL_ADMIN_KEY")).to_contain_text("***")
+    assert admin_key(stack) not in await page.content()
+    await expect(page.get_by_text("SECKILL_LANES")).not_to_be_visible()
+    await page.locator("summary", has_text="others").click()
+    await expect(page.get_by_text("SECKILL_LANES")).to_be_visible()
+    assert await serious(page) == []
+    page = await visit.console(locale="zh-CN")
+    await page.goto(f"{stack.url}/console#/system")
+    await expect(page.locator("[data-server=ledger]")).to_contain_text("SQLite 只适合单机")
+
+
+async def test_what_ends_a_form_is_in_sight_however_long_it_is(visit: Visit) -> None:
+    page = await visit.console()
+    await page.locator("aside").get_by_role("button", name="New sale").click()
+    form = page.locator(".sale-form")
+    for size in ({"width": 1280, "height": 720}, {"width": 360, "height": 640}):
+        await page.set_viewport_size({"width": size["width"], "height": size["height"]})
+        await expect(form.locator("[name=title]")).to_be_in_viewport()
+        assert await page.locator("dialog[open]").evaluate("dialog => dialog.scrollHeight > dialog.clientHeight")
+        await expect(form.get_by_role("button", name="Announce it")).to_be_in_viewport(ratio=1)
+    await form.get_by_role("button", name="Announce it").click()
+    await expect(form.locator(".form-foot .problem")).to_be_in_viewport(ratio=1)
+    await expect(form.locator(".form-foot .problem")).to_contain_text("need attention")

@@ -40,6 +40,8 @@ async def test_who_bought_page_by_page_filtered_and_as_a_file(visit: Visit, stac
     await expect(rows).to_have_count(1)
     [line] = (await saved(page, "jsonl")).splitlines()
     assert json.loads(line)["buyer"] == "buyer-4"
+    await expect(page.locator(".filters [name=buyer]")).not_to_be_visible()  # folded away, until it is wanted
+    await page.locator(".filters summary").click()
     await page.locator(".filters [name=buyer]").fill("nobody")
     await page.get_by_role("button", name="Show", exact=True).click()
     await expect(page.locator(".view")).to_contain_text("No order that has been written fits this.")
@@ -67,7 +69,7 @@ async def test_announced_again_after_a_lost_answer_it_is_one_sale(visit: Visit, 
 
     await page.route("**/v1/sales", lose_the_first)
     await form.locator("button[type=submit]").click()
-    await expect(form.locator("> .problem")).not_to_be_empty()
+    await expect(form.locator(".form-foot > .problem")).not_to_be_empty()
     await form.locator("button[type=submit]").click()
     await expect(page.locator(".view h1")).to_have_text("Only one")
     first, second = answers

@@ -53,7 +53,10 @@ async def test_there_back_and_out_again(browser: Browser) -> None:
             assert await serious(page) == []
             await keep(page, "sign-in-phone")
             await page.get_by_role("button", name="用 Tea ID 登录").click()
+            await page.get_by_role("button", name="菜单").click()
             await expect(page.locator("[data-me]")).to_have_text("lina@shop.example · 操作员")
+            await page.keyboard.press("Escape")
+            await expect(page.locator("[data-me]")).to_have_count(0)
             await expect(page.get_by_role("heading", name="Kettle")).to_be_visible()
             assert await page.evaluate("document.cookie") == "", "no script can read it"
             await page.get_by_role("button", name="暂停").first.click()

@@ -226,6 +226,10 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
     page = await visit.sale_page(sale, "sally", locale="zh-CN")
     await expect(page.locator("[data-story] h2")).to_have_text("本场回顾")
     await expect(page.locator("[data-story] svg polyline")).to_be_visible()
+    await expect(page.locator("[data-story] figcaption")).to_have_text("累计售出3")  # what, and how high it is
+    await expect(page.locator("[data-story] svg + .scale span")).to_have_count(2)  # from when to when
+    for at in await page.locator("[data-story] svg + .scale span").all_inner_texts():
+        assert re.fullmatch(r"[0-9:.]{8,}", at), at
     await expect(page.locator("[data-fact=sold_out]")).to_contain_text("秒抢光")
     await page.click("[data-action=join]:enabled")
     await expect(page.locator("[data-line=waiting]")).to_be_visible()

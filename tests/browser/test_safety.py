@@ -170,7 +170,13 @@ async def test_axe_finds_nothing_serious(visit: Visit, stack: Stack, scheme: Any
     await console.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     await console.goto(f"{stack.url}/console#/sales/{coming['id']}")
     await expect(console.locator(".view h1")).to_have_text("Coming")
-    await expect(console.locator(".view table").first).to_be_visible()
+    await expect(console.locator("[data-nodes]")).to_be_visible()
+    found += await serious(console)
+    await console.get_by_role("button", name="Menu").click()
+    await expect(console.locator(".areas")).to_be_visible()
+    found += await serious(console)
+    await console.locator(".areas").get_by_text("System").click()
+    await expect(console.locator("[data-server]").first).to_be_visible()
     found += await serious(console)
     assert found == []
 

@@ -1,5 +1,5 @@
 // The types of the API, made from its OpenAPI document by make embed.
-// eeac541cbfd4d08eaa66a861a475eb2aa745525b96c114d591e63718724a9cc0
+// 3dfefdc52ab744157c4bd8357073a6b00deebb0d2f76252d4bdca63fc4a56169
 
 export interface paths {
     "/healthz": {
@@ -819,6 +819,26 @@ export interface paths {
          * @description Needs the role `operator`.
          */
         post: operations["upload_vouchers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What everything runs on: the servers, asked now, and the settings, without their secrets
+         * @description Needs the role `viewer`.
+         */
+        get: operations["show_system"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2699,9 +2719,26 @@ export interface components {
             sales: components["schemas"]["Sale"][];
             server_time: string;
         };
+        /** ServerLook */
+        ServerLook: {
+            address: string;
+            advice: string[];
+            answered_ms: number | null;
+            mend: string[];
+            part: string;
+            says: string;
+            state: string;
+        };
         /** ServerTime */
         ServerTime: {
             server_time: string;
+        };
+        /** SettingValue */
+        SettingValue: {
+            default: string;
+            unit: string;
+            value: string;
+            variable: string;
         };
         /**
          * Story
@@ -2746,6 +2783,14 @@ export interface components {
             sold_out_at: string | null;
             sold_units: number;
             units: number;
+        };
+        /** System */
+        System: {
+            rehearsal: string;
+            server_time: string;
+            servers: components["schemas"]["ServerLook"][];
+            settings: components["schemas"]["SettingValue"][];
+            version: string;
         };
         /** Timeline */
         Timeline: {
@@ -5884,6 +5929,44 @@ export interface operations {
             };
             /** @description Refused */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_system: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What everything runs on: the servers, asked now, and the settings, without their secrets */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
+                };
+            };
+            /** @description Refused */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

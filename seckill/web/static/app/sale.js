@@ -410,6 +410,7 @@ function afterRefusal(state, { kind, code, atMs }, sale) {
 }
 
 function Offer({ phase, unpaid, onShow, ...offers }) {
+  // How many is chosen at the button, in sight with it, and also before the sale begins: nothing moves under a finger then.
   const { sale, state, now, me, pass, left, quantity, setQuantity } = offers;
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
@@ -433,9 +434,10 @@ function Offer({ phase, unpaid, onShow, ...offers }) {
       </div>
       ${state !== "ended" && html`<${PassNote} pass=${pass} />`}
       <${Choice} ...${offers} />
-      ${state === "open" && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} unitCents=${priceOf(sale, offers.item?.item_id)} currency=${sale.currency} onChange=${setQuantity} />`}
     </div>
-    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : isOut ? html`<${OtherSales} />` : html`<${BuyButton} ...${offers} unpaid=${unpaid} waits=${againMs > 0} />`}`;
+    ${has ? html`<div class="action"><${OrderLink} id=${has} look="button primary" onShow=${onShow}>${t("see_order")}<//></div>` : isOut ? html`<${OtherSales} />` : html`<${BuyButton} ...${offers} unpaid=${unpaid} waits=${againMs > 0}>
+      ${["scheduled", "open"].includes(state) && me && left > 1 && html`<${Quantity} most=${left} value=${quantity} unitCents=${priceOf(sale, offers.item?.item_id)} currency=${sale.currency} onChange=${setQuantity} />`}
+    <//>`}`;
 }
 
 const explainedSoldOut = (unpaid) => (unpaid === null ? t("explain_sold_out") : unpaid === 0 ? t("explain_sold_out_paid") : counted("explain_sold_out_unpaid", unpaid));
@@ -455,7 +457,7 @@ function UntilEnd({ leftMs }) {
 /** Where there is nothing to do here. In a page of a shop, that has its own ways. */
 const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
 
-function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null }) {
+function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null, children }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
     return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
@@ -473,6 +475,7 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
     sold_out: t("sale_sold_out"),
   }[state];
   return html`<div class="action">
+    ${children}
     <button type="button" class="button primary" data-action="buy" disabled=${state !== "open" || !known || waits || unchosen || gone} onClick=${onBuy}>${label}</button>
     ${!me && canSignIn() && !(state === "sold_out" && unpaid === 0) && html`<button type="button" class="link" onClick=${onSignIn}>${t(state === "sold_out" ? "sign_in_for_returns" : "sign_in_ahead")}</button>`}
   </div>`;

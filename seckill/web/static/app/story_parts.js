@@ -50,25 +50,30 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, spoke
     return html`${draw && html`<${DrawPanel} draw=${draw} me=${me} />`}${story && isTold && html`<${StoryPanel} story=${story} />`}`;
   }
 
-  /** Units given out over time. The area says how many, its shape how fast. */
-  function Curve({ curve, units }) {
+  /** Units given out over time. The area says how many, its shape how fast; at its top how many that is, below it when. */
+  function Curve({ curve, units, from, to }) {
     const most = Math.max(units, ...curve);
     const points = [0, ...curve].map((given, i) => `${((i * WIDTH) / curve.length).toFixed(1)},${(HEIGHT - (given * HEIGHT) / most).toFixed(1)}`);
-    return html`<svg class="curve" viewBox=${`0 -1 ${WIDTH} ${HEIGHT + 2}`} preserveAspectRatio="none" role="img" aria-label=${t("story_curve")}>
-      <polygon points=${`0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`} />
-      <polyline points=${points.join(" ")} />
-    </svg>`;
+    return html`<figure class="sold-over-time">
+      <figcaption class="scale"><span>${t("story_curve")}</span><span>${count(most)}</span></figcaption>
+      <svg class="curve" viewBox=${`0 -1 ${WIDTH} ${HEIGHT + 2}`} preserveAspectRatio="none" aria-hidden="true">
+        <polygon points=${`0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`} />
+        <polyline points=${points.join(" ")} />
+      </svg>
+      <p class="scale"><span>${from}</span><span>${to}</span></p>
+    </figure>`;
   }
 
   function StoryPanel({ story }) {
     const at = (text) => exactTime(Date.parse(text), nowMs());
     const refused = Object.values(story.refused ?? {}).reduce((sum, many) => sum + many, 0);
     const seconds = story.seconds_to_sell_out;
+    const isDrawn = new Set(story.curve).size > 1;
     return html`<section class="story" data-story>
       <h2>${t("story_title")}</h2>
-      ${new Set(story.curve).size > 1 && html`<${Curve} curve=${story.curve} units=${story.units} />`}
+      ${isDrawn && html`<${Curve} curve=${story.curve} units=${story.units} from=${at(story.first_unit_at)} to=${at(story.last_unit_at)} />`}
       <p class="facts" data-fact="sold_out">${seconds === null ? t("story_not_sold_out", { given: count(story.units_given - story.returned), units: count(story.units) }) : t(story.returned > 0 ? "story_first_sold_out_in" : "story_sold_out_in", { time: spoken(seconds) })}</p>
-      ${story.first_unit_at && html`<p class="facts">${t("story_window", { first: at(story.first_unit_at), last: at(story.last_unit_at) })}</p>`}
+      ${story.first_unit_at && story.first_unit_at !== story.last_unit_at && !isDrawn && html`<p class="facts">${t("story_window", { first: at(story.first_unit_at), last: at(story.last_unit_at) })}</p>`}
       ${story.returned > 0 && html`<p class="facts">${t("story_returned", { returned: count(story.returned), resold: count(story.resold) })}</p>`}
       ${story.returned > 0 && seconds !== null && html`<p class="facts" data-fact="kept">${t("story_kept", { kept: count(story.units_given - story.returned), units: count(story.units) })}</p>`}
       ${refused > 0 && html`<p class="facts">${t("story_refused", { many: count(refused) })}</p>`}

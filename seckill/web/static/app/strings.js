@@ -194,7 +194,7 @@ export const STRINGS = {
   stat_persisted_units: ["Persisted units", "已落库件数"],
   stat_backlog: ["Backlog", "积压"],
   stat_lag: ["Lag", "延迟"],
-  stat_p99: ["System’s p99, 10 s", "全系统 p99（10 秒）"],
+  stat_p99: ["Answers, p99 (10 s)", "应答 p99（10 秒）"],
   milliseconds: ["{ms} ms", "{ms} 毫秒"],
   chart_accepted: ["Accepted", "受理"],
   chart_persisted: ["Persisted", "落库"],
@@ -399,8 +399,11 @@ export const STRINGS = {
 
   // Audit
   audit: ["Audit", "审计"],
-  audit_absent: ["not available", "不可用"],
   audit_absent_text: ["This server has no auditor, so nothing can be said here.", "此服务器没有审计功能，无法给出结论。"],
+  audit_is_absent: ["No audit here", "没有审计"],
+  audit_is_holds: ["Audit passed", "审计通过"],
+  audit_is_broken: ["Audit: something is broken", "审计未通过"],
+  audit_is_unknown: ["Audit could not tell", "审计无法判断"],
   verdict: ["Verdict", "结论"],
   verdict_holds: ["Holds", "成立"],
   verdict_broken: ["Broken", "不成立"],

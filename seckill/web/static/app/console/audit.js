@@ -26,7 +26,7 @@ export function Verdict({ audit, problem, available }) {
   if (available === null) return null;
   const verdict = !available ? "absent" : problem || audit === null ? "unknown" : audit.verdict;
   return html`<a class="verdict" data-verdict=${verdict} href="#/audit">
-    <span aria-hidden="true">${SIGNS[verdict] ?? ""}</span> ${t("audit")}: ${!available ? t("audit_absent") : named(verdict)}
+    <span aria-hidden="true">${SIGNS[verdict] ?? ""}</span> ${has(`audit_is_${verdict}`) ? t(`audit_is_${verdict}`) : verdict}
   </a>`;
 }
 

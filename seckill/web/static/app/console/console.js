@@ -1,5 +1,5 @@
 // The operator's console. The address says what is shown (#/ for all sales, #/new, #/sales/ID, #/orders/ID, #/orders//SALE, #/refunds, #/webhooks,
-// #/dead, #/record/SALE, #/buyers, #/keys, #/alarms, #/audit) and nothing secret.
+// #/dead, #/record/SALE, #/buyers, #/keys, #/alarms, #/audit, #/system) and nothing secret.
 
 import { render } from "../../vendor/preact/preact.mjs";
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
@@ -23,6 +23,7 @@ import { SaleView } from "./sale.js";
 import { currentKey, currentOperator, enter, goToProvider, hasSession, isKeyDenied, leave, may, onSession, provider, recall, resume, told } from "./session.js";
 import { stateOf } from "./states.js";
 import { STRINGS } from "./strings.js";
+import { SystemView } from "./system.js";
 import { WebhooksView } from "./webhooks.js";
 
 addTexts({ ...SHARED, ...STRINGS });
@@ -122,7 +123,7 @@ function useMedia(query) {
 
 const HOME = { area: "", id: null, of: "" };
 // What sells, and what it runs on.
-const AREAS = [["orders", "refunds", "buyers", "record"], ["alarms", "audit", "dead", "webhooks", "keys"]];
+const AREAS = [["orders", "refunds", "buyers", "record"], ["alarms", "audit", "dead", "system", "webhooks", "keys"]];
 const ORDER = ["open", "sold_out", "paused", "scheduled", "draft", "ended"];
 
 /** What comes next first, and of what has begun or is over the latest. */
@@ -158,19 +159,13 @@ function Desk() {
   useEffect(() => {
     if (sale !== undefined) setChosen(sale.id);
   }, [sale?.id]);
-  // On a phone the list would fill the screen: it is a line there, until somebody wants it.
+  // On a phone all of it would fill the screen: it is one line there, until somebody wants more.
   const narrow = useMedia(NARROW);
   const [listed, setListed] = useState(false);
+  useEffect(() => setListed(false), [asked.area, asked.id, asked.of]);
+  const closeByKey = (event) => event.key === "Escape" && setListed(false);
   const current = useRef(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
-  const areas = useRef(null);
-  // On a phone they are a line that goes on beyond the screen.
-  useEffect(() => {
-    const here = areas.current?.querySelector("[aria-current=page]");
-    if (!narrow || !here) return;
-    const [all, one] = [areas.current.getBoundingClientRect(), here.getBoundingClientRect()];
-    if (one.left < all.left || one.right > all.right) areas.current.scrollLeft += one.left - all.left - 16;
-  }, [address.area, narrow]);
   const created = (made) => {
     setMade(made.id);
     location.replace(`#/sales/${made.id}`);
@@ -179,14 +174,13 @@ function Desk() {
   const titles = Object.fromEntries((sales ?? []).map((one) => [one.id, one.title]));
   const left = Object.fromEntries((live?.sales ?? []).map((one) => [one.sale_id, one.available]));
   return html`<div class="desk">
-    <aside>
-      <p class="shop">${meta("shop")} · ${t("console")}</p>
+    <aside onKeyDown=${closeByKey}>
       <${TestBanner} />
+      ${narrow ? html`<button type="button" class="menu" aria-expanded=${listed ? "true" : "false"} onClick=${() => setListed(!listed)}><span class="bars" aria-hidden="true"></span><span class="visually-hidden">${t("menu")}: </span><span class="sale-title">${meta("shop")}</span></button>` : html`<p class="shop">${meta("shop")} · ${t("console")}</p>`}
       ${may("operator") && html`<button type="button" class="button primary small" onClick=${create}>${t("new_sale")}</button>`}
-      ${!narrow && html`<a class="all-sales" href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
-      <nav aria-label=${t("sales")}><details open=${!narrow || listed} onToggle=${(event) => narrow && setListed(event.currentTarget.open)}>
-        <summary>${t("sales")}${sale !== undefined && address.area === "sales" ? `: ${sale.title}` : ""}</summary>
-        <ul class="sale-list" onClick=${() => narrow && setListed(false)}>
+      ${(!narrow || listed) && html`<a class="all-sales" href="#/" aria-current=${address.area === "" ? "page" : "false"} onClick=${() => setListed(false)}>${t("area_overview")}</a>
+      <nav aria-label=${t("sales")}>
+        <ul class="sale-list" onClick=${() => setListed(false)}>
           ${sorted.map(
             (one) => html`<li key=${one.id}>
               <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && address.area === "sales" ? "page" : "false"}>
@@ -198,9 +192,8 @@ function Desk() {
           )}
         </ul>
         ${showOlder && html`<button type="button" class="link" onClick=${showOlder}>${t("older_sales")}</button>`}
-      </details></nav>
-      <nav aria-label=${t("navigation")} class="areas" ref=${areas}>
-        ${narrow && html`<a href="#/" aria-current=${address.area === "" ? "page" : "false"}>${t("area_overview")}</a>`}
+      </nav>
+      <nav aria-label=${t("navigation")} class="areas" onClick=${(event) => event.target.closest("a") && setListed(false)}>
         ${AREAS.map((group, place) => html`<div key=${place} class="area-group">${group
           .filter((area) => area !== "keys" || may("admin"))
           .map((area) => html`<a key=${area} href=${`#/${area}`} aria-current=${address.area === area ? "page" : "false"}>${t(`area_${area}`)}</a>`)}</div>`)}
@@ -211,7 +204,7 @@ function Desk() {
         <button type="button" class="link" onClick=${() => leave()}>${t("sign_out")}</button>
         ${me && html`<p class="facts" data-me>${me.name} · ${t(`role_${me.role}`)}</p>`}
         </div>
-      </nav>
+      </nav>`}
     </aside>
     <main>
       ${away && html`<p class="notice" role="status">${t("offline")}</p>`}
@@ -231,6 +224,7 @@ function Area({ address, sale, sales, live, samples, titles, audit, rates, sorte
   if (address.area === "dead") return html`<${DeadView} />`;
   if (address.area === "record") return html`<${RecordView} key=${address.id} saleId=${address.id} titles=${titles} />`;
   if (address.area === "buyers") return html`<${BuyersView} />`;
+  if (address.area === "system") return html`<${SystemView} live=${live} titles=${titles} />`;
   if (address.area === "keys") return html`<${KeysView} />`;
   if (address.area === "audit") return html`<${AuditView} ...${audit} sales=${sales} />`;
   if (sales === null) return html`<${Skeleton} lines=${6} />`;

@@ -380,11 +380,13 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
       ${sale === null && html`${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p>`}
     <//>
     ${sale === null && html`<${Outcome} values=${values} now=${now} />`}
-    <p class="problem" role="alert">${faults > 0 ? counted("form_faults", faults) : problem}</p>
-    ${leaving && html`<p class="notice" role="alert" data-leaving>${t("form_leaving")}</p>`}
-    <div class="buttons">
-      <button type="submit" class="button primary" disabled=${busy}>${t(sale !== null ? "save" : values.draft ? "save_draft" : "announce")}</button>
-      <button type="button" class="button quiet" onClick=${close}>${t(leaving ? "form_discard" : "back")}</button>
+    <div class="form-foot">
+      <p class="problem" role="alert">${faults > 0 ? counted("form_faults", faults) : problem}</p>
+      ${leaving && html`<p class="notice" role="alert" data-leaving>${t("form_leaving")}</p>`}
+      <div class="buttons">
+        <button type="submit" class="button primary" disabled=${busy}>${t(sale !== null ? "save" : values.draft ? "save_draft" : "announce")}</button>
+        <button type="button" class="button quiet" onClick=${close}>${t(leaving ? "form_discard" : "back")}</button>
+      </div>
     </div>
   </form>`;
 }

@@ -73,10 +73,12 @@ function Filters({ values, titles, items, onChange, onSubmit }) {
     ${choice("sale_id", t("all_sales"), sales)}
     ${items.length > 0 && choice("item_id", t("all_items"), items.map((item) => [item.item_id, item.title]))}
     ${choice("state", t("all_states"), STATES.map((state) => [state, t(`order_${state}`)]))}
-    ${field("buyer", { maxlength: 128 })}
-    ${field("since", { type: "datetime-local", step: 1 })}
-    ${field("until", { type: "datetime-local", step: 1 })}
     <button type="submit" class="button quiet">${t("filter_show")}</button>
+    <details class="more-filters"><summary>${t("filter_more")}</summary><div>
+      ${field("buyer", { maxlength: 128 })}
+      ${field("since", { type: "datetime-local", step: 1 })}
+      ${field("until", { type: "datetime-local", step: 1 })}
+    </div></details>
   </form>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { base } from "../api.js";
-import { count, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
+import { count, counted, money, period, readable, shortDuration, stock, t, time } from "../i18n.js";
 import { hasSeveralPrices } from "../items.js";
 import { Chip, Confirm, Dialog, html, useNow } from "../ui.js";
 import { Charts, around, wholeOf } from "./charts.js";
@@ -13,7 +13,6 @@ import { AudienceUpload } from "./door.js";
 import { AddUnits, SaleForm } from "./form.js";
 import { CustodyByItem } from "./items.js";
 import { LineView, hasLine } from "./line.js";
-import { Nodes } from "./nodes.js";
 import { OwnFacts } from "./own_facts.js";
 import { NextRounds } from "./repetition.js";
 import { Vouchers } from "./vouchers.js";
@@ -83,10 +82,7 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
         ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
     </div>`}
-    <section aria-labelledby="nodes-title">
-      <h2 id="nodes-title">${t("nodes")}</h2>
-      <${Nodes} nodes=${live?.nodes ?? []} now=${now} />
-    </section>
+    ${live !== null && html`<p class="facts" data-nodes>${counted("nodes_running", live.nodes.length)} · <a href="#/system">${t("area_system")}</a></p>`}
   </div>`;
 }
 
@@ -124,9 +120,7 @@ function Actions({ sale, onChanged }) {
   const over = sale.state === "ended";
   const askToHide = () => setQuestion({ title: t("hide_title"), effect: t("hide_effect"), yes: t("hide_yes"), act: show(false) });
   return html`<div class="actions">
-    ${sale.published
-      ? html`<button type="button" class="button quiet small" onClick=${askToHide}>${t("hide")}</button>`
-      : html`<button type="button" class="button primary small" onClick=${show(true)}>${t("publish")}</button>`}
+    ${!sale.published && html`<button type="button" class="button primary small" onClick=${show(true)}>${t("publish")}</button>`}
     ${!sale.published || sale.waits_for_codes
       ? null
       : sale.state === "paused"
@@ -136,6 +130,7 @@ function Actions({ sale, onChanged }) {
     <button type="button" class="button quiet small" disabled=${over} onClick=${() => setOpen("edit")}>${t("edit")}</button>
     <button type="button" class="button quiet small" onClick=${() => setOpen("duplicate")}>${t("duplicate")}</button>
     ${sale.audience?.list && html`<button type="button" class="button quiet small" onClick=${() => setOpen("audience")}>${t("audience_upload")}</button>`}
+    ${sale.published && html`<button type="button" class="button quiet small" onClick=${askToHide}>${t("hide")}</button>`}
     <button type="button" class="button danger small" disabled=${over} onClick=${confirm("close")}>${t("close")}</button>
     ${sale.published && html`<a class="link" href=${`${base}/sales/${sale.id}`} target="_blank" rel="noopener">${t("buyers_page")}</a>`}
     <p class="problem" role="alert">${problem}</p>

@@ -391,5 +391,5 @@ export const TEXTS = {
   story_returned: "Units that came back: {returned}, sold again: {resold}",
   story_kept: "With buyers now: {kept} of {units}",
   story_refused: "Orders that were turned away: {many}",
-  story_curve: "Units sold over time, from the first to the last",
+  story_curve: "Units sold",
 };

@@ -391,5 +391,5 @@ export const TEXTS = {
   story_returned: "{returned} 点が戻り、そのうち {resold} 点が再び販売されました",
   story_kept: "現在の購入分：{units} 点のうち {kept} 点",
   story_refused: "購入に至らなかった注文：{many} 件",
-  story_curve: "最初から最後までの販売の推移",
+  story_curve: "販売数の推移",
 };

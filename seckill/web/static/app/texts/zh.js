@@ -391,5 +391,5 @@ export const TEXTS = {
   story_returned: "退回 {returned} 件，其中 {resold} 件再次售出",
   story_kept: "目前在买家手中：{kept} 件，共 {units} 件",
   story_refused: "没有抢到的下单：{many} 次",
-  story_curve: "从第一件到最后一件的售出进度",
+  story_curve: "累计售出",
 };
