@@ -36,7 +36,7 @@ def connected(
     if settings.admin_key is None and not for_anybody:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY, or run `seckill up` in this folder.")
     key = None if settings.admin_key is None else settings.admin_key.reveal()
-    base = (url or _address(settings)).rstrip("/")
+    base = address(settings, url).rstrip("/")
     with Client(base, key, repeat_for_s=repeat_for_s, within_s=within_s) as client:
         try:
             yield client
@@ -48,8 +48,10 @@ def connected(
             raise StartError(f"The API at {base} does not answer ({error.reason}): start it, or give --url.") from error
 
 
-def _address(settings: Settings) -> str:
-    """The environment takes precedence over what a `seckill up` in this folder has noted."""
+def address(settings: Settings, url: str | None) -> str:
+    """What was given; otherwise the environment takes precedence over what a `seckill up` in this folder has noted."""
+    if url:
+        return url
     noted = settings.data_dir / ADDRESS_FILE
     if not (os.environ.get("SECKILL_HOST") or os.environ.get("SECKILL_PORT")) and noted.is_file():
         return noted.read_text().strip()

@@ -5,26 +5,25 @@ import platform
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from seckill import __version__
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, table
+from seckill.cli.output import console, print_json, progress, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.bench.goals import judged
 from seckill.lab.bench.load import CONNECTIONS, generator
 from seckill.lab.bench.report import RATES, report, verdict
-from seckill.lab.bench.runner import BenchPlan, Say
+from seckill.lab.bench.runner import BenchPlan
 from seckill.lab.bench.runner import run as run_bench
 from seckill.lab.bench.services import framework
 from seckill.loops import Stop
@@ -70,7 +69,7 @@ def bench(
         make_folder(out)
 
     async def main(stop: Stop) -> dict[str, Any]:
-        with _progress() as say:
+        with progress() as say:
             async with _ledger(ledger, settings) as ledger_url:
                 work = run_bench(ledger_url, plan, say)
                 return await until_stopped(stop, work)
@@ -120,16 +119,6 @@ async def _ledger(kind: str, settings: Settings) -> AsyncIterator[str]:
                 await server.stop()
     else:
         yield "" if kind == "sqlite" else settings.database_url
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    shown = Console(stderr=True, highlight=False)
-    if not shown.is_terminal:
-        yield lambda what: shown.print(f"{what} …")
-        return
-    with shown.status("starting") as status:
-        yield lambda what: status.update(what)
 
 
 def _print(found: dict[str, Any]) -> None:

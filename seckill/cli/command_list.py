@@ -12,7 +12,8 @@ COMMANDS = {
     "sale": "Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
     "orders": "List, export, cancel and refund orders, also all of a sale.",
     "refunds": "List refunds, and note those that were made by hand.",
-    "line": "Show the line of a sale, pause and resume it, change its pace, give the public value of its draw.",
+    "line": "Show the line of a sale, pause and resume it, change its pace, give the public value of its draw, fill it "
+    "to try it out.",
     "voucher": "Upload, count, look up and redeem voucher codes.",
     "webhook": "Create, list, show, change, test and delete webhooks; their deliveries and secrets.",
     "operator": "Create, list and revoke operators' keys.",

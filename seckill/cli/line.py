@@ -1,19 +1,24 @@
-"""The line of a sale, over the API: how far it has come, and what an operator does to it."""
+"""The line of a sale, over the API: how far it has come, what an operator does to it, and people to try it with."""
 
+import sys
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 
-from seckill.cli.api_connection import call
-from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Why
+from seckill.cli.api_connection import address, call
+from seckill.cli.command_settings import environment, with_own_secrets
+from seckill.cli.output import console, instant, print_json, progress, table
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, Why
 from seckill.client import line_requests as requests
 from seckill.errors import SeckillError
+from seckill.loops import Stop
 
 app = App(
     name="line",
-    help="Show the line of a sale, pause and resume it, change its pace, give the public value of its draw.",
+    help="Show the line of a sale, pause and resume it, change its pace, give the public value of its draw, fill it "
+    "to try it out.",
 )
 
 RoundOption = Annotated[str | None, Parameter(name="--round", help="Another round than the current one.")]
@@ -21,6 +26,7 @@ StateOption = Annotated[
     Literal["waiting", "served", "left", "passed_over"] | None, Parameter(help="Only those that are in this state now.")
 ]
 FASTEST = "max"
+PEOPLE_MAX = 1_000_000
 
 
 @app.command
@@ -95,6 +101,66 @@ def beacon(
 ) -> None:
     """Give the public value that a draw waits for: once, when its list is closed. It cannot be changed."""
     _change(sale_id, {"beacon": value}, reason, round_, as_json, url)
+
+
+@app.command
+def crowd(
+    sale_id: SaleId,
+    *,
+    people: Whole = 1000,
+    paying: OptionalWhole = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Let simulated people join, to try a line out: only where no money moves, such as `seckill up --demo`.
+
+    Exit code 0: all of them have joined. 1: not all.
+
+    Parameters
+    ----------
+    people
+        How many, each with a name of their own.
+    paying
+        Stay until nobody waits any more, and let so many of a hundred pay when it is their turn; the others let it
+        lapse. If not given, all join and nothing else happens.
+    """
+    # Slow to load, and no other command needs them.
+    from seckill.cli.async_command import run, until_stopped  # noqa: PLC0415
+    from seckill.lab.line_crowd import CrowdSeen, CrowdWanted, join_and_pay  # noqa: PLC0415
+
+    if not 1 <= people <= PEOPLE_MAX:
+        raise SeckillError(f"--people must be from 1 to {PEOPLE_MAX}.")
+    if paying is not None and not 0 <= paying <= 100:
+        raise SeckillError("--paying must be from 0 to 100.")
+    settings = replace(with_own_secrets(environment()), log_level="warning")
+    share = None if paying is None else paying / 100
+    wanted = CrowdWanted(url=address(settings, url), sale_id=sale_id, people=people, paying=share)
+
+    async def main(stop: Stop) -> CrowdSeen:
+        with progress() as say:
+            return await until_stopped(stop, join_and_pay(wanted, settings, say))
+
+    seen = run(main, settings)
+    if as_json:
+        print_json(seen.document())
+    else:
+        _print_crowd(seen.document(), stayed=paying is not None)
+    sys.exit(0 if seen.answers["joined"] == people else 1)
+
+
+def _print_crowd(seen: dict[str, Any], *, stayed: bool) -> None:
+    facts = table()
+    for answer, times in seen["answers"].items():
+        facts.add_row(f"[bold]{escape(answer)}[/]", f"{times:,}")
+    facts.add_row("[bold]in[/]", f"{seen['joined_in_s']:g} s")
+    if stayed:
+        for name in ("served", "paid", "not_paid"):
+            facts.add_row(f"[bold]{name}[/]", f"{seen[name]:,}")
+        for answer, times in seen["unpayable"].items():
+            facts.add_row(f"[bold]could not pay: {escape(answer)}[/]", f"{times:,}")
+        for reason, times in seen["ends"].items():
+            facts.add_row(f"[bold]passed_over: {escape(reason)}[/]", f"{times:,}")
+    console().print(facts)
 
 
 def _change(

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,3 +34,22 @@ def instant(rfc3339: str) -> str:
 
 def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """What is being done, beside the result: one line that changes, or without a terminal a line for each change."""
+    shown = Console(stderr=True, highlight=False)
+    if shown.is_terminal:
+        with shown.status("starting") as status:
+            yield lambda what: status.update(what)
+        return
+    said = ""
+
+    def say(what: str) -> None:
+        nonlocal said
+        if what != said:
+            shown.print(f"{what} …", soft_wrap=True)
+        said = what
+
+    yield say

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
@@ -22,6 +22,16 @@ def moment(_: Any, tokens: Sequence[Token]) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f'"{text}" is not a time; write it like 2026-11-20T10:00:00+08:00.') from None
+
+
+_LONG = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def moment_to_come(kind: Any, tokens: Sequence[Token]) -> datetime:
+    """Also as how long from now, for whoever tries things out."""
+    if later := re.fullmatch(rf"\+(\d{{1,5}})([{''.join(_LONG)}])", tokens[0].value):
+        return datetime.now(UTC) + timedelta(**{_LONG[later[2]]: int(later[1])})
+    return moment(kind, tokens)
 
 
 Whole = Annotated[int, Parameter(converter=whole)]

@@ -5,26 +5,24 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
-from rich.console import Console
 from rich.markup import escape
 
 from seckill import __version__
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment, with_data_folder
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, table
+from seckill.cli.output import console, print_json, progress, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Whole
 from seckill.errors import StartError
 from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY
 from seckill.lab.rehearsal.report import NAMES, figure, report
-from seckill.lab.rehearsal.runner import RehearsalWanted, Say, own_senders
+from seckill.lab.rehearsal.runner import RehearsalWanted, own_senders
 from seckill.lab.rehearsal.runner import run as run_rehearsal
 from seckill.lab.rehearsal.sender_processes import SENDERS_MAX
 from seckill.loops import Stop
@@ -151,20 +149,10 @@ def _check(buyers: int, for_: float, senders: int | None, lanes: int, metrics: S
 
 def _held(wanted: RehearsalWanted, settings: Settings) -> dict[str, Any]:
     async def main(stop: Stop) -> dict[str, Any]:
-        with _progress() as say:
+        with progress() as say:
             return await until_stopped(stop, run_rehearsal(wanted, settings, say))
 
     return run(main, settings)
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    shown = Console(stderr=True, highlight=False)
-    if not shown.is_terminal:
-        yield lambda what: shown.print(f"{what} …")
-        return
-    with shown.status("starting") as status:
-        yield lambda what: status.update(what)
 
 
 def _print(found: dict[str, Any]) -> None:

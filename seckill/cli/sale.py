@@ -13,7 +13,7 @@ from seckill.cli.every_sale import next_opening, pause_all, resume_all
 from seckill.cli.goods_options import NO_OPTIONS, GoodsOptions
 from seckill.cli.item_options import ItemId, Items, items_table, read_items
 from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, Why, moment
+from seckill.cli.parameters import AsJson, OptionalWhole, SaleId, Url, Whole, Why, moment, moment_to_come
 from seckill.cli.sale_figures import print_history, print_summary, print_timeline, write_csv
 from seckill.client import figure_requests, requests
 from seckill.domain import money
@@ -27,24 +27,27 @@ app = App(
     help="Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
 )
 
-_WRITTEN = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the time zone."
-Begins = Annotated[datetime | None, Parameter(converter=moment, help=f"When it begins, {_WRITTEN} Now, if not given.")]
+_WRITTEN = "such as 2026-11-20T10:00:00+08:00, without an offset in the time zone; or +5m, from now."
+Begins = Annotated[
+    datetime | None, Parameter(converter=moment_to_come, help=f"When it begins, {_WRITTEN} Now, if not given.")
+]
 Ends = Annotated[
     datetime | None,
     Parameter(
-        converter=moment,
+        converter=moment_to_come,
         help=f"When it ends, {_WRITTEN} A day after its beginning, or an hour if it repeats, if not given.",
     ),
 ]
 CopyBegins = Annotated[
     datetime | None,
     Parameter(
-        converter=moment,
+        converter=moment_to_come,
         help=f"When it begins, {_WRITTEN} If not given, as there, or at that time of the first day to come.",
     ),
 ]
 CopyEnds = Annotated[
-    datetime | None, Parameter(converter=moment, help=f"When it ends, {_WRITTEN} As long after as there, if not given.")
+    datetime | None,
+    Parameter(converter=moment_to_come, help=f"When it ends, {_WRITTEN} As long after as there, if not given."),
 ]
 _IN_ITS_ZONE = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the sale's time zone."
 OtherBegins = Annotated[

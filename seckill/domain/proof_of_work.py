@@ -59,7 +59,7 @@ class Works:
 
     def judge(self, solution: WorkSolution, round_id: int, user: str, now_s: float) -> WorkVerdict:
         found = _SALT.fullmatch(solution.salt)
-        ours = hmac.compare_digest(self._sign(solution.challenge), solution.signature)
+        ours = hmac.compare_digest(self._sign(solution.challenge).encode(), solution.signature.encode())
         if found is None or not ours or _hash(solution.salt, solution.number) != solution.challenge:
             return WorkVerdict.WRONG
         if not hmac.compare_digest(self._tag(round_id, user), found[2]):

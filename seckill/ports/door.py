@@ -12,6 +12,10 @@ class ServiceAway(SeckillError):
     """It did not answer in time, or not in a way that is understood."""
 
 
+class QuestionRefused(ServiceAway):
+    """It is there, and says that what it was asked makes no sense."""
+
+
 class HumanCheck(Protocol):
     async def passed(self, response: str, address: str) -> bool:
         """Whether the service has given out this response, and for the first time. Raises ServiceAway."""

@@ -25,7 +25,9 @@ HOPS_MAX = 20
 _REMEMBERED_MAX = 4096
 # Any client may pretend to be a proxy: it makes no more noise than this.
 SUSPECTED_MAX = 10
-_FORWARDED_FOR = re.compile(rb'(?:^|[;,])\s*for\s*=\s*(?:"([^"]*)"|([^;,\s"]*))', re.IGNORECASE)
+# Each is looked for from wherever it may begin: a quotation mark that a client has left open does not swallow what our
+# proxy has added behind it.
+_FORWARDED_FOR = re.compile(rb'(?=(?:^|[;,])\s*for\s*=\s*(?:"([^"]*)"|([^;,\s"]*)))', re.IGNORECASE)
 
 
 @lru_cache(_REMEMBERED_MAX)

@@ -138,6 +138,23 @@ async def test_when_the_service_is_away_what_was_declared_counts(
         await node.http.aclose()
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("fallback", ["work", "allow"])
+async def test_who_sends_nonsense_to_the_service_does_not_get_what_counts_while_it_is_away(
+    settings: Settings, engine: Engine, status: int, fallback: str
+) -> None:
+    """What it is sent is up to whoever wants a pass, and it is there."""
+    verify = site_verify()
+    async with stand_in(lambda body: verify(body) if "good" in body else (status, b"what is this?")) as service:
+        node = await make_node(checking(settings, service, check_fallback=fallback), engine)
+        sale = await node.create(**{"pass": "check", "pass_work": WORK})
+        ticket = (await ask(node, sale, "bot")).json()["ticket"]
+        answer = await ask(node, sale, "bot", response="\x00<'--" * 1000, ticket=ticket)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "response"), answer.text
+        assert (await ask(node, sale, "bot", response="good-1", ticket=ticket)).status_code == 201
+        await node.http.aclose()
+
+
 async def test_a_service_that_hangs_holds_up_no_more_than_its_threads(settings: Settings, engine: Engine) -> None:
     async with stand_in(lambda _: None) as service:
         node = await make_node(checking(settings, service, check_fallback="refuse"), engine)

@@ -108,6 +108,7 @@ async def test_a_wrong_solution_and_one_for_another_sale(node: Node) -> None:
     for solution, sentence in (
         (right | {"number": right["number"] + 1}, "is not right"),
         (right | {"signature": "0" * 64}, "is not right"),
+        (right | {"signature": "é" * 64}, "is not right"),
         (solution_of((await ask(node, other, "ann")).json()), "belongs to another buyer or another round"),
     ):
         answer = await ask(node, sale, "ann", solution=solution)
@@ -193,14 +194,16 @@ async def test_it_gets_harder_with_how_many_an_address_asks_for(
     await wide.http.aclose()
 
 
-async def test_questions_of_an_address_are_limited(node: Node) -> None:
+async def test_questions_of_an_address_are_limited(settings: Settings, node: Node) -> None:
+    node = await make_node(replace(settings, passes_per_address=1), node.engine)  # few: a busy machine asks slowly
     sale = await node.create(**{"pass": "work"})
-    answers = [await ask(node, sale, f"bot-{number}", "203.0.113.9") for number in range(250)]
-    assert [answer.status_code for answer in answers[:200]] == [200] * 200
+    answers = [await ask(node, sale, f"bot-{number}", "203.0.113.9") for number in range(50)]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
     refused = next(answer for answer in answers if answer.status_code == 429)
     assert refused.json()["code"] == "rate_limited"
     assert int(refused.headers["Retry-After"]) >= 1
     assert (await ask(node, sale, "ann", "203.0.113.10")).status_code == 200
+    await node.http.aclose()
 
 
 async def test_a_sale_without_one_and_settings_without_a_service(node: Node) -> None:

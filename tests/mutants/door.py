@@ -116,6 +116,20 @@ MUTANTS = (
         caught_by=f"{_PASS}::test_it_gets_harder_with_how_many_an_address_asks_for",
     ),
     Mutant(
+        name="A quotation mark that a client left open hides whose a request is",
+        trap="ours",
+        path="web/client_address.py",
+        edits={"rb'(?=(?:^|[;,])": "rb'(?:(?:^|[;,])"},
+        caught_by="tests/web/test_client_address.py::test_only_proxies_of_ours_say_whose_a_request_is",
+    ),
+    Mutant(
+        name="Nonsense for the captcha service is worth what counts while it is away",
+        trap="ours",
+        path="backends/door/json_service.py",
+        edits={"_NOT_UNDERSTOOD = (400, 413, 422)": "_NOT_UNDERSTOOD = ()"},
+        caught_by=f"{_SERVICES}::test_who_sends_nonsense_to_the_service_does_not_get_what_counts_while_it_is_away",
+    ),
+    Mutant(
         name="A captcha's response is believed without asking",
         trap="ours",
         path="engine/door/pass_desk.py",

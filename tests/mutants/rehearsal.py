@@ -30,6 +30,13 @@ MUTANTS = (
         caught_by=INTERRUPTED,
     ),
     Mutant(
+        name="Simulated people take the places of real ones",
+        trap="ours",
+        path="lab/line_crowd.py",
+        edits={"        if not deployment.no_money_moves:": "        if not deployment:"},
+        caught_by="tests/e2e/test_line_crowd.py::test_simulated_people_take_no_place_of_real_ones",
+    ),
+    Mutant(
         name="A rehearsal begins although a sale is about to",
         trap="ours",
         path="lab/rehearsal/deployment.py",

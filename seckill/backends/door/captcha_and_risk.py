@@ -3,10 +3,13 @@
 from urllib.parse import urlencode
 
 import msgspec
+import structlog
 
 from seckill.backends.door.json_service import JsonService
-from seckill.ports.door import Applicant, HumanCheck, RiskDecision, RiskHook
+from seckill.ports.door import Applicant, HumanCheck, QuestionRefused, RiskDecision, RiskHook
 from seckill.settings import Settings
+
+log = structlog.get_logger()
 
 
 class _Verified(msgspec.Struct):
@@ -31,7 +34,13 @@ class SiteVerify:
     async def passed(self, response: str, address: str) -> bool:
         fields = {"secret": self._secret, "response": response} | ({"remoteip": address} if address else {})
         body = urlencode(fields).encode()
-        return (await self._service.ask(body, "application/x-www-form-urlencoded", _verified)).success
+        try:
+            return (await self._service.ask(body, "application/x-www-form-urlencoded", _verified)).success
+        except QuestionRefused as error:
+            # A response is whatever somebody likes to send: whoever sends nonsense must not get what is meant for
+            # everybody while the service is away.
+            log.warning("the captcha service did not understand a response", reason=str(error))
+            return False
 
 
 class RiskService:

@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from seckill.ports.door import ServiceAway
+from seckill.ports.door import QuestionRefused, ServiceAway
 
 AT_ONCE_MAX = 32
 ANSWER_BYTES_MAX = 64 * 1024
+# About what was sent, and not about who sent it or how it goes there: bad request, too large, not to be processed.
+_NOT_UNDERSTOOD = (400, 413, 422)
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class JsonService:
         self._asking = 0
 
     async def ask(self, body: bytes, media_type: str, answer: msgspec.json.Decoder[T]) -> T:
-        """By a POST. Raises ServiceAway."""
+        """By a POST. Raises ServiceAway, and QuestionRefused of it."""
         request = urllib.request.Request(self._url, body, {"Content-Type": media_type})  # noqa: S310 (checked)
         return await self._send(request, answer)
 
@@ -57,7 +59,9 @@ class JsonService:
             async with asyncio.timeout(self._within_s):
                 return answer.decode(await asyncio.shield(asked))
         except (OSError, ValueError, HTTPException, msgspec.MsgspecError) as error:  # also TimeoutError
-            raise ServiceAway(f"{self._name} does not answer ({type(error).__name__}: {error}).") from error
+            blames_us = isinstance(error, urllib.error.HTTPError) and error.code in _NOT_UNDERSTOOD
+            kind = QuestionRefused if blames_us else ServiceAway
+            raise kind(f"{self._name} does not answer ({type(error).__name__}: {error}).") from error
 
     def _answered(self, asked: "asyncio.Future[bytes]") -> None:
         self._asking -= 1  # only now is its thread free again
