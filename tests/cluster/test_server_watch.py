@@ -178,6 +178,28 @@ async def test_a_server_that_is_told_otherwise_while_it_runs_sells_nothing(
     assert len(said) == 2, "one line of the node and one of the keeper, not one for each claim"
 
 
+@pytest.mark.parametrize("right", ["hset", "xadd", "info", "evalsha"])
+async def test_a_user_who_loses_a_right_sells_nothing_and_people_are_told(
+    server: Node, tmp_path: Path, right: str
+) -> None:
+    """ACL SETUSER in the middle of a sale: the server answers every PING, and nobody can buy."""
+    settings = make_settings(f"redis://{server.address}/0", tmp_path)
+    bell = Bell()
+    async with selling(settings, bell) as shop, working(shop):
+        await server.ask("ACL", "SETUSER", "default", f"-{right}")
+        await until_refused(shop)
+        await until_readiness(shop, (503, "unfit"))
+        await closed(shop)
+        await bell.until_told(f"may not run {right.upper()}")
+        await server.ask("ACL", "SETUSER", "default", f"+{right}")
+        for i in range(5):
+            assert await shop.insist(f"late{i}") == 202
+        await shop.until_settled()
+        assert await shop.rows() == shop.accepted, "nobody got an order who was told that there is none"
+        assert await shop.broken() == {}
+    assert bell.times(f"may not run {right.upper()}") == 1
+
+
 async def test_a_server_that_hides_its_configuration_is_taken_at_its_word(tmp_path: Path) -> None:
     async with alone(tmp_path, None, **{"rename-command": "CONFIG hidden"}) as server:
         settings = make_settings(f"redis://{server.address}/0", tmp_path)

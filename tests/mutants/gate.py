@@ -379,14 +379,14 @@ MUTANTS = (
         name="Returned units are not counted",
         trap="F50",
         path=RELEASE,
-        edits={"  redis.call('HINCRBY', KEYS[1], 'released', units)\n": ""},
+        edits={"'released', number(round[8]) + units": "'released', number(round[8])"},
         caught_by="tests/backends/gate/test_release.py::test_a_released_unit_is_on_sale_again[valkey]",
     ),
     Mutant(
         name="Returned units do not change the version that flags stand for",
         trap="F46",
         path=RELEASE,
-        edits={"redis.call('HINCRBY', KEYS[1], 'version', 1)": "round[3]"},
+        edits={"round[3] = number(round[3]) + 1": "round[3] = number(round[3])"},
         caught_by="tests/backends/gate/test_release.py::test_a_released_unit_is_on_sale_again[valkey]",
     ),
     Mutant(
@@ -407,9 +407,7 @@ MUTANTS = (
         name="A change by an operator sets the stock anew",
         trap="F44",
         path=UPDATE,
-        edits={
-            "redis.call('HINCRBY', KEYS[1], 'available', added)": "redis.call('HSET', KEYS[1], 'available', ARGV[7])"
-        },
+        edits={"'available', round[6] + added": "'available', ARGV[7]"},
         caught_by="tests/backends/gate/test_rounds.py::test_units_are_added_to_what_is_left[valkey]",
     ),
     Mutant(
@@ -461,6 +459,29 @@ MUTANTS = (
         path="web/node_schedule.py",
         edits={'            repeat("servers", engine.gate.watch_servers, stop, SERVERS_EVERY_S),\n': ""},
         caught_by="tests/cluster/test_server_watch.py::test_a_replica_that_could_not_keep_orders_closes_its_primary[cluster]",
+    ),
+    Mutant(
+        name="A user who loses a right while roles run is taken for one who has it",
+        trap="F72",
+        path="backends/redis/server_watch.py",
+        edits={"            await self._look_at_rights(server)\n": ""},
+        caught_by="tests/cluster/test_server_watch.py::test_a_user_who_loses_a_right_sells_nothing_and_people_are_told[xadd]",
+    ),
+    Mutant(
+        name="An order whose buyer may not be noted stays in the stream",
+        trap="F7",
+        path=ADMIT,
+        edits={"    redis.call('XDEL', KEYS[3], unpack(added))\n": ""},
+        caught_by="tests/backends/gate/test_rights.py::test_a_right_that_is_taken_away_leaves_nothing_by_halves[valkey-hset-claim-plain]",
+    ),
+    Mutant(
+        name="Units that come back are counted by a command that may be forbidden by itself",
+        trap="F7",
+        path=RELEASE,
+        edits={
+            "'available', number(round[7]) + units,\n": "'available', redis.call('HINCRBY', KEYS[1], 'available', units),\n",
+        },
+        caught_by="tests/backends/gate/test_rights.py::test_a_right_that_is_taken_away_leaves_nothing_by_halves[valkey-hincrby-release-plain]",
     ),
     Mutant(
         name="A file that is only being written counts as one that is there",

@@ -50,7 +50,9 @@ MUTANTS = (
         name="Units that are added to an item are not put on sale",
         trap="ours",
         path="backends/redis/lua/update_round.lua",
-        edits={"{'dealt:', 'total:', 'available:'}": "{'dealt:', 'total:'}"},
+        edits={
+            "counts[#counts + 1] = tonumber(item[nth]) + more": "counts[#counts + 1] = tonumber(item[nth]) + (nth < 3 and more or 0)"
+        },
         caught_by=f"{GATE}::test_units_are_added_to_an_item[valkey]",
     ),
     Mutant(

@@ -9,6 +9,28 @@ LETTERS = "backends/sql/dead_letters.py"
 
 MUTANTS = (
     Mutant(
+        name="What a transaction sees is up to PostgreSQL's default",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={'    "default_transaction_isolation": "read committed",\n': ""},
+        caught_by="tests/backends/sql/test_postgres.py::"
+        "test_what_a_transaction_sees_is_the_same_whatever_the_default[serializable]",
+    ),
+    Mutant(
+        name="A database that may lose what it has committed is written to",
+        trap="ours",
+        path="backends/sql/mysql.py",
+        edits={"            _check_flush((await cursor.fetchone())[0])\n": ""},
+        caught_by="tests/backends/sql/test_mysql.py::test_a_server_that_may_lose_what_it_has_committed_is_not_written_to[0]",
+    ),
+    Mutant(
+        name="A database in which most names cannot be written is taken",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={"        _check_encoding(connection.get_settings().server_encoding)\n": ""},
+        caught_by="tests/backends/sql/test_postgres.py::test_a_database_that_cannot_keep_every_name[LATIN1]",
+    ),
+    Mutant(
         name="More may be sold than there is",
         trap="F26",
         path=TABLES,

@@ -2,10 +2,11 @@
 
 A server may come back with another configuration. Then its connections were cut, so each new one that is to carry
 claims is looked at before the first of them. CONFIG SET cuts nothing, and a replica has no connection of ours: so all
-servers are looked at twice a second as well.
+servers are looked at twice a second as well. So are, less often, the rights of our user, which ACL SETUSER changes.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from seckill.backends.redis.suitability import (
     is_full,
     look_at,
     look_at_replicas,
+    look_at_rights,
     read_facts,
 )
 from seckill.errors import GateUnavailable, StartError
@@ -31,23 +33,26 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S = 0.5
 LOOK_WITHIN_S = 2.0
+# Fifty commands are tried. A claim that may not be written is refused by the server itself, and changes nothing.
+RIGHTS_EVERY_S = 5.0
 # A process that has not looked for this long looks before the next claim.
 FRESH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What is wrong with a primary, and with its replicas; empty: nothing. `asked_s`: when it was asked. `full`: there
-    is no room for a claim, which it says itself to each."""
+    """What is wrong with a primary, with its replicas, and with our rights there; empty: nothing. `asked_s`: when it
+    was asked. `full`: there is no room for a claim, which it says itself to each."""
 
-    own: str
-    replicas: str
-    asked_s: float
+    own: str = ""
+    replicas: str = ""
+    asked_s: float = -math.inf
     full: bool = False
+    rights: str = ""
 
     @property
     def fault(self) -> str:
-        return self.own or self.replicas
+        return self.own or self.replicas or self.rights
 
 
 class ServerWatch:
@@ -65,6 +70,7 @@ class ServerWatch:
         self._files = files
         self._monotonic = monotonic
         self._verdicts: dict[str, Fitness] = {}  # by the names of primaries
+        self._rights_asked_s: dict[str, float] = {}
         self._out_of_reach: dict[str, list[str]] = {}  # its replicas that do not answer us
         self._looking = asyncio.Lock()
         self._looked_s = -LOOK_EVERY_S
@@ -111,6 +117,9 @@ class ServerWatch:
     async def _look_at(self, server: Server) -> None:
         """One that does not answer is not judged: no claim gets there either."""
         asked_s = self._monotonic()
+        if asked_s - self._rights_asked_s.get(server.name, -math.inf) >= RIGHTS_EVERY_S:
+            self._rights_asked_s[server.name] = asked_s
+            await self._look_at_rights(server)
         try:
             async with asyncio.timeout(LOOK_WITHIN_S):
                 facts = await look_at(server)
@@ -124,9 +133,20 @@ class ServerWatch:
             fault = str(error)
         self._put(server.name, replace(self._verdicts[server.name], replicas=fault))
 
+    async def _look_at_rights(self, server: Server) -> None:
+        fault = ""
+        try:
+            async with asyncio.timeout(LOOK_WITHIN_S):
+                await look_at_rights(server)
+        except AWAY:
+            return
+        except StartError as error:
+            fault = str(error)
+        self._put(server.name, replace(self._verdicts.get(server.name, Fitness()), rights=fault))
+
     def _judge(self, name: str, facts: Facts, asked_s: float) -> Fitness:
         """By what the primary says of itself."""
-        known = self._verdicts.get(name, Fitness("", "", asked_s))
+        known = self._verdicts.get(name, Fitness())
         if asked_s < known.asked_s:  # asked before, answered later: it may have been started again in between
             return known
         fault = ""
@@ -135,7 +155,7 @@ class ServerWatch:
             check_replicas(facts, self._replica_acks)
         except StartError as error:
             fault = str(error)
-        return self._put(name, Fitness(fault, known.replicas, asked_s, is_full(facts)))
+        return self._put(name, Fitness(fault, known.replicas, asked_s, is_full(facts), known.rights))
 
     def _put(self, name: str, verdict: Fitness) -> Fitness:
         before = self._verdicts.get(name)

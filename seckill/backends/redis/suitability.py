@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from redis import exceptions
 
@@ -14,6 +15,8 @@ from seckill.backends.redis.command_rights import check_rights
 from seckill.backends.redis.server_calls import Line
 from seckill.backends.redis.servers import Server, Servers
 from seckill.errors import StartError
+
+T = TypeVar("T")
 
 # Only the operator who starts the process waits for the answer.
 LOOKED_AT_WITHIN_S = 5.0
@@ -82,7 +85,8 @@ async def _check(
     servers: Servers, server: Server, durability: str, replica_acks: int, timeout_s: float, files: FileHistory
 ) -> list[str]:
     async with asyncio.timeout(timeout_s):
-        facts = await look_at(server, rights=True)
+        facts = await look_at(server)
+        await look_at_rights(server)
     check_server(facts, durability, files, clustered=isinstance(servers, ClusterServers))
     return check_replicas(facts, replica_acks) + [
         f"The replica at {where} cannot be looked at from here: make sure that it is configured as its primary is, "
@@ -110,20 +114,25 @@ async def look_at_replicas(servers: Servers, facts: Facts, durability: str, file
     return [f"{host}:{port}" for (host, port), replica in zip(addresses, found, strict=True) if replica is None]
 
 
-async def look_at(server: Server, *, rights: bool = False) -> Facts:
+async def look_at(server: Server) -> Facts:
+    return await _ask(server, read_facts)
+
+
+async def look_at_rights(server: Server) -> None:
+    """Raises StartError if our user may not do what it has to."""
+    await _ask(server, lambda line: check_rights(line.send))
+
+
+async def _ask(server: Server, question: Callable[[Line], Awaitable[T]]) -> T:
     pool = server.client.connection_pool
     connection = await pool.get_connection()  # type: ignore[no-untyped-call]
     try:
-        line = Line(connection, server)
-        facts = await read_facts(line)
-        if rights:
-            await check_rights(line.send)
+        return await question(Line(connection, server))
     except BaseException:
         await connection.disconnect(nowait=True)
         raise
     finally:
         await pool.release(connection)
-    return facts
 
 
 async def read_facts(line: Line) -> Facts:

@@ -43,7 +43,7 @@ from sqlalchemy.types import TypeEngine
 from seckill.backends.sql.database import AnyRow, AnySelect, ErrorMeaning, NewOrderEntries, Rows
 from seckill.backends.sql.mysql_errors import DUPLICATE, meaning
 from seckill.backends.sql.statements import InsertOrders, JsonList, first_line
-from seckill.errors import LedgerUnavailable, StartError
+from seckill.errors import LedgerUnavailable, LedgerUnsuitable, StartError
 
 WRITERS = 5
 READERS = 5
@@ -328,6 +328,8 @@ async def _connect(options: Mapping[str, Any]) -> Any:
         async with connection.cursor() as cursor:
             await cursor.execute(f"SET {settings}")
             await cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            await cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
+            _check_flush((await cursor.fetchone())[0])
     except BaseException:
         connection.close()
         raise
@@ -340,6 +342,16 @@ def _check_version(server: str, told: str) -> None:
     if tuple(int(part) for part in re.findall(r"\d+", version)[: len(needed)]) < needed:
         raise StartError(
             f"The database is {version}, which cannot do what is needed: use MariaDB 10.6, MySQL 8.0.17 or later."
+        )
+
+
+def _check_flush(flush: int) -> None:
+    """No connection can ask for it by itself. It may be changed while the server runs; connections are replaced often
+    enough (`RECYCLE_S`) for this to be noticed."""
+    if flush != 1:
+        raise LedgerUnsuitable(
+            f"The database runs with innodb_flush_log_at_trx_commit = {flush}, so it may lose what it has committed "
+            "when it is killed: set it to 1."
         )
 
 

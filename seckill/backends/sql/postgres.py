@@ -39,6 +39,7 @@ from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewO
 from seckill.backends.sql.statements import Returning, first_line, update_returning
 from seckill.backends.sql.tables import orders
 from seckill.domain.item import NO_ITEM
+from seckill.errors import StartError
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0
@@ -47,6 +48,9 @@ CLOSE_WITHIN_S = 1.0
 _SERVER_SETTINGS = {
     "application_name": "seckill",
     "jit": "off",  # compiling costs more than any of our statements
+    # Every statement is to see what was committed before it, also one that has waited for a lock. With the snapshots of
+    # other levels, which may be the default of a server, a database or a user, it would decide by what was before.
+    "default_transaction_isolation": "read committed",
     "statement_timeout": "30s",
     "lock_timeout": "10s",
     # A worker that was stopped in the middle of a transaction must not hold up the others for ever.
@@ -70,6 +74,8 @@ _UNAVAILABLE = (
 _COLLIDED = ("40",)  # deadlock, serialization failure
 _REFUSED = ("22", "23")
 _UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
+# In which every text of ours can be kept. The second takes the bytes as they are.
+_ENCODINGS = ("UTF8", "SQL_ASCII")
 
 
 class _ArrayRows:
@@ -224,6 +230,7 @@ async def _connect(address: str) -> Any:
         address, timeout=CONNECT_WITHIN_S, server_settings=_SERVER_SETTINGS, connection_class=_Connection
     )
     try:
+        _check_encoding(connection.get_settings().server_encoding)
         # Whatever the server's default is, a commit must be on the disk when it returns. Stricter ones stay.
         await connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -232,6 +239,15 @@ async def _connect(address: str) -> Any:
         connection.terminate()
         raise
     return connection
+
+
+def _check_encoding(encoding: str) -> None:
+    """It cannot be changed later, and an order of somebody whose name does not fit could never be written."""
+    if encoding not in _ENCODINGS:
+        raise StartError(
+            f"The database keeps texts as {encoding}, in which most names cannot be written: "
+            "create it with ENCODING 'UTF8', and move what is in it with `seckill move`."
+        )
 
 
 def _refuse_if_closed(connection: Any, record: object, proxy: object) -> None:

@@ -207,6 +207,24 @@ async def test_connections_that_the_server_closed_are_replaced(
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
 
 
+@pytest.mark.parametrize("flush", [0, 2])
+async def test_a_server_that_may_lose_what_it_has_committed_is_not_written_to(
+    own_server: EmbeddedMariaDB, own_ledger: SqlLedger, flush: int
+) -> None:
+    """Also when it is told so while it is in use: then as soon as connections are replaced."""
+    sale = await own_ledger.create_sale(draft(units=10), lane=0)
+    await own_server.execute(f"SET GLOBAL innodb_flush_log_at_trx_commit = {flush}")
+    try:
+        await own_ledger.database.writers.dispose()
+        with pytest.raises(LedgerUnsuitable, match=f"innodb_flush_log_at_trx_commit = {flush}"):
+            await own_ledger.record([admission(sale.round, 1)])
+        with pytest.raises(StartError, match="set it to 1"):
+            await migrate(own_server.url("own"))
+    finally:
+        await own_server.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+    assert (await own_ledger.record([admission(sale.round, 1)])).new == 1
+
+
 async def test_too_many_connections(own_server: EmbeddedMariaDB, own_ledger: SqlLedger) -> None:
     await own_server.execute("CREATE USER few@'%' IDENTIFIED BY 'few' WITH MAX_USER_CONNECTIONS 1")
     await own_server.execute("GRANT ALL ON own.* TO few@'%'")

@@ -10,9 +10,10 @@ from seckill.backends.sql import SqlLedger, open_ledger
 from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.transactions import edge
-from seckill.errors import LedgerRefused, LedgerUnavailable
+from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
+from tests.backends.sql.test_races import try_to_record
 from tests.fixtures.postgres import PostgresServer, running_postgres
 from tests.patience import PATIENCE_S
 
@@ -54,6 +55,7 @@ async def test_settings_of_the_connections(ledger: SqlLedger) -> None:
     for setting, value in {
         "application_name": "seckill",
         "jit": "off",
+        "transaction_isolation": "read committed",
         "statement_timeout": "30s",
         "lock_timeout": "10s",
         "idle_in_transaction_session_timeout": "10s",
@@ -71,6 +73,43 @@ async def test_commits_are_on_the_disk_whatever_the_default(
     later = open_ledger(own_postgres_database)
     assert [(used,)] == await rows(later, text("SHOW synchronous_commit"))
     await later.close()
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+async def test_what_a_transaction_sees_is_the_same_whatever_the_default(own_postgres_database: str, level: str) -> None:
+    """Two workers and a crowd. With the snapshots of these levels orders are refused because others were written."""
+    connection = await asyncpg.connect(own_postgres_database)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'")
+    await connection.close()
+    ledgers = [open_ledger(own_postgres_database) for _ in range(2)]
+    sale = await ledgers[0].create_sale(draft(units=20), lane=0)
+    new = await asyncio.gather(
+        *[try_to_record(ledgers[counter % 2], admission(sale.round, counter)) for counter in range(1, 41)]
+    )
+    assert sum(new) == 20
+    assert await counts(ledgers[0], sale.round.id) == (20, 20, 20)
+    for each in ledgers:
+        await each.close()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+async def test_a_database_that_cannot_keep_every_name(postgres_server: PostgresServer, encoding: str) -> None:
+    name = f"as_{encoding.lower()}"
+    postgres_server.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    try:
+        if encoding == "LATIN1":
+            with pytest.raises(StartError, match="keeps texts as LATIN1"):
+                await migrate(postgres_server.url(name))
+            return
+        await migrate(postgres_server.url(name))
+        ledger = open_ledger(postgres_server.url(name))
+        sale = await ledger.create_sale(draft(units=1), lane=0)
+        assert (await ledger.record([admission(sale.round, 1, user="李")])).new == 1
+        assert list(await ledger.holdings(sale.round.id, "", 10)) == ["李"]
+        await ledger.close()
+    finally:
+        postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def test_a_frozen_server_is_given_up_and_works_afterwards(

@@ -20,7 +20,8 @@
 --
 -- Lua does not roll back. So everything that can refuse or fail comes before the first write: the reads below raise
 -- on a key of the wrong type, and the first write is the XADD, the only one that a full memory, a failing disk or
--- missing replicas can still refuse. Once it went through, the server lets the script finish.
+-- missing replicas can still refuse. Once it went through, the server lets the script finish, unless the user has just
+-- lost the right to the next command: then the entries are taken back.
 --
 -- Of a round that is not whole, nothing can be decided: without the records of its buyers, each could buy once more.
 -- So whatever a lost key or field makes doubtful is `not_ready`, until the keeper has rebuilt the round. Whether a
@@ -398,15 +399,21 @@ if #orders > 0 then
     end
   end
   if persons then redis.call('HSET', KEYS[1], 'has_persons', 1) end
+  local added = {}
   for i = 1, #entries do
     if traced[i] then
-      redis.call('XADD', KEYS[3], '*', 'order', entries[i], 'trace', traced[i]) -- earlier versions read the first only
+      added[i] = redis.call('XADD', KEYS[3], '*', 'order', entries[i], 'trace', traced[i]) -- earlier versions read the first only
     else
-      redis.call('XADD', KEYS[3], '*', #entries == #orders and 'order' or 'orders', entries[i])
+      added[i] = redis.call('XADD', KEYS[3], '*', #entries == #orders and 'order' or 'orders', entries[i])
     end
   end
+  -- A user's rights to a command may be taken away at any moment, and asking for them first takes longer than this.
+  local noted = redis.pcall('HSET', KEYS[2], unpack(changed))
+  if type(noted) == 'table' then
+    redis.call('XDEL', KEYS[3], unpack(added))
+    return noted
+  end
   if more ~= tonumber(queue[2] or '0') then redis.call('HSET', KEYS[6], 'more', more) end
-  redis.call('HSET', KEYS[2], unpack(changed))
   redis.call('HSET', KEYS[1], 'available', available, 'admitted', admitted, 'buyers', known_buyers)
   if available == 0 then redis.call('HSET', KEYS[1], 'sold_out_ms', string.format('%.0f', now_ms)) end
   if stock then
@@ -423,7 +430,7 @@ if #orders > 0 then
   if first_of_the_day then
     local oldest = day_of(now_s - DAYS_KEPT * 86400)
     for _, day in ipairs(redis.call('HKEYS', KEYS[4])) do
-      if day < oldest then redis.call('HDEL', KEYS[4], day) end
+      if day < oldest then redis.pcall('HDEL', KEYS[4], day) end
     end
   end
 end

@@ -10,7 +10,8 @@
 --   unknown   the buyer has no such order here: nothing to give back
 --   not_yet   the round is not here, is not whole, or is being rebuilt: the release has to come again later
 --
--- Everything is read before the first write, so a key of the wrong type changes nothing. A round in which a buyer's
+-- Everything is read before the first write, so a key of the wrong type changes nothing; and all writes are by one command,
+-- so a user who may not run it changes nothing either. A round in which a buyer's
 -- record is none is fenced: nobody would be told that it has to be rebuilt, and the units would never come back.
 
 local releases = #ARGV / 5
@@ -28,16 +29,15 @@ local is_whole = redis.call('HLEN', KEYS[2]) >= (number(round[4] or (round[6] or
                  and redis.call('HLEN', KEYS[3]) >= (number(round[5] or '0') or math.huge)
 -- What is not a number cannot be added to.
 local adds_up = number(round[3]) and number(round[7]) and number(round[8])
--- Of a round with items, by their numbers: units that come back.
-local stock = round[9] and {}
+-- Of a round with items, by their numbers: units that come back. And how much of each is left and ever came back.
+local stock, names, counts = round[9] and {}, {}, {}
 if stock then
-  local counts = {}
   for item in string.gmatch(round[9], '%d+') do
     stock[item] = 0
-    counts[#counts + 1] = 'available:' .. item
-    counts[#counts + 1] = 'released:' .. item
+    names[#names + 1] = 'available:' .. item
+    names[#names + 1] = 'released:' .. item
   end
-  counts = #counts > 0 and redis.call('HMGET', KEYS[1], unpack(counts)) or {false}
+  counts = #names > 0 and redis.call('HMGET', KEYS[1], unpack(names)) or {false}
   for i = 1, #counts do adds_up = adds_up and number(counts[i]) end
 end
 if round[2] == 'preparing' or not is_whole or not adds_up then epoch = 0 end
@@ -121,16 +121,14 @@ if damaged then
 elseif units > 0 then
   for _, field in ipairs(fields) do redis.call('HSET', KEYS[3], field, past_of[field]) end
   for _, user in ipairs(changed) do redis.call('HSET', KEYS[2], user, record_of[user]) end
-  redis.call('HSET', KEYS[1], 'past', redis.call('HLEN', KEYS[3]))
-  redis.call('HINCRBY', KEYS[1], 'available', units)
-  redis.call('HINCRBY', KEYS[1], 'released', units)
-  for number, back in pairs(stock or {}) do
-    if back > 0 then
-      redis.call('HINCRBY', KEYS[1], 'available:' .. number, back)
-      redis.call('HINCRBY', KEYS[1], 'released:' .. number, back)
-    end
+  round[3] = number(round[3]) + 1
+  local after = {'past', redis.call('HLEN', KEYS[3]), 'available', number(round[7]) + units,
+                 'released', number(round[8]) + units, 'version', round[3]}
+  for i, name in ipairs(names) do
+    after[#after + 1] = name
+    after[#after + 1] = number(counts[i]) + stock[string.match(name, '%d+')]
   end
-  round[3] = redis.call('HINCRBY', KEYS[1], 'version', 1)
+  redis.call('HSET', KEYS[1], unpack(after))
 end
 reply[1] = tonumber(round[3]) or 0
 return reply

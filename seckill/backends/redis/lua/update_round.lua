@@ -15,23 +15,21 @@ if round[1] ~= ARGV[1] then return 'other_epoch' end
 if round[4] ~= ARGV[8] then return 'other_opening' end
 if tonumber(ARGV[2]) <= tonumber(round[2]) then return 'current' end
 local added = tonumber(ARGV[7]) - tonumber(round[5])
-local more = {} -- item, units added, …
+local counts = {} -- name, number, …
 for i = 10, #ARGV, 2 do
-  local item = redis.call('HMGET', KEYS[1], 'dealt:' .. ARGV[i], 'total:' .. ARGV[i], 'available:' .. ARGV[i])
+  local names = {'dealt:' .. ARGV[i], 'total:' .. ARGV[i], 'available:' .. ARGV[i]}
+  local item = redis.call('HMGET', KEYS[1], unpack(names))
   if not (tonumber(item[1]) and tonumber(item[2]) and tonumber(item[3])) then return 'missing' end
-  more[#more + 1] = ARGV[i]
-  more[#more + 1] = tonumber(ARGV[i + 1]) - tonumber(item[1])
-  added = math.min(added, more[#more] < 0 and -1 or added)
+  local more = tonumber(ARGV[i + 1]) - tonumber(item[1])
+  for nth, name in ipairs(names) do
+    counts[#counts + 1] = name
+    counts[#counts + 1] = tonumber(item[nth]) + more
+  end
+  added = math.min(added, more < 0 and -1 or added)
 end
 if added < 0 then return redis.error_reply('ERR units can be added to a round, not taken away') end
+-- All at once: a user who loses the right to a command between two would leave half of it, and no call mends that.
 redis.call('HSET', KEYS[1], 'revision', ARGV[2], 'status', ARGV[3], 'limit', ARGV[4],
-           'begins_ms', ARGV[5], 'ends_ms', ARGV[6], 'dealt', ARGV[7], 'cool_down_s', ARGV[9])
-redis.call('HINCRBY', KEYS[1], 'total', added)
-redis.call('HINCRBY', KEYS[1], 'available', added)
-for i = 1, #more, 2 do
-  for _, count in ipairs({'dealt:', 'total:', 'available:'}) do
-    redis.call('HINCRBY', KEYS[1], count .. more[i], more[i + 1])
-  end
-end
-redis.call('HINCRBY', KEYS[1], 'version', 1)
+           'begins_ms', ARGV[5], 'ends_ms', ARGV[6], 'dealt', ARGV[7], 'cool_down_s', ARGV[9],
+           'total', round[3] + added, 'available', round[6] + added, 'version', round[7] + 1, unpack(counts))
 return 'applied'
