@@ -105,6 +105,7 @@ class Api:
             readiness=use.readiness,
             repair=Repair(use),
             payments=use.payments,
+            on_the_way=use.on_the_way,
             checkouts=use.checkouts,
             refunds=use.refunds,
             webhooks=use.webhooks,
