@@ -68,7 +68,7 @@ REPLICAS_SHARE = 0.8
 EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
-# Rounds that are looked at in one call: it takes the server a quarter of a millisecond, in which nobody is admitted.
+# Rounds that are looked at in one call: while it lasts, the server admits nobody.
 HELD_MAX = 100
 
 _item = attrgetter("item")

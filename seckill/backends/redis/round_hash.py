@@ -110,7 +110,7 @@ def is_whole(fields: tuple[bytes | None, ...], *records: object) -> bool:
     return least is not None and _are_all(records, least)
 
 
-@lru_cache(1024)  # of most rounds nothing has changed since the last look, and reading one takes 15 µs
+@lru_cache(1024)  # of most rounds nothing has changed since the last look
 def _least_of(fields: tuple[bytes | None, ...]) -> tuple[int, int] | None:
     return _least(texts(PULSE_FIELDS, fields))
 
