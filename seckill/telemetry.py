@@ -128,7 +128,7 @@ CLOCK_OFFSET = Gauge(
 # Shown before they happen: to Prometheus the first of a series that was not there is no increase.
 for _metric, _values in (
     (ORDERS_RECORDED, ("new", "repeated")),
-    (CAPTURES, ("settled", "late", "surplus", "wrong_amount", "ref_reused", "unknown_order")),
+    (CAPTURES, ("settled", "late", "surplus", "wrong_amount", "ref_reused", "unknown_order", "still_queued")),
     (CHECKOUTS, ("opened", "failed", "paid_unnoticed")),
     (REFUNDS, ("done", "failed", "by_hand", "refused")),
     (ALARMS, ("delivered", "failed", "given_up")),

@@ -28,6 +28,7 @@ RULES: dict[str, dict[str, Any]] = {
     for group in yaml.safe_load((FOLDER / "rules.yml").read_text())["groups"]
     for rule in group["rules"]
 }
+CONFIGURATION: dict[str, Any] = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
 PAGES = [ROOT / "docs" / "operations.md", ROOT / "docs" / "operations.zh-CN.md"]
 # How long a state of affairs lasts in a case: samples every 30 s, and it is looked at after twenty minutes.
@@ -126,13 +127,22 @@ CASES = {
     "SeckillMoneyUnknown": Case(
         {
             'seckill_captures_total{fate="wrong_amount"}': f"7{STEADY}",
-            'seckill_captures_total{fate="unknown_order"}': f"7x30 8{STEADY}",
+            'seckill_captures_total{fate="still_queued"}': f"7x30 8{STEADY}",
+            "seckill_backlog": f"3{STEADY}",
         },
         {'seckill_captures_total{fate="wrong_amount"}': f"7x36 8{STEADY}"},
     ),
     "SeckillPaidUnnoticed": grows('seckill_checkouts_total{result="paid_unnoticed"}'),
     "SeckillRefundsByHand": grows('seckill_refunds_total{result="by_hand"}'),
     "SeckillWebhookFails": stands("seckill_webhooks_failing", 1),
+    "SeckillNobodyPresses": Case(
+        {
+            'seckill_claims_total{outcome="admitted"}': f"7x30 7+5{STEADY}",
+            "seckill_sales_on": f"0x30 1{STEADY}",
+            'seckill_sale_available{sale="s"}': f"9{STEADY}",
+        },
+        {'seckill_claims_total{outcome="admitted"}': f"7{STEADY}"},
+    ),
     "SeckillSlowAnswers": Case(
         {
             'seckill_answer_seconds_bucket{answer="accepted",le="0.05"}': f"0+100{STEADY}",
@@ -197,10 +207,11 @@ def trial(world: dict[str, Case], *, loud: bool) -> dict[str, Any]:
     if loud:
         series |= {name: values for case in world.values() for name, values in case.loud.items()}
     expected = {
-        alert: {"exp_labels": case.labels | RULES[alert]["labels"], "exp_annotations": RULES[alert]["annotations"]}
+        alert: {"exp_labels": case.labels | RULES[alert]["labels"], "exp_annotations": annotations(RULES[alert])}
         for alert, case in world.items()
     }
     return {
+        "external_labels": CONFIGURATION["global"]["external_labels"],
         "interval": EVERY,
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "alert_rule_test": [
@@ -208,6 +219,12 @@ def trial(world: dict[str, Case], *, loud: bool) -> dict[str, Any]:
             for alert, rings in expected.items()
         ],
     }
+
+
+def annotations(rule: dict[str, Any]) -> dict[str, str]:
+    """As they are sent."""
+    url = CONFIGURATION["global"]["external_labels"]["shop_url"]
+    return {name: text.replace("{{ $externalLabels.shop_url }}", url) for name, text in rule["annotations"].items()}
 
 
 def failures(folder: Path, trials: list[dict[str, Any]]) -> str:
@@ -218,6 +235,51 @@ def failures(folder: Path, trials: list[dict[str, Any]]) -> str:
 
 def test_every_alert_rings_when_it_should_and_only_then(tmp_path: Path) -> None:
     assert failures(tmp_path, worlds(loud=False) + worlds(loud=True)) == ""
+
+
+NOBODY = CASES["SeckillNobodyPresses"].quiet | CASES["SeckillNobodyPresses"].loud
+
+
+@pytest.mark.parametrize(
+    ("series", "rings"),
+    [
+        ({}, True),
+        ({"seckill_sales_on": f"1{STEADY}"}, False),  # a sale of many days in a quiet hour
+        ({"seckill_sales_on": f"_x30 1{STEADY}"}, True),  # the roles were started with the sale
+        ({'seckill_sale_available{sale="s"}': f"0{STEADY}"}, False),
+        ({'seckill_line_entries_total{outcome="joined"}': f"0+1{STEADY}"}, False),
+        # A crowd, and then nobody.
+        (
+            {"seckill_sales_on": f"1{STEADY}", 'seckill_claims_total{outcome="sold_out"}': f"0+100x30 3000{STEADY}"},
+            True,
+        ),
+        ({"seckill_sales_on": f"1{STEADY}", 'seckill_claims_total{outcome="sold_out"}': f"0+3x30 90{STEADY}"}, False),
+    ],
+)
+def test_nobody_presses_rings_only_where_a_crowd_is_to_be_expected(
+    tmp_path: Path, series: dict[str, str], rings: bool
+) -> None:
+    made = trial({"SeckillNobodyPresses": Case(NOBODY | series, {})}, loud=True)
+    if not rings:
+        made["alert_rule_test"][0]["exp_alerts"] = []
+    assert failures(tmp_path, [made]) == ""
+
+
+@pytest.mark.parametrize(
+    ("series", "rings"),
+    [
+        ({'seckill_captures_total{fate="unknown_order"}': f"7x30 8{STEADY}"}, True),
+        ({"seckill_backlog": f"0{STEADY}"}, True),  # nothing is queued that it could be for
+        ({"seckill_backlog": f"3x20 0{STEADY}"}, False),  # it may have been written since
+    ],
+)
+def test_money_for_an_order_that_is_queued_rings_only_where_none_is(
+    tmp_path: Path, series: dict[str, str], rings: bool
+) -> None:
+    made = trial({"SeckillMoneyUnknown": Case(CASES["SeckillMoneyUnknown"].quiet | series, {})}, loud=True)
+    if not rings:
+        made["alert_rule_test"][0]["exp_alerts"] = []
+    assert failures(tmp_path, [made]) == ""
 
 
 def test_a_wrong_trial_fails(tmp_path: Path) -> None:
@@ -256,8 +318,8 @@ def test_every_row_of_the_runbook_has_its_alerts_and_every_alert_its_row(page: P
     rows = runbook(page)
     of_rules: dict[str, set[str]] = {row: set() for row in rows}
     for alert, rule in RULES.items():
-        place, _, row = rule["annotations"]["runbook"].partition("#if-")
-        assert (place, row in rows) == ("docs/operations.md", True), alert
+        place, _, row = rule["annotations"]["runbook_url"].partition("#if-")
+        assert (place, row in rows) == ("{{ $externalLabels.shop_url }}/help/operations.html", True), alert
         of_rules[row].add(alert)
     for row, alerts in of_rules.items():
         assert alerts <= rows[row], row
@@ -309,12 +371,12 @@ def exposed() -> set[str]:
 def named(query: str) -> set[str]:
     """The metrics in a query: names that are no function, no label and no grouping."""
     bare = re.sub(r'"[^"]*"', '""', query)
-    bare = re.sub(r"\{[^}]*\}|\b(?:by|on|without|group_left|group_right) *\([^)]*\)|\[[^]]*\]", " ", bare)
+    bare = re.sub(r"\boffset \w+|\{[^}]*\}|\b(?:by|on|without|group_left|group_right) *\([^)]*\)|\[[^]]*\]", " ", bare)
     return {word for word in re.findall(r"[a-z_][a-z_0-9]*(?! *\()\b", bare) if word not in ("and", "or", "by", "on")}
 
 
 def test_the_measure_finds_the_metrics_of_a_query() -> None:
-    query = 'max by (role) (time() - seckill_x_total{role="a_b"}) > 2 or on () (sum(rate(up[2m])) == 0)'
+    query = 'max by (role) (time() - seckill_x_total{role="a_b"} offset 5m) > 2 or on () (sum(rate(up[2m])) == 0)'
     assert named(query) == {"seckill_x_total", "up"}
 
 

@@ -50,6 +50,7 @@ from seckill.engine.orders.missing_orders import MissingOrders
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_recovery import Unwritten, note, raise_alarm
 from seckill.engine.orders.order_search import OrderSearch
+from seckill.engine.orders.orders_on_the_way import OrdersOnTheWay
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.engine.orders.worker import Worker
 from seckill.engine.pictures import PictureDesk
@@ -252,7 +253,11 @@ class UseCases:
     @cached_property
     def payments(self) -> Payments:
         late = LatePayments(self.engine.ledger.payments, self.engine.gate, LateGuests(self.engine.ledger))
-        return Payments(self.engine.ledger.payments, late)
+        return Payments(self.engine.ledger.payments, late, self.on_the_way)
+
+    @cached_property
+    def on_the_way(self) -> OrdersOnTheWay:
+        return OrdersOnTheWay(self.sale_cache)
 
     @cached_property
     def checkouts(self) -> Checkouts:

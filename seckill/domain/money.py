@@ -17,6 +17,9 @@ _BY_DECIMALS = {
     3: "BHD IQD JOD KWD LYD OMR TND",
     4: "CLF UYW",
 }
+# What all units of a round may cost together. Programs that read numbers as browsers do lose cents above it, and SQLite
+# could not add up what a thousand such rounds take.
+WORTH_CENTS_MAX = 2**53 - 1
 DECIMALS = {code: decimals for decimals, codes in _BY_DECIMALS.items() for code in codes.split()}
 # For a sale from before unknown currencies were refused, or in a currency that has been abolished since.
 _OF_UNKNOWN = 2

@@ -12,6 +12,7 @@ class Fate(StrEnum):
 
     # Nothing was changed:
     UNKNOWN_ORDER = "unknown_order"
+    STILL_QUEUED = "still_queued"  # the order may be on its way to the ledger: whoever told of the money tells it again
     WRONG_AMOUNT = "wrong_amount"
     REF_REUSED = "ref_reused"  # the provider used its name for another payment already
     # It was noted:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from seckill.domain.door import Door
 from seckill.domain.goods import GoodsValue
+from seckill.domain.money import WORTH_CENTS_MAX
 from seckill.domain.sale import UNITS_MAX, Round, RoundStatus, Sale, SaleChange
 from seckill.errors import NotPossible
 
@@ -55,6 +56,8 @@ def decide(
     if different:
         _check(sale.round, after, now_ms)
         _check_neighbours(after, before, following)
+    if "total" in different:
+        _check_worth(sale, after)
     if change.status is RoundStatus.PAUSED and sale.round.audit_epoch is not None:
         different["audit_epoch"] = None  # from now on the pause is the operator's
     later: dict[str, int | str] = {}
@@ -141,6 +144,12 @@ def _check(before: Round, after: Round, now_ms: int) -> None:
         raise NotPossible("The sale has begun, so its beginning cannot change any more: pause or close it instead.")
     if after.ends_ms <= after.begins_ms:
         raise NotPossible("A sale must end after it begins: move its end as well.")
+
+
+def _check_worth(sale: Sale, after: Round) -> None:
+    items = [sale.price_of(item.id) * item.total for item in after.items]
+    if sum(items or [sale.price_cents * after.total]) > WORTH_CENTS_MAX:
+        raise NotPossible(f"All units of a sale must cost at most {WORTH_CENTS_MAX} together: add fewer.")
 
 
 def _check_neighbours(after: Round, before: Round | None, following: Round | None) -> None:

@@ -107,6 +107,7 @@ class Api:
             servers=ServerLooks(settings),
             repair=Repair(use),
             payments=use.payments,
+            on_the_way=use.on_the_way,
             checkouts=use.checkouts,
             refunds=use.refunds,
             webhooks=use.webhooks,

@@ -26,6 +26,7 @@ from seckill.engine.orders.buyer_orders import BuyerOrders
 from seckill.engine.orders.dead_letters import DeadLetterDesk
 from seckill.engine.orders.operator_actions import OperatorActions
 from seckill.engine.orders.order_search import OrderSearch
+from seckill.engine.orders.orders_on_the_way import OrdersOnTheWay
 from seckill.engine.pictures import PictureDesk
 from seckill.engine.readiness import Readiness
 from seckill.engine.rounds.operator_changes import OperatorDesk
@@ -79,6 +80,7 @@ class Context:
     servers: ServerLooks
     repair: Repair
     payments: Payments
+    on_the_way: OrdersOnTheWay
     checkouts: Checkouts
     refunds: RefundDesk
     webhooks: WebhookDesk

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from seckill.domain import item as domain
+from seckill.domain.money import WORTH_CENTS_MAX
 from seckill.domain.sale import UNITS_MAX, Sale
 from seckill.web import schemas
 from seckill.web.context import Context
@@ -39,6 +40,13 @@ def item_drafts(new: schemas.NewSale, image_hosts: Sequence[str]) -> tuple[domai
 def price_of(new: schemas.NewSale) -> int:
     """Of a unit, where no item says otherwise."""
     return 0 if new.price_cents is UNSET else new.price_cents
+
+
+def check_worth(price_cents: int, units: int, items: Sequence[domain.ItemDraft]) -> None:
+    worth = sum(item.price_cents * item.units for item in items) if items else price_cents * units
+    if worth > WORTH_CENTS_MAX:
+        field = "items" if items else "price_cents"
+        raise invalid(field, f"all units must cost at most {WORTH_CENTS_MAX} together, not {worth}: announce fewer")
 
 
 def units_of(new: schemas.NewSale, items: Sequence[domain.ItemDraft]) -> int:

@@ -10,7 +10,7 @@ from seckill.domain.outcome import Outcome
 from seckill.engine.orders.buyer_orders import recorded
 from seckill.ports.order_action import Acted, ActionOutcome
 from seckill.web.context import Context, context
-from seckill.web.orders import may_be_on_its_way, order_number, view, with_buyer
+from seckill.web.orders import order_number, view, with_buyer
 from seckill.web.parameters import idempotency_key
 from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.request_body import decode, read_body
@@ -63,7 +63,7 @@ def reason_given(text: str) -> str:
 async def _answer(request: Request, number: OrderNumber, acted: Acted | None, rule: str) -> Response:
     ctx = context(request)
     if acted is None:
-        if await may_be_on_its_way(ctx, number):
+        if await ctx.on_the_way.may_have(number):
             sentence = "The order is not written yet, or there is no such order; try again in a moment."
             raise HttpProblem(409, "still_queued", sentence, state="queued")
         raise no_such("order", request.path_params["order_id"])

@@ -14,7 +14,6 @@ from seckill.domain.public_id import PublicIds
 from seckill.domain.voucher import Voucher
 from seckill.engine.money.checkouts import Visitor
 from seckill.engine.orders.buyer_orders import OrderView, recorded
-from seckill.engine.orders.orders_on_the_way import may_be_on_the_way
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import CheckoutRefused, ProviderUnavailable
 from seckill.web.context import Context, context
@@ -85,14 +84,6 @@ async def views(ctx: Context, orders: Sequence[OrderView], *, to_operator: bool 
     """With their codes, for whoever may see them: the orders' buyer and operators."""
     vouchers = await ctx.vouchers.show(orders)
     return [view(ctx, order, vouchers.get(order.number), to_operator=to_operator) for order in orders]
-
-
-async def may_be_on_its_way(ctx: Context, number: OrderNumber) -> bool:
-    """Whether an order that the ledger does not have may come, also of a sale that another node has announced a moment
-    ago."""
-    if number.lane not in ctx.sale_cache.lanes():
-        await ctx.sale_cache.look_again()
-    return may_be_on_the_way(number, ctx.sale_cache.now_ms(), ctx.sale_cache.lanes())
 
 
 async def show_order(request: Request) -> Response:

@@ -13,7 +13,7 @@ from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
 from seckill.ports.payment import Capture, Captured, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
-from seckill.web.orders import may_be_on_its_way, order_number, view
+from seckill.web.orders import order_number, view
 from seckill.web.parameters import id_in_path
 from seckill.web.problems import HttpProblem, invalid, no_such, suspicious
 from seckill.web.request_body import field_and_message, read_body
@@ -58,9 +58,10 @@ async def payment_callback(request: Request) -> Response:
         provider=provider.name, ref=notice.ref, amount_cents=notice.amount_cents, currency=notice.currency
     )
     captured = await ctx.payments.capture(number, capture)
+    if captured.fate is Fate.STILL_QUEUED:
+        log.info("money came for an order that is not written yet", order=notice.order_id, payment=notice.ref)
+        raise HttpProblem(503, "still_queued", "The order is not written yet: send the same again in a moment.")
     if captured.order is None:
-        if await may_be_on_its_way(ctx, number):
-            raise HttpProblem(503, "still_queued", "The order is not written yet: send the same again in a moment.")
         _say_that_it_fits_nothing(captured.fate, notice)
         raise no_such("order", notice.order_id)
     if captured.fate in (Fate.WRONG_AMOUNT, Fate.REF_REUSED):

@@ -16,7 +16,7 @@ from seckill.domain.voucher import CODES_PER_BUYER_MAX
 from seckill.web.context import Context
 from seckill.web.door_of_sale import check_shared_limit, door_of
 from seckill.web.goods import goods_of, uploaded_in
-from seckill.web.items import item_drafts, price_of, units_of
+from seckill.web.items import check_worth, item_drafts, price_of, units_of
 from seckill.web.line_of_sale import check_time_of_draw
 from seckill.web.problems import invalid
 from seckill.web.schemas import NewSale, Repetition, SalePatch, to_ms
@@ -43,11 +43,13 @@ async def draft_of(ctx: Context, new: NewSale) -> domain.SaleDraft:
     check_time_of_draw(door.line, begins_ms, now_ms)
     items = item_drafts(new, ctx.settings.image_hosts)
     price_cents = min([item.price_cents for item in items] or [price_of(new)])
+    units = units_of(new, items)
+    check_worth(price_cents, units, items)
     goods = goods_of(new, price_cents, ctx.settings.image_hosts)
     await check_uploaded(ctx, new.images, [item.image for item in items])
     return domain.SaleDraft(
         title=new.title,
-        units=units_of(new, items),
+        units=units,
         limit_per_buyer=new.limit_per_buyer,
         price_cents=price_cents,
         currency=new.currency,

@@ -144,6 +144,7 @@ async def test_an_item_of_another_sale_is_unknown(node: Node) -> None:
     [
         ({"items": [{"title": "S", "units": 1}] * 51}, "items"),
         ({"items": [{"title": "S", "units": 0}]}, "items[0].units"),
+        ({"items": [{"title": "S", "units": 4504, "price_cents": 10**12}] * 2}, "items"),
         ({"items": [{"title": "", "units": 1}]}, "items[0].title"),
         ({"items": [{"title": "a\nb", "units": 1}]}, "items[0].title"),
         ({"items": [{"title": "S", "units": 1, "price_cents": -1}]}, "items[0].price_cents"),

@@ -52,6 +52,14 @@ def test_what_is_not_possible(round_: dict[str, Any], change: SaleChange, now_ms
         decide(sale(**round_), change, now_ms)
 
 
+def test_all_units_cost_no_more_together_than_can_be_added_up() -> None:
+    dear = replace(sale(total=9), price_cents=10**15)
+    with pytest.raises(NotPossible, match="cost at most 9007199254740991 together"):
+        decide(dear, SaleChange(add_units=1), now_ms=50)
+    assert decide(replace(sale(total=8), price_cents=10**15), SaleChange(add_units=1), now_ms=50).round == {"total": 9}
+    assert decide(replace(dear, round=sale(total=10).round), SaleChange(title="x"), now_ms=50).sale == {"title": "x"}
+
+
 def test_the_title_can_always_change() -> None:
     decision = decide(sale(status=RoundStatus.CLOSED), SaleChange(title="Shoes"), now_ms=500)
     assert (decision.sale, decision.round) == ({"title": "Shoes"}, {})

@@ -637,7 +637,7 @@ MUTANTS = (
         name="No keeper notices that a share has lost count",
         trap="ours",
         path="backends/redis/round_hash.py",
-        edits={"whole=adds_up and _has_all(": "whole=_has_all("},
+        edits={"whole=adds_up and _are_all(": "whole=_are_all("},
         caught_by="tests/audit/test_damage.py::test_a_share_that_forgot_what_it_sent_or_got_sells_nothing_twice[got-sqlite]",
     ),
     Mutant(

@@ -110,6 +110,10 @@ async def test_the_site_is_built_and_its_links_lead_somewhere(client: httpx2.Asy
     assert len(asked) > 2 * len(names)
     for path in sorted(asked):
         assert (await client.get(unquote(path))).status_code == 200, path
+    rows = re.findall(r"/help/operations.html#(if-[a-z-]+)", (ROOT / "deploy/prometheus/rules.yml").read_text())
+    page = await client.get("/help/operations.html")
+    assert len(rows) > 20
+    assert all(f'id="{row}"' in page.text for row in rows), "the links of alerts lead to their rows"
     promises = (await client.get("/help/zh-CN/guarantees.html")).text
     assert '<a href="../guarantees.html#money">对应的测试</a>' in promises, "tests are named in the English page only"
     assert 'id="money"' in (await client.get("/help/guarantees.html")).text

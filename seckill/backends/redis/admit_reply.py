@@ -1,12 +1,13 @@
 """What the gate says of orders, as the engine reads it: the answers of `admit.lua`, and a buyer's record."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from seckill.backends.redis.buyer_records import read_orders
+from seckill.backends.redis.round_hash import is_whole
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
-from seckill.ports.gate import Pulse
 
 _COOLING_DOWN, _SOLD_OUT = Outcome.COOLING_DOWN.value.encode(), Outcome.SOLD_OUT.value.encode()
 NO_ORDERS = (_COOLING_DOWN, _SOLD_OUT)  # what else there is to tell with them is no order
@@ -34,11 +35,13 @@ def read_answer(claim: Claim, lane: int, outcome: bytes, told: bytes) -> Answer:
     return Answer(_OUTCOMES[outcome], read_orders(lane, told) if told else ())
 
 
-def live_orders(lane: int, record: object, pulse: Pulse | None) -> tuple[Holding, ...] | None:
-    """A record that is there tells all, also while others are missing. None if it is lost, or may be."""
-    if not isinstance(record, bytes):
-        return None if pulse is None else ()
+def live_orders(lane: int, reply: Any) -> tuple[Holding, ...] | None:
+    """Of a reply of `held.lua`. A record that is there tells all, also while others are missing. None if it is lost, or
+    may be."""
+    if not isinstance(reply, bytes):
+        buyers, past, fields = reply
+        return () if fields is not None and is_whole(tuple(fields), buyers, past) else None
     try:
-        return tuple(holding for holding in read_orders(lane, record) if holding.live)
+        return tuple(holding for holding in read_orders(lane, reply) if holding.live)
     except ValueError:
         return None

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -68,6 +68,8 @@ REPLICAS_SHARE = 0.8
 EARLY_S = 0.05
 # A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
+# Rounds that are looked at in one call: while it lasts, the server admits nobody.
+HELD_MAX = 100
 
 _item = attrgetter("item")
 _MORE = (attrgetter("metadata"), _item, attrgetter("early_ms"), attrgetter("person"), attrgetter("trace"))
@@ -98,6 +100,7 @@ class RedisGate:
         self._open = Script("open_round")
         self._update = Script("update_round")
         self._inspect = Script("inspect")
+        self._held = Script("held")
         self._release = Script("release")
         self._rebuild = Script("rebuild")
         self._give = Script("share", "give")
@@ -421,15 +424,19 @@ class RedisGate:
             self._epochs[ref.id] = epoch
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
-        wanted: list[tuple[str, Sequence[object]]] = []
-        for ref in refs:
-            key, buyers, past = _keys(ref)
-            # The record before the number of all records: if none was gone then, this one was not.
-            wanted += [(key, ("HMGET", key, *PULSE_FIELDS)), (key, ("HGET", buyers, user))]
-            wanted += [(key, ("HLEN", buyers)), (key, ("HLEN", past))]
-        rows = await self._read(wanted)
-        parts = zip(refs, rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True)
-        return [live_orders(ref.lane, record, read_pulse(fields, *sizes)) for ref, fields, record, *sizes in parts]
+        """Whatever the number of sales, a call or two: everybody who opens the list of their orders asks this."""
+        found: dict[int, tuple[Holding, ...] | None] = {}
+
+        async def look(places: Sequence[int]) -> None:
+            of_rounds = [key for place in places for key in _keys(refs[place])]
+            for place, reply in zip(places, await self._run(self._held, of_rounds, (user, *PULSE_FIELDS)), strict=True):
+                found[place] = live_orders(refs[place].lane, reply)
+
+        lanes: dict[int, list[int]] = {}
+        for place, ref in enumerate(refs):
+            lanes.setdefault(0 if self._servers.together else ref.lane, []).append(place)
+        await asyncio.gather(*(look(part) for places in lanes.values() for part in _parts(places, HELD_MAX)))
+        return [found[place] for place in range(len(refs))]
 
     async def remembered(
         self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
@@ -522,6 +529,10 @@ class RedisGate:
     async def close(self) -> None:
         await self._claims.close()
         await self._servers.close()
+
+
+def _parts(places: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    return (places[start : start + most] for start in range(0, len(places), most))
 
 
 def _keys(ref: RoundRef) -> tuple[str, str, str]:

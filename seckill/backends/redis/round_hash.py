@@ -4,6 +4,7 @@ where one belongs, there is no round, until the keeper has rebuilt it."""
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from redis import exceptions
 
@@ -94,12 +95,31 @@ def read_pulse(
     if isinstance(fields, exceptions.ResponseError):
         return None
     values = texts((*PULSE_FIELDS, *of_items), fields)
-    if not _is_sound(values) or values["status"] == GateStatus.PREPARING or not _has_all(records, values):
+    least = _least(values)
+    if least is None or not _are_all(records, least):
         return None
     if of_items and not _items_add_up(values):
         return None
     items = {item: int(values[f"available:{item}"]) for item in _items(values)} if of_items else {}
     return Pulse(**{name: int(values[name]) for name in _PULSE}, items=items)
+
+
+def is_whole(fields: tuple[bytes | None, ...], *records: object) -> bool:
+    """Whether there is a pulse of these fields: all is there that the gate has ever noted."""
+    least = _least_of(fields)
+    return least is not None and _are_all(records, least)
+
+
+@lru_cache(1024)  # of most rounds nothing has changed since the last look
+def _least_of(fields: tuple[bytes | None, ...]) -> tuple[int, int] | None:
+    return _least(texts(PULSE_FIELDS, fields))
+
+
+def _least(values: Mapping[str, str]) -> tuple[int, int] | None:
+    """How many buyers there must be, and orders that are over. None: this is no round that sells or has sold."""
+    if not _is_sound(values) or values["status"] == GateStatus.PREPARING:
+        return None
+    return _counted(values)
 
 
 def read_view(now_ms: int, buyers: int, past: int, backlog: int, values: Mapping[str, str]) -> GateView | None:
@@ -121,7 +141,7 @@ def read_view(now_ms: int, buyers: int, past: int, backlog: int, values: Mapping
         sent=sent,
         got=got,
         sold_out_ms=_told(values.get("sold_out_ms")),
-        whole=adds_up and _has_all((buyers, past), values),
+        whole=adds_up and _are_all((buyers, past), _counted(values)),
         items=items,
         **{name: int(values[name]) for name in (*_PULSE, "total", "dealt", "released", "begins_ms", "ends_ms")},
     )
@@ -132,10 +152,13 @@ def _told(text: str | None) -> int | None:
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
-def _has_all(records: Sequence[object], values: Mapping[str, str]) -> bool:
-    """As many buyers, and orders that are over, as the gate has counted. An earlier version did not, but everyone who
-    was ever admitted has a record."""
-    least = int(values.get("buyers", min(1, int(values["admitted"])))), int(values.get("past", 0))
+def _counted(values: Mapping[str, str]) -> tuple[int, int]:
+    """Buyers, and orders that are over. An earlier version did not count them, but everyone who was ever admitted has a
+    record."""
+    return int(values.get("buyers", min(1, int(values["admitted"])))), int(values.get("past", 0))
+
+
+def _are_all(records: Sequence[object], least: Sequence[int]) -> bool:
     return all(isinstance(n, int) and n >= counted for n, counted in zip(records, least, strict=True))
 
 

@@ -7,11 +7,14 @@ If the order is over, the payment is late: `late_payments.py` decides what becom
 is owed back.
 """
 
+from dataclasses import replace
+
 import structlog
 
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.payment_fate import Fate
 from seckill.engine.money.late_payments import LEASE_S, LatePayments
+from seckill.engine.orders.orders_on_the_way import OrdersOnTheWay
 from seckill.errors import GateError, LedgerError
 from seckill.failpoints import reached
 from seckill.ports.payment import Capture, Captured, CaptureLedger
@@ -21,13 +24,16 @@ log = structlog.get_logger()
 
 
 class Payments:
-    def __init__(self, ledger: CaptureLedger, late: LatePayments) -> None:
+    def __init__(self, ledger: CaptureLedger, late: LatePayments, on_the_way: OrdersOnTheWay) -> None:
         self._ledger = ledger
+        self._on_the_way = on_the_way
         self.late = late
 
     async def capture(self, number: OrderNumber, capture: Capture) -> Captured:
         """Money was taken for this order. Harmless to repeat, also at the same time."""
         captured = await self._ledger.capture(number, capture, LEASE_S)
+        if captured.fate is Fate.UNKNOWN_ORDER and await self._on_the_way.may_have(number):
+            captured = replace(captured, fate=Fate.STILL_QUEUED)
         CAPTURES.labels(captured.fate.value if captured.new or not captured.payment_id else "repeated").inc()
         if not (captured.new and captured.fate is Fate.LATE):
             return captured

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import structlog
+from prometheus_client import REGISTRY
 
 from seckill.backends.payment.callback_signature import AGE_S_MAX, signature
 from seckill.bootstrap.engine import Engine, open_engine
@@ -162,12 +163,24 @@ async def test_wrong_amounts_reused_ids_and_unknown_orders_change_nothing(shop: 
     assert told[-1]["fate"] == "unknown_order"
 
 
+def counted(fate: str) -> float:
+    return REGISTRY.get_sample_value("seckill_captures_total", {"fate": fate}) or 0.0
+
+
 async def test_an_order_that_is_still_queued_can_wait(shop: Shop) -> None:
+    """Nothing was changed, and the same notice pays it when it is written. It is counted as what it is."""
     made = (await shop.node.buy(await shop.node.create(), "ann")).json()
+    before = {fate: counted(fate) for fate in ("still_queued", "unknown_order", "settled")}
     early = await shop.notify(made["order_id"])
     assert (early.status_code, early.json()["code"], early.headers["Retry-After"]) == (503, "still_queued", "1")
     await shop.node.work()
-    assert (await shop.notify(made["order_id"])).status_code == 200
+    paid = await shop.notify(made["order_id"])
+    assert (paid.status_code, paid.json()["state"]) == (200, "paid")
+    assert {fate: counted(fate) - n for fate, n in before.items()} == {
+        "still_queued": 1,
+        "unknown_order": 0,
+        "settled": 1,
+    }
     (sale,) = await shop.ledger.sales()
     old = OrderNumber(1, sale.round.lane, 1)
     assert (await shop.notify(shop.engine.order_ids.encode(int(old)))).status_code == 404, "it would be written by now"

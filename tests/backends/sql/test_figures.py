@@ -10,12 +10,13 @@ from seckill.backends.sql import SqlLedger
 from seckill.backends.sql.alarm_book import STALE_AFTER_MS
 from seckill.backends.sql.figure_tables import alarms, figures
 from seckill.domain.event import EventType
+from seckill.domain.money import WORTH_CENTS_MAX
 from seckill.engine.retention import DAY_MS, FINE_MS, Retention
 from seckill.ports.alarm_book import AlarmFilter, RaisedAlarm
 from seckill.ports.figures import RoundReading
 from seckill.ports.order_action import ActionKind, OrderAction
 from tests.backends.sql.looking import rows
-from tests.backends.sql.making import draft
+from tests.backends.sql.making import admission, draft
 from tests.backends.sql.paying import PRICE, capture, make_order, make_round
 
 AT_S = 1_800_000_000
@@ -139,6 +140,34 @@ async def test_a_lasting_alarm_that_nobody_renews_is_not_on(ledger: SqlLedger) -
         await connection.execute(update(alarms).values(told_ms=alarms.c.told_ms - 91 * DAY_MS))
     assert await ledger.alarm_book.prune_alarms(90 * DAY_MS, 10) == 1
     assert await rows(ledger, select(func.count()).select_from(alarms)) == [(0,)]
+
+
+async def test_the_most_that_a_round_may_cost_is_added_up_to_the_cent(ledger: SqlLedger) -> None:
+    """More could not be announced."""
+    units = 6361  # which divides it
+    price = WORTH_CENTS_MAX // units
+    sale = await ledger.create_sale(draft(units=units, limit_per_buyer=1000, price_cents=price), lane=2)
+    quantities = [1000] * 6 + [361]
+    made = [admission(sale.round, n, quantity=quantity) for n, quantity in enumerate(quantities, 1)]
+    await ledger.record(made)
+    for each in made:
+        await ledger.pay(each.number, each.user, capture(f"r{each.user}", cents=price * each.quantity))
+    [told] = await ledger.takings.takings(sale.id, None)
+    tally = await ledger.tally(sale.round.id)
+    assert tally is not None
+    assert (told.taken_cents, tally.taken_cents) == (WORTH_CENTS_MAX, WORTH_CENTS_MAX)
+    for each in made:
+        back = OrderAction(
+            number=each.number,
+            kind=ActionKind.REFUND,
+            reason="dear",
+            request_id=each.user,
+            amount_cents=None,
+            return_unit=False,
+        )
+        await ledger.actions.act(back)
+    [told] = await ledger.takings.takings(sale.id, None)
+    assert (told.taken_cents, told.refunded_cents, told.refunding_cents) == (WORTH_CENTS_MAX,) * 3
 
 
 async def test_money_by_currency_taken_and_given_back(ledger: SqlLedger) -> None:
