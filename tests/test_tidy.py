@@ -13,13 +13,18 @@ LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_files_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text()
-    assert text.count("\n") <= LINES_MAX
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
-            assert node.end_lineno - node.lineno < FUNCTION_LINES_MAX, node.name
+def test_files_and_functions_stay_small() -> None:
+    texts = {str(path.relative_to(PACKAGE)): path.read_text() for path in SOURCES}
+    assert [path for path, text in texts.items() if text.count("\n") > LINES_MAX] == []
+    assert [
+        (path, node.name)
+        for path, text in texts.items()
+        if text.count("\n") >= FUNCTION_LINES_MAX
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX
+    ] == []
 
 
 def test_keys_are_spelt_in_one_module() -> None:
@@ -49,7 +54,6 @@ def test_no_public_class_has_the_name_of_another() -> None:
     documents = {*(PACKAGE / "web").glob("*schemas.py"), PACKAGE / "client" / "documents.py"}
     found: dict[str, list[Path]] = {}
     for path in (path for path in SOURCES if path not in documents):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(path.relative_to(PACKAGE))
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
+            found.setdefault(name, []).append(path.relative_to(PACKAGE))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}

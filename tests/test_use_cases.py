@@ -34,10 +34,11 @@ def test_use_cases_are_built_in_one_place_only() -> None:
     ours = made_by_use_cases()
     assert {"SaleCache", "OperatorDesk", "Payments", "ReleaseDesk", "DeadLetterDesk", "Keeper", "Worker"} <= ours
     assert ours <= calls_in(BUILT_HERE), "the measure sees what is built"
+    perhaps = re.compile(rf"\b({'|'.join(sorted(ours))})\(")  # most files need no closer look
     elsewhere = {
         str(path.relative_to(PACKAGE)): found
         for path in PACKAGE.rglob("*.py")
-        if path != BUILT_HERE and (found := calls_in(path) & ours)
+        if path != BUILT_HERE and perhaps.search(path.read_text()) and (found := calls_in(path) & ours)
     }
     assert elsewhere == {}
 
