@@ -25,7 +25,7 @@ FRAME_MS, LAST_MS, TIMES = 550, 4_000, 3
 
 async def sell_out(visit: Visit, stack: Stack, to: Path) -> None:
     sale = await stack.create_sale(
-        title="Wireless headphones", units=UNITS, price_cents=9900, begins_at=in_s(20), ends_at=in_s(3600)
+        title="Wireless headphones", units=UNITS, price_cents=9900, begins_at=in_s(60), ends_at=in_s(3600)
     )
     desk = await visit.console()
     await desk.set_viewport_size({"width": DESK["width"], "height": DESK["height"]})
@@ -34,7 +34,7 @@ async def sell_out(visit: Visit, stack: Stack, to: Path) -> None:
     phone = await visit.sale_page(sale, "ann", viewport=PHONE)
     frames: list[Image.Image] = []
     for second in (3, 2, 1):
-        await expect(phone.get_by_role("timer")).to_contain_text(f"00:00:0{second}", timeout=60_000)
+        await expect(phone.get_by_role("timer")).to_contain_text(f"00:00:0{second}", timeout=120_000)
         frames.append(await _both(phone, desk))
     await press(phone)  # before the others, however busy the machine is
     crowd = asyncio.create_task(_come(stack, sale))
