@@ -484,6 +484,20 @@ MUTANTS = (
         caught_by="tests/backends/gate/test_rights.py::test_a_right_that_is_taken_away_leaves_nothing_by_halves[valkey-hincrby-release-plain]",
     ),
     Mutant(
+        name="A server whose clock was set back sells nothing until its old time has come",
+        trap="F22",
+        path=ADMIT,
+        edits={"return ahead_ms < 0 or ahead_ms >= CLOCK_BACK_MS": "return ahead_ms < 0"},
+        caught_by="tests/backends/gate/test_lost_parts.py::test_a_server_whose_clock_was_set_back_sells_on[valkey]",
+    ),
+    Mutant(
+        name="A server whose clock was set back begins to count at 1",
+        trap="F22",
+        path=ADMIT,
+        edits={"begin_at = 8 * tonumber(time[2])": "begin_at = 0"},
+        caught_by="tests/backends/gate/test_lost_parts.py::test_a_server_whose_clock_was_set_back_sells_on[valkey]",
+    ),
+    Mutant(
         name="A file that is only being written counts as one that is there",
         trap="F72",
         path="backends/redis/suitability.py",

@@ -41,6 +41,7 @@ local COUNTER_MAX = 16777215 -- 24 bits of the order number
 local QUANTITY_MAX = 1000
 local ORIGIN_S = 1577836800 -- 2020-01-01, the order number's zero
 local DAYS_KEPT = 40
+local CLOCK_BACK_MS = 2000 -- less is waited for
 local COOL_DOWN_S_MAX = 3600
 local DOUBLINGS_MAX = 12
 local NUMBER_END, EPOCH_END = 1e15, 1e6 -- as in round_hash.py
@@ -97,12 +98,19 @@ local today = day_of(now_s)
 local counted = redis.call('HGET', KEYS[4], today)
 
 -- Without a counter, numbers begin at 1: on a new day, or because it is lost. In the second of the loss they may have
--- been given out before. The stream remembers when its newest entry was made, also when that is settled.
+-- been given out before. The stream remembers when its newest entry was made, also when that is settled. If that is yet
+-- to come, the server's clock was set back, maybe by days, and waiting would close the lane for as long: then they begin
+-- at a place that depends on the microsecond.
+local begin_at = 0
 local function numbers_are_new()
   if counted then return true end
   local stream = redis.pcall('XINFO', 'STREAM', KEYS[3])
   for i = 1, #stream, 2 do
-    if stream[i] == 'last-generated-id' then return tonumber(string.match(stream[i + 1], '^%d+')) < now_s * 1000 end
+    if stream[i] == 'last-generated-id' then
+      local ahead_ms = tonumber(string.match(stream[i + 1], '^%d+')) - now_s * 1000
+      if ahead_ms >= CLOCK_BACK_MS then begin_at = 8 * tonumber(time[2]) end
+      return ahead_ms < 0 or ahead_ms >= CLOCK_BACK_MS
+    end
   end
   return true
 end
@@ -152,9 +160,9 @@ local backlog = redis.call('XLEN', KEYS[3])
 local queue = redis.call('HMGET', KEYS[6], 'form', 'more')
 local more = backlog > 0 and tonumber(string.match(queue[2] or '', '^%d+$') or '0') or 0
 backlog = backlog + more
-local counter = tonumber(counted or '0')
+local counter = tonumber(counted or begin_at)
 if counted and not string.find(counted, '^%d+$') then return redis.error_reply('WRONGTYPE the counter of today is not a number') end
-local first_of_the_day = counter == 0
+local first_of_the_day = not counted
 
 local records = redis.call('HMGET', KEYS[2], unpack(users))
 local record_of = {} -- user → record, as it will be after this batch; false: none
