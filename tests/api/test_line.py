@@ -13,6 +13,8 @@ import pytest
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.client.draw_check import Receipt
+from seckill.domain.sale import SaleChange
+from seckill.engine.rounds.opening import bring_to_gate
 from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, Served, buyer, keeping, sale_body, token
 from tests.live import socket
@@ -194,6 +196,26 @@ async def test_who_is_left_when_the_sale_is_closed_is_told(node: Node, keeper: K
     assert (ann["state"], ann["reason"]) == ("passed_over", "ended")
     refused = await join(node, sale, "bob")
     assert (refused.status_code, refused.json()["code"]) == (410, "ended")
+
+
+async def test_who_waits_stays_when_the_end_was_moved_and_the_gate_has_not_heard(node: Node, keeper: Keeping) -> None:
+    """As when the API process is killed between the two: the ledger has it, and the gate a moment later."""
+    sale = await node.create(units=1, order="arrival", **later())
+    entry = await joined(node, sale, "ann")
+    now = datetime.now(UTC)
+    over = {"begins_at": (now - timedelta(minutes=2)).isoformat(), "ends_at": (now - timedelta(minutes=1)).isoformat()}
+    changed = await node.http.patch(f"/v1/sales/{sale['id']}", json=over, headers=OPERATOR)
+    assert changed.status_code == 200, changed.text
+    [known] = await node.engine.ledger.sales()
+    ends_ms = int(1000 * (now + timedelta(hours=1)).timestamp())
+    moved = await node.engine.ledger.change_sale(known.id, SaleChange(ends_ms=ends_ms), known.round.id)
+    assert moved is not None
+    await keeper.draw()
+    await keeper.serve()
+    assert (await look(node, entry, "ann"))["state"] == "waiting", "the gate says that it is over"
+    await bring_to_gate(moved.round, node.engine.gate, node.engine.ledger)
+    await keeper.serve()
+    assert (await look(node, entry, "ann"))["state"] == "served"
 
 
 async def test_what_an_operator_does_to_a_line(node: Node, keeper: Keeping) -> None:

@@ -222,6 +222,15 @@ MUTANTS = (
         caught_by="tests/api/test_two_ways_of_joining.py::test_what_the_token_says_of_somebody_counts_when_it_is_their_turn[bytes]",
     ),
     Mutant(
+        name="Who waits is sent away because the gate has not heard that the end was moved",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={
+            "            if round_.status is RoundStatus.CLOSED or view.now_ms >= round_.ends_ms:": "            if round_:"
+        },
+        caught_by="tests/api/test_line.py::test_who_waits_stays_when_the_end_was_moved_and_the_gate_has_not_heard",
+    ),
+    Mutant(
         name="Nobody is told that no unit can come back",
         trap="ours",
         path="engine/line/serving.py",

@@ -113,7 +113,10 @@ class Serving:
         if view is None:
             return False  # it is being rebuilt
         if round_.status is RoundStatus.CLOSED or view.status is GateStatus.CLOSED or view.now_ms >= view.ends_ms:
-            await self._dissolve(round_)
+            # An operator may have moved the end, and the gate has not heard of it yet: whoever is sent away does not
+            # come back.
+            if round_.status is RoundStatus.CLOSED or view.now_ms >= round_.ends_ms:
+                await self._dissolve(round_)
             return False
         if view.status is not GateStatus.LINE or view.now_ms < view.begins_ms:
             return False
