@@ -120,6 +120,14 @@ MUTANTS: tuple[Mutant, ...] = (
         caught_by="tests/api/test_buyer_data.py::test_what_is_bought_in_the_middle_of_it_keeps_its_name",
     ),
     Mutant(
+        name="Who is on the list of a draw is renamed while it is read",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={"or_(line_entries.c.state.in_(_IN_LINE), in_draw)": "line_entries.c.state.in_(_IN_LINE)"},
+        caught_by="tests/backends/sql/test_lines.py::"
+        "test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made[sqlite]",
+    ),
+    Mutant(
         name="A buyer who was erased is still on the lists",
         trap="ours",
         path="backends/sql/audience.py",

@@ -262,4 +262,13 @@ MUTANTS = (
         edits={"                await self._desk.end_session(cookie)\n": "                pass\n"},
         caught_by=f"{_SIGN_IN}::test_signing_out_and_being_signed_out",
     ),
+    Mutant(
+        name="Whoever may look reads the address that rings the people on call",
+        trap="ours",
+        path="web/system.py",
+        edits={
+            "    return f\"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/…\" if cut else text\n": "    return text\n"
+        },
+        caught_by="tests/api/test_system.py::test_no_secret_is_in_it_nor_the_path_of_an_address_that_may_be_one",
+    ),
 )

@@ -121,6 +121,9 @@ async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]
     mine = orders.c.user_id == user
     open_letter = dead_letters.c.state.in_([LetterState.RETRYING, LetterState.DEAD])
     undecided = select(orders.c.sale_id, orders.c.id).join(payments, payments.c.order_id == orders.c.id)
+    # The list of a draw is read by names, in portions: one that changes meanwhile would be read twice or never. Who has
+    # left since the list was closed stands on it all the same, until places are given.
+    in_draw = line_entries.c.place.is_(None)
     queries: list[tuple[HindranceKind, AnySelect]] = [
         (
             HindranceKind.ROUND,
@@ -138,7 +141,7 @@ async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]
             _of(rounds.c.sale_id, line_entries.c.order_id)
             .select_from(line_entries)
             .join(rounds, rounds.c.id == line_entries.c.round_id)
-            .where(line_entries.c.user_id == user, line_entries.c.state.in_(_IN_LINE), remembered),
+            .where(line_entries.c.user_id == user, or_(line_entries.c.state.in_(_IN_LINE), in_draw), remembered),
         ),
         (HindranceKind.MONEY, undecided.where(mine, payments.c.next_ms.is_not(None))),
         (

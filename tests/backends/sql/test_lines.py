@@ -19,6 +19,7 @@ from seckill.domain.item import ItemDraft
 from seckill.domain.line import EntryState, LineEntry, LineOrder, LineRules
 from seckill.domain.sale import RoundStatus, Sale, SaleChange
 from seckill.errors import NotPossible
+from seckill.ports.buyer_data import HindranceKind
 from seckill.ports.feed import EventFilter, FeedEvent, FeedPage
 from seckill.ports.line import Joining, NoEntry, Standing
 from tests.backends.sql.looking import rows, write
@@ -378,6 +379,23 @@ async def test_who_was_passed_over_before_the_list_was_closed_is_not_in_the_draw
     assert closed.entries == 1
     [late] = await join(ledger, sale, "bob")
     assert late.entry.place == 2, "behind the one in the draw"
+
+
+async def test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made(ledger: SqlLedger) -> None:
+    """The list is read by names: whoever left after it was closed, and is erased while it is read, would be drawn twice
+    or not at all."""
+    sale = await make_sale(ledger, DRAW, in_ms=HOUR_MS)
+    ann, _ = await join(ledger, sale, "ann", "bob")
+    await begin(ledger, sale)
+    assert await ledger.lines.close_list(sale.round.id) is not None
+    assert isinstance(await ledger.lines.leave(ann.entry.id, "ann"), Standing)
+    refused = await ledger.buyer_data.erase("ann", "nobody")
+    assert isinstance(refused, list)
+    assert [each.kind for each in refused] == [HindranceKind.LINE]
+    on_list = await ledger.lines.listed(sale.round.id, "", 9)
+    assert [name for name, _ in on_list] == ["ann", "bob"]
+    await ledger.lines.give_places([(entry, place) for place, (_, entry) in enumerate(on_list, 1)])
+    assert not isinstance(await ledger.buyer_data.erase("ann", "nobody"), list), "nothing is read by names any more"
 
 
 async def test_a_waiting_list_is_opened_once(ledger: SqlLedger) -> None:
