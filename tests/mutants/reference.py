@@ -114,7 +114,7 @@ MUTANTS = (
         name="In memory, settled entries stay",
         trap="F35",
         path="backends/memory/store.py",
-        edits={"self.pending.pop(entry_id, None) is not None": "self.pending.get(entry_id) is not None"},
+        edits={"return held, self.entries.pop(entry_id, None) is not None": "return held, entry_id in self.entries"},
         caught_by=SIMULATION,
     ),
 )
