@@ -36,10 +36,10 @@ test-quick: .venv/test ## The tests of a first look: one store of each kind, not
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --quick -n 3 --dist worksteal
 
 .PHONY: mutants
-mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each (ONLY=word, words or a name)
+mutants: .venv/test ## Plant every known flaw, one at a time: a test must catch each; interrupted, it goes on (ONLY=word, words or a name)
 	@scripts/get-servers .venv/servers
 	@# As one argument, so that it may be a name; make has put it into the environment.
-	$(BIN)/python -m tests.mutants "$${ONLY:-}"
+	$(BIN)/python -m tests.mutants --kept .mutants/caught "$${ONLY:-}"
 
 .PHONY: keep-version
 keep-version: .venv/test ## Keep what this version writes, for every later one to read: once for a release (VERSION=0.3.0)

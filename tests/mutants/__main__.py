@@ -3,6 +3,8 @@
 python -m tests.mutants [WORD …]          only those with one of these in number, name or file; "several words" are what
                                           stands in a name like that, or else each of them a word
 python -m tests.mutants --part 1/2        every second of them, from the first on: several parts can be run at once
+python -m tests.mutants --kept FILE       notes there what was caught, and leaves out what is noted: interrupted, it goes
+                                          on; several parts may share it. A changed file, flaw or catcher is run again
 python -m tests.mutants --by TEST         which of them would that test catch?
 
 Exit 0: all tests are green without a flaw, and each flaw turns its test red. A test that cannot be found, a flaw that
@@ -10,6 +12,7 @@ does not compile or a server that cannot be had is no catch.
 """
 
 import argparse
+import hashlib
 import importlib
 import importlib.util
 import multiprocessing
@@ -29,7 +32,7 @@ from typing import Any
 import pytest
 
 from tests.mutants import MUTANTS
-from tests.mutants.mutant import ROOT, Mutant
+from tests.mutants.mutant import ROOT, Mutant, without_parameters
 
 # Loaded once, and there in every child: most of a short test is the loading of these. Nothing of ours is among them.
 LOADED = [
@@ -191,6 +194,29 @@ def objection_to(code: int | None, failures: Sequence[str], others: Sequence[str
     return ""
 
 
+class Kept:
+    """What was caught, by what it was caught in: the file without the flaw, the flaw, and its catchers as they stood."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._known = set(file.read_text().split()) if file is not None and file.exists() else set[str]()
+
+    def has(self, mutant: Mutant) -> bool:
+        return fingerprint(mutant) in self._known
+
+    def add(self, mutant: Mutant) -> None:
+        if self._file is not None:
+            self._file.parent.mkdir(exist_ok=True)
+            with self._file.open("a") as file:
+                file.write(f"{fingerprint(mutant)}\n")  # short enough to be written at once, also beside others
+
+
+def fingerprint(mutant: Mutant, root: Path = ROOT) -> str:
+    files = [mutant.file, *(without_parameters(test).partition("::")[0] for test in mutant.catchers)]
+    stood = [repr((mutant.name, mutant.edits, mutant.catchers)), *((root / file).read_text() for file in files)]
+    return hashlib.blake2b("\0".join(stood).encode(), digest_size=16).hexdigest()
+
+
 def check_without_flaws(tree: Tree, tests: Sequence[str]) -> bool:
     began_s = time.monotonic()
     print(f"without a flaw: {len(tests)} tests …", flush=True)
@@ -231,11 +257,16 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only flaws with one of these in number, name or file")
     parser.add_argument("--by", help="see which of them this test would catch, instead of those in the list")
     parser.add_argument("--part", type=part, default=(1, 1), help="which part of how many, such as 1/2")
+    parser.add_argument("--kept", type=Path, help="file of what was caught already")
     wanted = parser.parse_args()
     first, parts = wanted.part
-    mutants = chosen(wanted.words)[first - 1 :: parts]
-    if not mutants:  # without a test to run, pytest would run them all
+    if not (asked := chosen(wanted.words)):
         parser.error("no flaw has one of these words in its number, name or file")
+    kept = Kept(wanted.kept if wanted.by is None else None)
+    mutants = [mutant for mutant in asked if not kept.has(mutant)][first - 1 :: parts]
+    print(f"{len(mutants)} of {len(asked)} flaws to plant", flush=True)
+    if not mutants:  # without a test to run, pytest would run them all
+        return 0
     catchers = {m.name: m.catchers if wanted.by is None else (wanted.by,) for m in mutants}
     began_s = time.monotonic()
     missed: list[Mutant] = []
@@ -249,7 +280,9 @@ def main() -> int:
                 f"{number:3}/{len(mutants)} {word} {verdict.took_s:5.1f} s  {mutant.trap:4} {mutant.name}", flush=True
             )
             print(f"{'':22}{verdict.why}", flush=True)
-            if not verdict.caught:
+            if verdict.caught:
+                kept.add(mutant)
+            else:
                 missed.append(mutant)
     kinds = Counter(test.split("/")[1] for m in mutants if m not in missed for test in catchers[m.name])
     print(f"\n{len(mutants) - len(missed)} of {len(mutants)} caught in {time.monotonic() - began_s:.0f} s, by tests of")

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.mutants import MUTANTS
-from tests.mutants.__main__ import chosen, objection_to
+from tests.mutants.__main__ import Kept, chosen, fingerprint, objection_to
 from tests.mutants.mutant import ROOT, Mutant, Stale, defines
 
 
@@ -30,6 +31,22 @@ def test_every_catcher_is_found_with_its_parameters() -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *catchers]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 0, [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
+
+
+def test_an_interrupted_run_goes_on_and_a_changed_file_is_run_again(tmp_path: Path) -> None:
+    first, second = MUTANTS[:2]
+    Kept(tmp_path / "new" / "caught").add(first)
+    again = Kept(tmp_path / "new" / "caught")
+    assert (again.has(first), again.has(second)) == (True, False)
+    for file in (first.file, *(test.partition("::")[0] for test in first.catchers)):
+        copy = tmp_path / file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text((ROOT / file).read_text())
+    assert fingerprint(first, tmp_path) == fingerprint(first)
+    (tmp_path / first.file).write_text("another")
+    assert fingerprint(first, tmp_path) != fingerprint(first)
+    Kept(None).add(first)
+    assert not Kept(None).has(first), "nothing is kept where nobody asked for it"
 
 
 def test_a_flaw_is_chosen_by_its_name_or_by_words() -> None:
