@@ -40,7 +40,7 @@ async def states(world: World) -> dict[str, str]:
 @ON_SQLITE
 async def test_money_that_is_told_again_before_a_keeper_runs_pays(world: World) -> None:
     await an_older_copy_comes_back(world)
-    assert [await told(world, user) for user in ("before", "since")] == [Fate.SETTLED, Fate.UNKNOWN_ORDER]
+    assert [await told(world, user) for user in ("before", "since")] == [Fate.SETTLED, Fate.STILL_QUEUED]
     keeper = keeper_of(world)
     await keep(world, keeper)
     await keeper.release_desk.expire()

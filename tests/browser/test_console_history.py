@@ -89,7 +89,7 @@ async def test_what_happened_is_there_when_the_page_is_opened_later(visit: Visit
     await page.get_by_role("button", name="Later", exact=True).press("ArrowLeft")
     await expect(page.locator(".charts-head .facts")).not_to_have_text(shown)
     await page.get_by_role("button", name="Live", exact=False).click()
-    await expect(page.locator(".charts-head")).to_contain_text("going on")
+    await expect(page.locator(".charts-head")).to_contain_text("live")
     async with page.expect_download() as saved:
         await page.get_by_role("button", name="Download as CSV").click()
     content = (await (await saved.value).path()).read_text()
@@ -113,7 +113,7 @@ async def test_dragging_over_a_chart_looks_closer(visit: Visit, stack: Stack) ->
     await page.mouse.up()
     await expect(page.locator(".charts-head")).to_contain_text("a point for every 1 s")
     await plot.dblclick()
-    await expect(page.locator(".charts-head")).to_contain_text("going on")
+    await expect(page.locator(".charts-head")).to_contain_text("live")
 
 
 async def test_what_was_wrong_in_the_form_is_not_said_when_it_is_mended(visit: Visit, stack: Stack) -> None:

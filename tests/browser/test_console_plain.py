@@ -90,9 +90,9 @@ async def test_all_faults_of_a_form_are_told_at_once_and_the_first_has_the_focus
     await form.locator("button[type=submit]").click()
     await expect(form.locator("[name=units]")).to_be_focused()
     await expect(form.locator("[data-field=timezone] .problem")).to_contain_text("is not a time zone")
-    await expect(form.locator("> .problem")).to_have_text("4 fields need attention.")
+    await expect(form.locator(".form-foot > .problem")).to_have_text("4 fields need attention.")
     await form.locator("[name=units]").fill("5")
-    await expect(form.locator("> .problem")).to_have_text("3 fields need attention.")
+    await expect(form.locator(".form-foot > .problem")).to_have_text("3 fields need attention.")
 
 
 async def test_a_form_that_is_closed_is_there_again_as_it_was(visit: Visit, stack: Stack) -> None:

@@ -83,12 +83,6 @@ async def _mysql(connection: AsyncConnection) -> Health:
     version = await _value(connection, "SELECT VERSION()")
     product = "MariaDB" if "mariadb" in version.lower() else "MySQL"
     health = Health(f"{product} {version.split('-')[0]}")
-    flush = await _value(connection, "SELECT @@innodb_flush_log_at_trx_commit")
-    if flush != "1":
-        health.mend.append(
-            f"{product} runs with innodb_flush_log_at_trx_commit = {flush}, so a power cut loses orders that buyers "
-            "were told of: set it to 1."
-        )
     if await _value(connection, "SELECT @@innodb_doublewrite") in ("0", "OFF"):
         health.mend.append(f"{product} runs with innodb_doublewrite off, so a power cut can spoil pages: set it to ON.")
     if await _value(connection, "SELECT @@log_bin") == "1":

@@ -60,7 +60,7 @@ async def test_a_user_of_postgres_without_rights(postgres_database: str, postgre
 
 @pytest.mark.parametrize(
     ("setting", "wrong", "right"),
-    [("innodb_flush_log_at_trx_commit", "2", "1"), ("read_only", "1", "0"), ("sql_mode", "''", "DEFAULT")],
+    [("read_only", "1", "0"), ("sql_mode", "''", "DEFAULT")],
 )
 async def test_mariadb_that_is_set_up_wrongly(
     mariadb_database: str, mariadb_server: EmbeddedMariaDB, setting: str, wrong: str, right: str

@@ -25,6 +25,8 @@ const CHINESE = {
   "the beacon of a draw does not answer": "抽签的公共随机源没有应答",
   "a draw is made without its beacon, by the seed alone": "抽签未能取得公共随机值，仅用种子抽出",
 
+  "All units of a sale must cost at most {most} together: add fewer.": "一场秒杀的全部件数合计最多 {most}：请少加一些。",
+
   // The servers that everything runs on
   "{product}, append-only file with appendfsync {fsync}, {role}": "{product}，追加文件（appendfsync {fsync}），{role}",
   "{product}, no append-only file, {role}": "{product}，没有追加文件，{role}",
@@ -51,7 +53,7 @@ const CHINESE = {
   "create tables, which `seckill migrate` has to": "建表（`seckill migrate` 需要）",
   "read and insert into orders": "读取和写入 orders",
   "update orders": "更新 orders",
-  "{product} runs with innodb_flush_log_at_trx_commit = {flush}, so a power cut loses orders that buyers were told of: set it to 1.": "{product} 的 innodb_flush_log_at_trx_commit 为 {flush}，断电会丢失已告知买家的订单：请设为 1。",
+  "The database runs with innodb_flush_log_at_trx_commit = {flush}, so it may lose what it has committed when it is killed: set it to 1.": "数据库的 innodb_flush_log_at_trx_commit = {flush}，被杀掉时可能丢失已提交的内容：请设为 1。",
   "{product} runs with innodb_doublewrite off, so a power cut can spoil pages: set it to ON.": "{product} 关闭了 innodb_doublewrite，断电可能损坏数据页：请设为 ON。",
   "sync_binlog is not 1, so after a power cut replicas may miss orders: set it to 1.": "sync_binlog 不是 1，断电后副本可能缺少订单：请设为 1。",
   "{product} has binlog_format = STATEMENT, which refuses our writes: set it to ROW.": "{product} 的 binlog_format 为 STATEMENT，会拒绝写入：请设为 ROW。",
@@ -91,6 +93,7 @@ const CHINESE = {
   "must be three capital letters, such as CNY": "三个大写字母，例如 CNY。",
   "is missing: say how many there are, or which items": "请填写件数，或填写规格。",
   "the items have {many} units together: leave it out, or say the same": "各规格合计 {many} 件：请留空，或填相同的数。",
+  "all units must cost at most {most} together, not {many}: announce fewer": "全部件数合计最多 {most}，现在是 {many}：请减少件数。",
   "together they must have at most {most} units": "各规格合计最多 {most} 件。",
   "is missing, and others have one: 0 if it is free": "未填写，而其他规格有价格：免费请填 0",
   "every item has a price of its own: leave it out": "每个规格都有自己的价格，请留空。",
