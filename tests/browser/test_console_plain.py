@@ -160,3 +160,16 @@ async def test_paid_and_reserved_are_told_apart(visit: Visit, stack: Stack) -> N
     await page.goto(f"{stack.url}/console#/orders/{paid}")
     await page.locator(".found").get_by_role("link", name="Trivet").click()
     await expect(page.locator(".view h1")).to_have_text("Trivet")
+
+
+async def test_another_area_begins_at_its_top(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Ladle")
+    page = await visit.console()
+    await page.set_viewport_size({"width": 1200, "height": 500})
+    await page.goto(f"{stack.url}/console#/sales/{sale['id']}")
+    await expect(page.locator(".charts-section")).to_be_visible()
+    await page.locator(".charts-section").evaluate("charts => charts.scrollIntoView()")
+    await page.wait_for_function("scrollY > 0")
+    await page.locator(".areas a[href='#/system']").click()
+    await expect(page.locator("[data-server]").first).to_be_visible()
+    assert await page.evaluate("scrollY") == 0

@@ -163,6 +163,8 @@ function Desk() {
   const narrow = useMedia(NARROW);
   const [listed, setListed] = useState(false);
   useEffect(() => setListed(false), [asked.area, asked.id, asked.of]);
+  // Another page begins at its top, as pages do; what is opened within one stays where the reader is.
+  useEffect(() => scrollTo(0, 0), [address.area, address.area === "sales" ? address.id : ""]);
   const closeByKey = (event) => event.key === "Escape" && setListed(false);
   const current = useRef(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
