@@ -6,7 +6,6 @@ one call (and one fsync behind it) serves hundreds.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import deque
 from typing import Generic, Protocol, TypeVar
 
 Asked = TypeVar("Asked")
@@ -29,7 +28,7 @@ class Batches(ABC, Generic[Asked, Given]):
     def __init__(self, *, batch_max: int, waiting_max: int) -> None:
         self._batch_max = batch_max
         self._waiting_max = waiting_max
-        self._waiting: deque[tuple[Asked, Waiter[Given]]] = deque()
+        self._waiting: list[tuple[Asked, Waiter[Given]]] = []
         self._running: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -66,14 +65,14 @@ class Batches(ABC, Generic[Asked, Given]):
 
     def _next_batch(self) -> list[tuple[Asked, Waiter[Given]]]:
         batch: list[tuple[Asked, Waiter[Given]]] = []
-        while self._waiting and len(batch) < self._batch_max:
-            asked, waiting = self._waiting.popleft()
-            if not waiting.done():  # what a caller who gave up while waiting wanted was never sent
-                batch.append((asked, waiting))
+        while self._waiting and not batch:
+            # What a caller who gave up while waiting wanted is never sent.
+            batch = [pair for pair in self._waiting[: self._batch_max] if not pair[1].done()]
+            del self._waiting[: self._batch_max]
         return batch
 
     def _answer_all(self, answer: Given) -> None:
-        while self._waiting:
-            _, waiting = self._waiting.popleft()
+        everybody, self._waiting = self._waiting, []
+        for _, waiting in everybody:
             if not waiting.done():
                 waiting.set_result(answer)

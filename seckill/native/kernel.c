@@ -1,8 +1,9 @@
-/* What an API process does to every claim's bytes, in C: reading a plain request, taking a token apart, spelling ids.
+/* What an API process does to every claim's bytes, in C: reading a plain request, taking a token apart, reading both and
+   what they say in one go, spelling ids.
 
-   Each of these has a twin in Python (web/plain_request.py, web/token_shortcut.py, domain/public_id.py), which runs where
-   this is not compiled, and gives the same result for the same bytes: tests/native compares the two. Nothing here decides
-   anything: signatures are computed and compared elsewhere.
+   Each of these has a twin in Python, which gives the same result for the same bytes: tests/native compares the two. Where
+   this is not compiled, the twins run (web/plain_request.py, web/token_shortcut.py, domain/public_id.py), and plain claims
+   are read part by part. Nothing here decides anything: signatures are computed and compared elsewhere.
 
    Bytes go in, bytes come out. Nothing is kept between two calls but the names of headers that a reader was made with. */
 
@@ -135,51 +136,62 @@ static PyObject *headers_of(Reader *self, const Span *values) {
     return headers;
 }
 
-static PyObject *reader_read(Reader *self, PyObject *data) {
+typedef struct {
+    Span sale_id, what, body;
+    Span values[NAMES_MAX]; /* of the notable headers, by the places of their names */
+} Request;
+
+static int read_request(Reader *self, const unsigned char *at, const unsigned char *end, Request *request) {
     static const char BEGIN[] = "POST /v1/sales/", VERSION[] = " HTTP/1.1";
-    if (!PyBytes_Check(data)) return PyErr_Format(PyExc_TypeError, "bytes are read");
-    const unsigned char *at = (const unsigned char *)PyBytes_AS_STRING(data), *end = at + PyBytes_GET_SIZE(data);
     if (end - at > REQUEST_BYTES_MAX || end - at < (Py_ssize_t)sizeof BEGIN || memcmp(at, BEGIN, sizeof BEGIN - 1) != 0)
-        Py_RETURN_NONE;
+        return 0;
     at += sizeof BEGIN - 1;
-    Span sale_id = {at, 0}, what = {NULL, 0}, values[NAMES_MAX];
+    Span *values = request->values;
+    request->sale_id.at = at;
     while (at < end && (classes[*at] & ALNUM)) at++;
-    sale_id.size = at - sale_id.at;
-    if (sale_id.size < 1 || sale_id.size > SALE_ID_MAX || at >= end || *at++ != '/') Py_RETURN_NONE;
-    what.at = at;
-    if (end - at > 6 && memcmp(at, "orders", 6) == 0) what.size = 6;
-    else if (end - at > 7 && memcmp(at, "entries", 7) == 0) what.size = 7;
-    else Py_RETURN_NONE;
-    at += what.size;
-    if (end - at < (Py_ssize_t)sizeof VERSION || memcmp(at, VERSION, sizeof VERSION - 1) != 0) Py_RETURN_NONE;
+    request->sale_id.size = at - request->sale_id.at;
+    if (request->sale_id.size < 1 || request->sale_id.size > SALE_ID_MAX || at >= end || *at++ != '/') return 0;
+    request->what.at = at;
+    if (end - at > 6 && memcmp(at, "orders", 6) == 0) request->what.size = 6;
+    else if (end - at > 7 && memcmp(at, "entries", 7) == 0) request->what.size = 7;
+    else return 0;
+    at += request->what.size;
+    if (end - at < (Py_ssize_t)sizeof VERSION || memcmp(at, VERSION, sizeof VERSION - 1) != 0) return 0;
     at += sizeof VERSION - 1;
 
-    memset(values, 0, sizeof values);
+    memset(values, 0, sizeof request->values);
     Py_ssize_t lines = 0;
     for (;;) {
-        if (end - at < 2 || at[0] != '\r' || at[1] != '\n') Py_RETURN_NONE;
+        if (end - at < 2 || at[0] != '\r' || at[1] != '\n') return 0;
         at += 2;
         if (lines > 0 && end - at >= 2 && at[0] == '\r' && at[1] == '\n') break;
         Span name, value;
         at = read_line(at, end, &name, &value);
-        if (at == NULL || ++lines > HEADERS_MAX) Py_RETURN_NONE;
+        if (at == NULL || ++lines > HEADERS_MAX) return 0;
         for (Py_ssize_t i = 0; i < self->count; i++) {
             if (PyBytes_GET_SIZE(self->names[i]) != name.size) continue;
             if (!same_name(name.at, PyBytes_AS_STRING(self->names[i]), name.size)) continue;
-            if (i >= self->unusual || values[i].at != NULL) Py_RETURN_NONE; /* or it is there twice */
+            if (i >= self->unusual || values[i].at != NULL) return 0; /* or it is there twice */
             values[i] = value;
             break;
         }
     }
-    Span body = {at + 2, end - at - 2};
+    request->body = (Span){at + 2, end - at - 2};
     Py_ssize_t length = values[self->length].at == NULL ? 0 : length_in(values[self->length]);
-    if (length != body.size || values[self->host].at == NULL) Py_RETURN_NONE;
+    if (length != request->body.size || values[self->host].at == NULL) return 0;
     Span connection = values[self->connection];
-    if (connection.at != NULL && (connection.size != 10 || !same_name(connection.at, "keep-alive", 10))) Py_RETURN_NONE;
+    return connection.at == NULL || (connection.size == 10 && same_name(connection.at, "keep-alive", 10));
+}
 
-    PyObject *headers = headers_of(self, values);
+static PyObject *reader_read(Reader *self, PyObject *data) {
+    if (!PyBytes_Check(data)) return PyErr_Format(PyExc_TypeError, "bytes are read");
+    const unsigned char *at = (const unsigned char *)PyBytes_AS_STRING(data);
+    Request request;
+    if (!read_request(self, at, at + PyBytes_GET_SIZE(data), &request)) Py_RETURN_NONE;
+    PyObject *headers = headers_of(self, request.values);
     if (headers == NULL) return NULL;
-    return Py_BuildValue("(y#y#Ny#)", sale_id.at, sale_id.size, what.at, what.size, headers, body.at, body.size);
+    return Py_BuildValue("(y#y#Ny#)", request.sale_id.at, request.sale_id.size, request.what.at, request.what.size,
+                         headers, request.body.at, request.body.size);
 }
 
 static PyMethodDef reader_methods[] = {
@@ -214,28 +226,245 @@ static Py_ssize_t decode_base64url(Span text, unsigned char *out) {
     return size;
 }
 
-static PyObject *open_token(PyObject *module, PyObject *token) {
-    enum { TOKEN_BYTES_MAX = 4096, DIGEST_BYTES = 32, DIGEST_LETTERS = 43 };
-    if (!PyBytes_Check(token)) return PyErr_Format(PyExc_TypeError, "bytes are read");
-    const unsigned char *text = (const unsigned char *)PyBytes_AS_STRING(token);
-    Py_ssize_t size = PyBytes_GET_SIZE(token);
-    if (size > TOKEN_BYTES_MAX || size <= DIGEST_LETTERS || text[size - DIGEST_LETTERS - 1] != '.') Py_RETURN_NONE;
-    Span signed_part = {text, size - DIGEST_LETTERS - 1}, signature = {text + signed_part.size + 1, DIGEST_LETTERS};
-    const unsigned char *dot = memchr(text, '.', (size_t)signed_part.size);
-    if (dot == NULL) Py_RETURN_NONE;
-    Span header = {text, dot - text}, payload = {dot + 1, signed_part.size - (dot - text) - 1};
+enum { TOKEN_BYTES_MAX = 4096, DIGEST_BYTES = 32, DIGEST_LETTERS = 43 };
+
+typedef struct {
+    Span header, signed_part;
+    Py_ssize_t claims_size;
     unsigned char digest[DIGEST_BYTES + 1], claims[TOKEN_BYTES_MAX];
-    Py_ssize_t claims_size = decode_base64url(payload, claims);
-    if (claims_size < 1 || decode_base64url(signature, digest) != DIGEST_BYTES) Py_RETURN_NONE;
-    PyObject *decoded = PyUnicode_DecodeUTF8((const char *)claims, claims_size, NULL);
+} Token;
+
+static int read_token(Span text, Token *token) {
+    if (text.size > TOKEN_BYTES_MAX || text.size <= DIGEST_LETTERS) return 0;
+    token->signed_part = (Span){text.at, text.size - DIGEST_LETTERS - 1};
+    Span signature = {text.at + token->signed_part.size + 1, DIGEST_LETTERS};
+    if (signature.at[-1] != '.') return 0;
+    const unsigned char *dot = memchr(text.at, '.', (size_t)token->signed_part.size);
+    if (dot == NULL) return 0;
+    token->header = (Span){text.at, dot - text.at};
+    Span payload = {dot + 1, token->signed_part.size - token->header.size - 1};
+    token->claims_size = decode_base64url(payload, token->claims);
+    return token->claims_size >= 1 && decode_base64url(signature, token->digest) == DIGEST_BYTES;
+}
+
+static PyObject *open_token(PyObject *module, PyObject *text) {
+    if (!PyBytes_Check(text)) return PyErr_Format(PyExc_TypeError, "bytes are read");
+    Token token;
+    if (!read_token((Span){(const unsigned char *)PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)}, &token))
+        Py_RETURN_NONE;
+    PyObject *decoded = PyUnicode_DecodeUTF8((const char *)token.claims, token.claims_size, NULL);
     if (decoded == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return NULL;
         PyErr_Clear();
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("(y#y#y#N)", header.at, header.size, signed_part.at, signed_part.size, digest,
-                         (Py_ssize_t)DIGEST_BYTES, decoded);
+    return Py_BuildValue("(y#y#y#N)", token.header.at, token.header.size, token.signed_part.at, token.signed_part.size,
+                         token.digest, (Py_ssize_t)DIGEST_BYTES, decoded);
 }
+
+/* ---- A plain claim: the request, its token, and what both say, in one go ---- */
+
+enum { USER_BYTES_MAX = 128, DIGITS_MAX = 15 };
+
+typedef struct {
+    PyObject_HEAD
+    Reader *reader;
+    Py_ssize_t authorization, key, request_id, origin; /* places of these headers; the last may be -1 */
+    PyObject *issuer, *audience;                       /* bytes, or NULL: none is set */
+} ClaimReader;
+
+typedef struct {
+    Span name, value; /* without the quotation marks */
+    char kind;        /* of the value: 's' string, 'n' number, '-' anything else */
+    long long number;
+} Member;
+
+/* A string of visible ASCII and spaces, without escapes; what follows it, or NULL. */
+static const unsigned char *read_string(const unsigned char *at, const unsigned char *end, Span *text) {
+    if (at >= end || *at != '"') return NULL;
+    text->at = ++at;
+    while (at < end && *at != '"' && *at != '\\' && ((classes[*at] & VISIBLE) || *at == ' ')) at++;
+    text->size = at - text->at;
+    return at < end && *at == '"' ? at + 1 : NULL;
+}
+
+/* A whole number as it is spelled without sign or zeros before it. */
+static const unsigned char *read_number(const unsigned char *at, const unsigned char *end, long long *number) {
+    const unsigned char *begin = at;
+    for (*number = 0; at < end && *at >= '0' && *at <= '9' && at - begin < DIGITS_MAX; at++)
+        *number = *number * 10 + (*at - '0');
+    return at == begin || (*begin == '0' && at - begin > 1) ? NULL : at;
+}
+
+static const unsigned char *read_word(const unsigned char *at, const unsigned char *end) {
+    static const char *const WORDS[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+        Py_ssize_t size = (Py_ssize_t)strlen(WORDS[i]);
+        if (end - at >= size && memcmp(at, WORDS[i], (size_t)size) == 0) return at + size;
+    }
+    return NULL;
+}
+
+static const unsigned char *read_list(const unsigned char *at, const unsigned char *end) {
+    Span text;
+    long long number;
+    if (at < end && *at == ']') return at + 1;
+    while (at < end) {
+        at = *at == '"' ? read_string(at, end, &text) : read_number(at, end, &number);
+        if (at == NULL || at >= end) return NULL;
+        if (*at == ']') return at + 1;
+        if (*at++ != ',') return NULL;
+    }
+    return NULL;
+}
+
+static const unsigned char *read_member(const unsigned char *at, const unsigned char *end, Member *member) {
+    at = read_string(at, end, &member->name);
+    if (at == NULL || end - at < 2 || *at++ != ':') return NULL;
+    member->kind = '-';
+    if (*at == '"') {
+        member->kind = 's';
+        return read_string(at, end, &member->value);
+    }
+    if (*at >= '0' && *at <= '9') {
+        member->kind = 'n';
+        return read_number(at, end, &member->number);
+    }
+    return *at == '[' ? read_list(at + 1, end) : read_word(at, end);
+}
+
+/* What a token may say that is looked at, by its place. */
+enum { SUB, EXP, IAT, NBF, JTI, AUD, ISS, CLAIMS };
+static const char *const CLAIM_NAMES[CLAIMS] = {"sub", "exp", "iat", "nbf", "jti", "aud", "iss"};
+static const char CLAIM_KINDS[CLAIMS] = {'s', 'n', 'n', 'n', 's', 's', 's'};
+
+/* Reads an object whose members are strings, whole numbers, words and lists of the first two, with nothing between them. */
+static int read_claims(const Token *token, Member *found) {
+    const unsigned char *at = token->claims, *end = at + token->claims_size;
+    memset(found, 0, CLAIMS * sizeof *found);
+    if (*at++ != '{') return 0;
+    for (;;) {
+        Member member = {{NULL, 0}, {NULL, 0}, 0, 0};
+        at = read_member(at, end, &member);
+        if (at == NULL || at >= end) return 0;
+        for (int i = 0; i < CLAIMS; i++) {
+            if (member.name.size != 3 || memcmp(member.name.at, CLAIM_NAMES[i], 3) != 0) continue;
+            if (member.kind != CLAIM_KINDS[i] || found[i].kind) return 0; /* or it is there twice */
+            found[i] = member;
+            break;
+        }
+        if (*at == '}') return at + 1 == end;
+        if (*at++ != ',') return 0;
+    }
+}
+
+static int says(const Member *member, PyObject *text) {
+    return member->kind && member->value.size == PyBytes_GET_SIZE(text) &&
+           memcmp(member->value.at, PyBytes_AS_STRING(text), (size_t)member->value.size) == 0;
+}
+
+/* As most are spelled: see domain/buyer_id.py. */
+static int is_plain_user(const Member *sub) {
+    static const char MORE[] = "._@|:+~=/-";
+    if (!sub->kind || sub->value.size < 1 || sub->value.size > USER_BYTES_MAX) return 0;
+    for (Py_ssize_t i = 0; i < sub->value.size; i++)
+        if (!(classes[sub->value.at[i]] & ALNUM) && strchr(MORE, sub->value.at[i]) == NULL) return 0;
+    return 1;
+}
+
+/* What nearly everybody sends, as they send it; 0: something else. */
+static int quantity_in(Span body) {
+    static const char QUANTITY[] = "{\"quantity\":";
+    if (body.size == 0 || (body.size == 2 && memcmp(body.at, "{}", 2) == 0)) return 1;
+    Py_ssize_t begin = sizeof QUANTITY - 1;
+    if (body.size < begin + 2 || memcmp(body.at, QUANTITY, (size_t)begin) != 0) return 0;
+    if (body.at[begin] == ' ') begin++;
+    Span digits = {body.at + begin, body.size - begin - 1};
+    Py_ssize_t quantity = body.at[body.size - 1] == '}' ? length_in(digits) : 0;
+    return quantity >= 1 && quantity <= 10 ? (int)quantity : 0;
+}
+
+static PyObject *bytes_or_none(Span span) {
+    return span.at == NULL ? Py_NewRef(Py_None) : bytes_of(span);
+}
+
+static PyObject *claim_reader_read(ClaimReader *self, PyObject *data) {
+    static const char BEARER[] = "Bearer ";
+    if (!PyBytes_Check(data)) return PyErr_Format(PyExc_TypeError, "bytes are read");
+    const unsigned char *at = (const unsigned char *)PyBytes_AS_STRING(data);
+    Request request;
+    if (!read_request(self->reader, at, at + PyBytes_GET_SIZE(data), &request) || request.what.size != 6)
+        Py_RETURN_NONE;
+    for (Py_ssize_t i = 0; i < self->reader->unusual; i++) /* a pass, for example */
+        if (request.values[i].at != NULL && i != self->authorization && i != self->key && i != self->request_id &&
+            i != self->origin && i != self->reader->host && i != self->reader->length && i != self->reader->connection)
+            Py_RETURN_NONE;
+    int quantity = quantity_in(request.body);
+    Span authorization = request.values[self->authorization];
+    Py_ssize_t scheme = sizeof BEARER - 1;
+    if (!quantity || authorization.at == NULL || authorization.size <= scheme ||
+        memcmp(authorization.at, BEARER, (size_t)scheme) != 0)
+        Py_RETURN_NONE;
+    Token token;
+    Member said[CLAIMS];
+    if (!read_token((Span){authorization.at + scheme, authorization.size - scheme}, &token)) Py_RETURN_NONE;
+    if (!read_claims(&token, said) || !is_plain_user(&said[SUB]) || !said[EXP].kind) Py_RETURN_NONE;
+    if (self->audience == NULL ? said[AUD].kind : !says(&said[AUD], self->audience)) Py_RETURN_NONE;
+    if (self->issuer != NULL && !says(&said[ISS], self->issuer)) Py_RETURN_NONE;
+    Span origin = self->origin < 0 ? (Span){NULL, 0} : request.values[self->origin];
+    return Py_BuildValue("(s#iy#y#y#s#LLLs#NNN)", request.sale_id.at, request.sale_id.size, quantity, token.header.at,
+                         token.header.size, token.signed_part.at, token.signed_part.size, token.digest,
+                         (Py_ssize_t)DIGEST_BYTES, said[SUB].value.at, said[SUB].value.size, said[EXP].number,
+                         said[IAT].number, said[NBF].number, token.claims, token.claims_size,
+                         bytes_or_none(request.values[self->key]), bytes_or_none(request.values[self->request_id]),
+                         bytes_or_none(origin));
+}
+
+static int text_or_none(PyObject *given, PyObject **kept) {
+    *kept = NULL;
+    if (given == Py_None) return 1;
+    *kept = PyUnicode_AsUTF8String(given);
+    return *kept != NULL;
+}
+
+static void claim_reader_dealloc(ClaimReader *self) {
+    Py_XDECREF(self->reader);
+    Py_XDECREF(self->issuer);
+    Py_XDECREF(self->audience);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *claim_reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *reader, *issuer, *audience;
+    if (!PyArg_ParseTuple(args, "O!OO", &ReaderType, &reader, &issuer, &audience)) return NULL;
+    ClaimReader *self = (ClaimReader *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->reader = (Reader *)Py_NewRef(reader);
+    self->authorization = place_of(self->reader, "authorization");
+    self->key = place_of(self->reader, "idempotency-key");
+    self->request_id = place_of(self->reader, "x-request-id");
+    self->origin = place_of(self->reader, "origin");
+    if (self->authorization < 0 || self->key < 0 || self->request_id < 0)
+        PyErr_SetString(PyExc_ValueError, "authorization, idempotency-key and x-request-id must be among the notable names");
+    else if (text_or_none(issuer, &self->issuer) && text_or_none(audience, &self->audience))
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static PyMethodDef claim_reader_methods[] = {
+    {"read", (PyCFunction)claim_reader_read, METH_O, "What a plain claim says, or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject ClaimReaderType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "seckill.native.kernel.PlainClaimReader",
+    .tp_basicsize = sizeof(ClaimReader),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = claim_reader_new,
+    .tp_dealloc = (destructor)claim_reader_dealloc,
+    .tp_methods = claim_reader_methods,
+};
 
 /* ---- Public ids ---- */
 
@@ -274,7 +503,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_kernel(void) {
     prepare_tables();
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddType(module, &ReaderType) < 0 ||
+    if (module == NULL || PyModule_AddType(module, &ReaderType) < 0 || PyModule_AddType(module, &ClaimReaderType) < 0 ||
         PyModule_AddStringConstant(module, "SOURCE", SOURCE) < 0)
         Py_CLEAR(module);
     return module;

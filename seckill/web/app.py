@@ -61,6 +61,7 @@ from seckill.web.order_ids import OrderIds
 from seckill.web.orders import view as order_view
 from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages
 from seckill.web.parameters import only
+from seckill.web.plain_claim import plain_claim_reader
 from seckill.web.problems import HttpProblem, incident_in, not_found
 from seckill.web.role_check import guarded
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
@@ -138,6 +139,9 @@ class Api:
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims
         self.outbox = TurnBuffer()
+        self.read_plain_claim = plain_claim_reader(
+            settings.jwt_issuer, settings.jwt_audience, with_origin=bool(settings.origins)
+        )
         self._unpaid_units = use.unpaid_units
         self._engine = engine
         self._rest = _framework(ctx, engine.door_key)

@@ -13,6 +13,7 @@ from jwt.utils import base64url_decode
 from seckill.domain.buyer_id import BadBuyerId, buyer_id
 from seckill.engine.access.access_book import BarredBuyers, nobody_barred
 from seckill.settings import Secret, Settings
+from seckill.web.plain_claim import PlainClaim
 from seckill.web.token_keys import KeysNotKnown, TokenKey, TokenKeys
 from seckill.web.token_shortcut import SignedTokens
 
@@ -101,6 +102,16 @@ class Buyers:
                 return None
             return buyer if self.trusts(buyer) else None
         return None
+
+    def vouch(self, said: PlainClaim, now: float) -> bool:
+        """Whether the token of a plain claim is plainly good. False: the other ways decide."""
+        _, _, header, signed, signature, user, expires_s, issued_s, not_before_s, *_ = said
+        return (
+            self._signed.is_ours(header, signed, signature)
+            and now - LEEWAY_S < expires_s <= now + LIFETIME_S_MAX + LEEWAY_S
+            and issued_s <= now + LEEWAY_S >= not_before_s
+            and (not self._barred.active or self._barred.has_ended(user, issued_s) is False)
+        )
 
     def trusts(self, buyer: Buyer) -> bool:
         """False: the token was ended since, or nobody can tell yet."""

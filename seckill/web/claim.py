@@ -21,6 +21,7 @@ from seckill.domain.order import OrderState
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Confirm, Sale
 from seckill.engine.claims.admission_desk import AdmissionDesk, ClaimInProgress
+from seckill.engine.claims.claim_batches import Batcher
 from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView
 from seckill.engine.sale_cache import SaleCache
@@ -38,6 +39,7 @@ from seckill.web.items import item_meant
 from seckill.web.metadata import canonical_metadata
 from seckill.web.order_ids import OrderIds
 from seckill.web.parameters import idempotency_key
+from seckill.web.plain_claim import PlainClaim
 from seckill.web.prefer_header import applied, preferred_wait_s
 from seckill.web.problems import ANSWERS, MEDIA_TYPE, HttpProblem, address_limited
 from seckill.web.request_body import decode, read_body
@@ -61,7 +63,10 @@ _COMMON_ORDERS: Mapping[bytes, NewOrder] = {b"": NewOrder(), b"{}": NewOrder()} 
     for form in (b'{"quantity":%d}', b'{"quantity": %d}')
     for quantity in range(1, 11)
 }
+_BODIES = [b'{"quantity":%d}' % quantity for quantity in range(11)]
+_KEY = b"idempotency-key"
 _ADMITTED, _REPEATED = Outcome.ADMITTED, Outcome.REPEATED  # looking up a member of an enum is slow
+_GATE = Confirm.GATE
 
 
 class ClaimReply(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +81,15 @@ class ClaimReply(msgspec.Struct, frozen=True, gc=False):
         """As ASGI wants them."""
         pairs = (line.partition(b": ") for line in self.headers.split(b"\r\n")[:-1])
         return [(name, value) for name, _, value in pairs]
+
+
+class _StraightWay(msgspec.Struct, frozen=True, gc=False):
+    """Where plain claims for a sale go, as long as nothing else is known of it."""
+
+    sale: Sale
+    round_id: int
+    batcher: Batcher
+    news: int  # of the sale cache, when that was found out
 
 
 class ClaimRoute:
@@ -113,8 +127,12 @@ class ClaimRoute:
         self.addresses = addresses
         self.note = note  # told why a claim was refused, by which peer it was sent, and with which headers
         self._sold_out = SoldOutReplies(desk.sold_out.standing, unpaid_units, sale_cache.now_ms, item_ids.of, _written)
+        self._flags = desk.sold_out.standing
+        self._ways: dict[str, _StraightWay] = {}  # by the sale's id
         # By round, quantity and item, see `_form`.
         self._forms: dict[tuple[int, int, int], tuple[bytes, bytes]] = {}
+        # The same with the first lines that they were made with.
+        self._whole_forms: dict[tuple[int, int, int], tuple[bytes, bytes]] = {}
 
     @staticmethod
     def sale_in(scope: Any) -> str | None:
@@ -196,8 +214,48 @@ class ClaimRoute:
         nobody in particular."""
         buyer = authenticate(self._buyers, headers.get(b"authorization"))
         sale = self._sale_cache.known(sale_id)
-        if sale is None:
-            return False
+        return False if sale is None else self._begin(sale, buyer, address, headers, body, press)
+
+    def begin_plain(self, said: PlainClaim, address: str, press: ClaimInProgress) -> ClaimReply | bool | None:
+        """The same for a plain claim; None: whether its token is good has to be found out in another way."""
+        if not self._buyers.vouch(said, time.time()):
+            return None
+        sale_id, quantity, _, _, _, user, expires_s, issued_s, _, token_says, sent_key, _, _ = said
+        way = self._ways.get(sale_id)
+        if way is None or way.news != self._sale_cache.news or way.round_id in self._flags or self._barred.active:
+            sale = self._sale_cache.known(sale_id)
+            if sale is None:
+                return False
+            way = self._find_way(sale_id, sale)
+            if way is None:
+                buyer = Buyer(user, expires_s, token_says, issued_s)
+                headers = {} if sent_key is None else {_KEY: sent_key}
+                return self._begin(sale, buyer, address, headers, _BODIES[quantity], press)
+        claim = Claim(user, quantity, "" if sent_key is None else request_id(idempotency_key(sent_key)))
+        self._limit(user, address)
+        press.ask_straight(self._desk, way.sale, way.batcher, claim)
+        return True
+
+    def _find_way(self, sale_id: str, sale: Sale) -> "_StraightWay | None":
+        common = sale.door is OPEN_DOOR and sale.limit_by is None and not sale.items and sale.confirm is _GATE
+        batcher = self._desk.straight_way(sale) if common and not self._barred.active else None
+        if batcher is None:
+            self._ways.pop(sale_id, None)
+            return None
+        if len(self._ways) >= FORMS_MAX:
+            self._ways.clear()
+        way = self._ways[sale_id] = _StraightWay(sale, sale.round.id, batcher, self._sale_cache.news)
+        return way
+
+    def _begin(
+        self,
+        sale: Sale,
+        buyer: Buyer,
+        address: str,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        press: ClaimInProgress,
+    ) -> ClaimReply | bool:
         early_ms = self._pass_door(sale, buyer, headers)
         person = "" if sale.limit_by is None else person_of(buyer, sale.limit_by)
         claim = self._read_claim(sale, buyer.user, early_ms, person, address, headers, body)
@@ -227,7 +285,7 @@ class ClaimRoute:
         body: bytes,
     ) -> Claim:
         order = _COMMON_ORDERS.get(body) or decode(body, _new_order)
-        sent_key = headers.get(b"idempotency-key")
+        sent_key = headers.get(_KEY)
         key = "" if sent_key is None else request_id(idempotency_key(sent_key))
         if order.metadata is None and order.item_id is None and not sale.items and not early_ms and not person:
             claim = Claim(user, order.quantity, key)
@@ -235,14 +293,17 @@ class ClaimRoute:
             metadata = "" if order.metadata is None else canonical_metadata(order.metadata)
             item = item_meant(self._item_ids, sale, order.item_id)
             claim = Claim(user, order.quantity, key, metadata, item, early_ms, person)
+        self._limit(user, address)
+        if not self._waiting.has_room(sale, user, address):
+            raise HttpProblem.of(Outcome.OVERLOADED)
+        return claim
+
+    def _limit(self, user: str, address: str) -> None:
         now = time.monotonic()
         if not self._rates.allow(user, now):
             raise HttpProblem.of(Outcome.RATE_LIMITED)
         if address and (wait_s := self._address_rate.wait_s(address, now)):
             raise address_limited(wait_s)
-        if not self._waiting.has_room(sale, user, address):
-            raise HttpProblem.of(Outcome.OVERLOADED)
-        return claim
 
     def _say(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply:
         if answer.outcome is _ADMITTED:
@@ -269,6 +330,24 @@ class ClaimRoute:
         headers, body = self._forms.get(key) or self._form(sale, holding.quantity, holding.item)
         order_id = self._order_ids.of(holding.number).encode()
         return ClaimReply(202, headers % order_id, body % order_id)
+
+    def admitted(self, begin: Callable[[int], bytes], sale: Sale, answer: Answer, lines: bytes) -> bytes | None:
+        """All of the answer to a claim that was admitted, with its first lines from `begin` and these as the last of
+        its head; None: another answer is due, or it has to wait."""
+        if answer.outcome is not _ADMITTED or sale.confirm is not _GATE:
+            return None
+        head = begin(202)
+        holding = answer.holdings[0]
+        key = sale.round.id, holding.quantity, holding.item
+        form = self._whole_forms.get(key)
+        if form is None or form[0] is not head:  # another second, with another date
+            headers, body = self._forms.get(key) or self._form(sale, holding.quantity, holding.item)
+            if len(self._whole_forms) >= FORMS_MAX:
+                self._whole_forms.clear()
+            whole = b"%b%b%%b\r\n\r\n%b" % (head.replace(b"%", b"%%"), headers, body)
+            form = self._whole_forms[key] = head, whole
+        order_id = self._order_ids.of(holding.number).encode()
+        return form[1] % (order_id, lines, order_id)
 
     def _form(self, sale: Sale, quantity: int, item: int) -> tuple[bytes, bytes]:
         """What `_accepted` says, with a gap for the order's id: filling it in costs half of writing it from scratch."""

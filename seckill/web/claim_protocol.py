@@ -20,6 +20,7 @@ from seckill.web.claim_wait import CLOSED
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.guarded_protocol import GuardedProtocol
 from seckill.web.line_join import JoinInProgress, JoinRoute
+from seckill.web.plain_claim import PlainClaim
 from seckill.web.plain_request import ORIGIN, PLAIN, PLAIN_WITH_ORIGIN
 from seckill.web.request_ids import HEADER, request_id
 
@@ -100,6 +101,7 @@ class ClaimingProtocol(GuardedProtocol):
         self._joins: JoinRoute = self.application.joins
         self._outbox: TurnBuffer = self.application.outbox
         self._origins: CrossOrigin | None = self.application.origins
+        self._read_plain_claim = self.application.read_plain_claim
         self._plain_request = (PLAIN if self._origins is None else PLAIN_WITH_ORIGIN).read
         self._answer_to_send = b""
         self._address: str | None = None  # of all claims on this connection, unless it is a proxy's
@@ -111,10 +113,37 @@ class ClaimingProtocol(GuardedProtocol):
         if self._press is not None:
             self._make_ordinary(self._press)
         elif self.is_quiet():
+            said = self._read_plain_claim(data)
+            if said is not None and self._begin_plain(data, said):
+                return
             plain = self._plain_request(data)
             if plain is not None and self._begin(data, *plain):
                 return
         super().data_received(data)
+
+    def _begin_plain(self, data: bytes, said: PlainClaim) -> bool:
+        """False: it is read part by part."""
+        named, origin = said[-2:]
+        of_origin = b"" if self._origins is None else self._origins.lines(origin)
+        press = self._press = _Press(self, data, request_id(named), of_origin)
+        try:
+            address = self._counted_address(data) if self._claims.limits_addresses else ""
+            begun = self._claims.begin_plain(said, address, press)
+        except Exception as error:
+            begun = self._problem(error, data, press)
+        if begun is True:
+            self._read_by = None
+            return True
+        if not begun:
+            self._press = None
+            return False
+        self._write_plain(begun, press)
+        self._outbox.add(self)
+        return True
+
+    def _problem(self, error: Exception, data: bytes, press: "_Press") -> ClaimReply:
+        self._claims.note(error, self.peer(), _forwarded(data))
+        return problem_reply(error, press.request_id)
 
     def _begin(self, data: bytes, sale_id: bytes, what: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
         of_origin = b"" if self._origins is None else self._origins.lines(headers.get(ORIGIN))
@@ -128,8 +157,7 @@ class ClaimingProtocol(GuardedProtocol):
             address = self._counted_address(data) if self._claims.limits_addresses else ""
             begun = self._claims.begin(sale_id.decode(), address, headers, body, press)
         except Exception as error:
-            self._claims.note(error, self.peer(), _forwarded(data))
-            begun = problem_reply(error, press.request_id)
+            begun = self._problem(error, data, press)
         if begun is True:
             return True
         if begun is False:
@@ -170,6 +198,14 @@ class ClaimingProtocol(GuardedProtocol):
     def decided(self, press: _Press, sale: Sale, answer: Answer) -> None:
         if self._press is not press:
             return  # the client is gone
+        lines = press.of_origin + _NAMED + press.request_id
+        whole = self._claims.admitted(self.begin_answer, sale, answer, lines)
+        if whole is not None:
+            self._press = None
+            self._read_by = self.loop.time() + self.keep_alive_s
+            if not self.transport.is_closing():
+                self.transport.write(whole)
+            return
         try:
             reply = self._claims.reply(press.claim, sale, answer)
         except Exception as error:

@@ -6,6 +6,7 @@ from typing import Any
 
 from seckill.web.claim_protocol import ENTRIES, ClaimingProtocol
 from seckill.web.guarded_protocol import GuardedProtocol
+from seckill.web.plain_claim import PlainClaim
 from seckill.web.traced_claims import CHOSEN, TracedClaims
 
 # Some write the first letter large.
@@ -20,6 +21,16 @@ class TracedProtocol(ClaimingProtocol):
         super().__init__(*args, **kwargs)
         self._traced: TracedClaims = self.application.traced
         self._sampling = self._traced.sampling
+
+    def _begin_plain(self, data: bytes, said: PlainClaim) -> bool:
+        sampling = self._sampling
+        if sampling.left <= 1 or data.find(_WORD) >= 0:
+            return False  # read part by part, it may be chosen
+        sampling.left -= 1
+        if super()._begin_plain(data, said):
+            return True
+        sampling.left += 1  # because it is counted there
+        return False
 
     def _begin(self, data: bytes, sale_id: bytes, what: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
         sampling = self._sampling

@@ -65,6 +65,14 @@ class ClaimInProgress(ABC):
         self._asked = sale
         self._desk.batcher(sale.round, self.claim.user).submit(self.claim, self)
 
+    def ask_straight(self, desk: "AdmissionDesk", sale: Sale, batcher: Batcher, claim: Claim) -> None:
+        """The same where `straight_way` has said where this round is asked."""
+        self._desk = desk
+        self._sale = self._asked = sale
+        self.claim = claim
+        self._began_s = time.monotonic()
+        batcher.submit(claim, self)
+
     def set_result(self, answer: Answer) -> None:
         """What the round that was asked last said."""
         sale, asked = self._sale, self._asked
@@ -134,6 +142,17 @@ class AdmissionDesk:
         self._tallies.add(_LOCAL_REFUSALS[refused])
         self.count(sale.round.id, refused, 0.0)
         return Answer(refused, item=claim.item) if refused is Outcome.SOLD_OUT else Answer(refused)
+
+    def straight_way(self, sale: Sale) -> Batcher | None:
+        """Where claims for no particular item of this round go, whoever presses: this node has nothing to say to them,
+        and no other round has to be asked before. That is so until anything is learnt (`SaleCache.news`) or a flag
+        goes up. None: it has to be looked at for each of them."""
+        round_ = sale.round
+        now_ms = self._sale_cache.now_ms()
+        begun = now_ms >= round_.begins_ms - EDGE_MS
+        if not begun or round_.retired_ms is not None or round_.lanes > 1 or round_.id in self._flags:
+            return None
+        return None if self._sale_cache.before(sale) else self.batcher(round_, "")
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
         """The same for a task: the answer, and the sale with the round that gave it. A task that is cancelled has given

@@ -14,8 +14,9 @@
 --   available  '' if the round is not here, or not whole
 --   outcome    invalid | not_ready | repeated | key_reused | cooling_down | limit_reached | join_the_line |
 --              not_started | ended | paused | overloaded | sold_out | admitted: the first that applies, in this order
---   holdings   the order of a claim that was admitted, repeated or has its key reused, or the live orders of a buyer
---              at the limit, as they stand in the buyers hash or in past; or the ms when a buyer who is cooling down
+--   holdings   of a claim that was admitted, what its caller does not know: slot * 2^24 + counter; the order of a claim
+--              that is repeated or has its key reused, or the live orders of a buyer at the limit, as they stand in
+--              the buyers hash or in past; or the ms when a buyer who is cooling down
 --              may buy again; or how much is left of the item that a claim was refused as sold out
 --
 -- Lua does not roll back. So everything that can refuse or fail comes before the first write: the reads below raise
@@ -349,7 +350,7 @@ for i = 1, claims do
         end
       end
       if traces and traces[i] ~= '' then traced[#orders] = traces[i] end
-      answer(i, 'admitted', order)
+      answer(i, 'admitted', slot * (COUNTER_MAX + 1) + counter)
     end
   end
 end
