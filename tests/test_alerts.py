@@ -299,17 +299,15 @@ def test_prometheus_understands_its_configuration() -> None:
 
 
 def runbook(page: Path) -> dict[str, set[str]]:
-    """The rows of the table "What happens if": their anchors, and the alerts that they name."""
-    part = re.search(
-        r"^## (?:What happens if …|如果……会怎样)\n(.*?)^## ", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    """The entries of the runbook: their anchors, and the alerts that stand below their headings."""
+    part = re.search(r"^## (?:Runbook|运行手册)\n(.*?)^## ", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert part
     found = {}
-    for row in re.findall(r"^\|.*$", part[1], re.MULTILINE)[2:]:
-        cells = row.strip("|").split(" | ")
-        anchor = re.match(r' *<a id="if-([a-z-]+)"></a>', cells[0])
-        assert anchor, row
-        found[anchor[1]] = set(re.findall(r"`(Seckill\w+)`", cells[-1]))
+    for entry in re.split(r"^#### ", part[1], flags=re.MULTILINE)[1:]:
+        heading, first = entry.split("\n\n")[:2]
+        anchor = re.match(r'<a id="if-([a-z-]+)"></a>\S', heading)
+        assert anchor, heading
+        found[anchor[1]] = set(re.findall(r"`(Seckill\w+)`", first))
     return found
 
 
@@ -344,7 +342,7 @@ def test_every_alarm_has_its_line_in_the_table_and_its_row(page: Path) -> None:
 
 
 def test_whoever_raises_an_alarm_names_one_of_these() -> None:
-    """Otherwise it would have no row."""
+    """Otherwise it would have no entry in the runbook."""
     raised = set()
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "seckill").rglob("*.py"))}
     for path, text in texts.items():

@@ -25,6 +25,7 @@ SEARCHED_FROM = 12
 _GROUPS = {"open": "open", "scheduled": "coming", "paused": "resting", "sold_out": "resting"}
 _SIGNS = {"CNY": "CN¥", "EUR": "€", "GBP": "£", "JPY": "JP¥", "USD": "US$"}
 _OWN_SIGNS = {("zh", "CNY"): "¥", ("ja", "JPY"): "￥"}
+_CHINA = ("Asia/Shanghai", "Asia/Chongqing", "Asia/Harbin", "PRC")
 _DATES = {"en": "%-d %b %Y, ", "zh": "%Y年%-m月%-d日 ", "ja": "%Y年%-m月%-d日 "}
 _WIDE = re.compile("[\u2e80-\U0010ffff]")
 _PALETTES = 6
@@ -166,7 +167,8 @@ def _period(sale: Sale, language: str) -> str:
     until = "%H:%M" if begins.date() == ends.date() else f"{date}%H:%M"
     first = f'<time datetime="{sale.begins_at}">{begins.strftime(f"{date}%H:%M")}</time>'
     last = f'<time datetime="{sale.ends_at}">{ends.strftime(until)}</time>'
-    return text(language, "from_to", **{"from": first, "to": last, "zone": html.escape(sale.timezone)})
+    zone_name = text(language, "zone_of_china") if sale.timezone in _CHINA else html.escape(sale.timezone)
+    return text(language, "from_to", **{"from": first, "to": last, "zone": zone_name})
 
 
 def _zone(name: str) -> tzinfo:

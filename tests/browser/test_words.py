@@ -116,3 +116,19 @@ async def test_a_round_is_numbered_only_where_there_are_several(visit: Visit, st
         order_id = await buy(stack, sale, "rory")
         await page.goto(f"{stack.url}/console#/orders/{order_id}")
         await expect(page.locator(".found > .facts").first).to_contain_text(told)
+
+
+async def test_chinese_is_set_as_chinese_is(visit: Visit, stack: Stack) -> None:
+    """Sentences without spaces between them, a number and what is counted with one, and the zone as people call it."""
+    page = await visit.page(locale="zh-CN", timezone_id="Asia/Shanghai")
+    left = await stack.create_sale(title="紫砂壶", units=5, cool_down_s=300)
+    await page.goto(f"{stack.url}/sales/{left['id']}#token={stack.token('wei')}")
+    await expect(page.locator(".product")).to_contain_text("北京时间")
+    await page.locator("[data-action=buy]:enabled").click()
+    await page.locator("[data-action=cancel]").click()
+    await expect(page.locator("dialog[open]")).to_contain_text("可能被别人抢走。取消后至少要等 5 分钟才能")
+    gone = await stack.create_sale(title="摩卡壶", units=1, waiting_list=True)
+    await buy(stack, gone, "rival")
+    await page.goto(f"{stack.url}/sales/{gone['id']}")
+    await page.locator("[data-action=join]:enabled").click()
+    await expect(page.locator("[data-ahead='0']")).to_have_text("下一位就是你。1 件尚未付款，可能会重新放出。")

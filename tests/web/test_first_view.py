@@ -38,7 +38,8 @@ def test_it_begins_in_the_language_of_the_goods_and_in_the_zone_of_the_sale() ->
     shown = view_of_sale(sale(title="无线耳机", timezone="Asia/Shanghai", repeat="daily"), "")
     assert shown.language == "zh"
     assert "2026年11月18日 10:00" in shown.body
-    assert "Asia/Shanghai" in shown.body
+    assert "北京时间" in shown.body, "as its buyers call the zone"
+    assert "Asia/Tokyo" in view_of_sale(sale(title="无线耳机", timezone="Asia/Tokyo"), "").body
     assert "¥99" in shown.body
     assert [language_of(words) for words in ("Kettle", "やかん", "電気ケトル", "水壶", "")] == [
         "en",

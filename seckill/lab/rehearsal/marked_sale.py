@@ -14,8 +14,8 @@ from seckill.client import ClientError, NoAnswer
 from seckill.client.documents import Sale
 from seckill.lab.rehearsal.deployment import MARK, OperatorSite
 
-TITLE = "Rehearsal, nothing is sold · 演练,非真实活动"
-DESCRIPTION = "A test of this site by its operators. · 站点运营方的压力演练。"
+TITLE = "Rehearsal, nothing is sold · 演练，并非真实销售"
+DESCRIPTION = "A test of this site by its operators. · 本站运营正在进行演练。"
 # After the load: for what is still queued, and should we be killed, the sale ends by itself.
 ENDS_AFTER_S = 300
 SMALLEST_PRICE_CENTS = 1

@@ -4,14 +4,14 @@ import { render } from "../vendor/preact/preact.mjs";
 import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { backoffMs, base, call, canSignIn, goToShop, meta, signIn, signOut, takeTokenFromAddress, tryToken, whoami } from "./api.js";
 import { keepClock, nowMs } from "./clock.js";
-import { count, exactTime, ready, spoken, t } from "./i18n.js";
+import { count, exactTime, ready, sentences, spoken, t } from "./i18n.js";
 import { lazily, part } from "./lazily.js";
 import { OrdersPage, SalesPage } from "./lists.js";
 import { OrderPage, SalePage } from "./sale.js";
 import { Dialog, LanguageSwitch, TestBanner, html, useLanguage, useRepeated } from "./ui.js";
 
 // For rounds with a draw, and for those that are over: not for whoever waits for a button.
-const Story = lazily(() => part("story", { useState, backoffMs, call, count, exactTime, nowMs, spoken, t, html, useRepeated }));
+const Story = lazily(() => part("story", { useState, backoffMs, call, count, exactTime, nowMs, sentences, spoken, t, html, useRepeated }));
 
 const brought = takeTokenFromAddress(); // before anything else can see the address
 keepClock();

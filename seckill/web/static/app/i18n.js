@@ -66,6 +66,9 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
+/** One after the other; of what is missing, nothing. Chinese and Japanese have no space behind a sentence. */
+export const sentences = (...said) => said.filter(Boolean).join(language === "en" ? " " : "");
+
 /** The text for as many: English has another one for one of them. */
 export function counted(key, many, values = {}) {
   const filled = { many: count(many), ...values };
@@ -163,8 +166,11 @@ export const isClosedEarly = ({ state, ends_at: to }, nowMs) => state === "ended
 
 export const shortTime = (ms, nowMs) => time(ms, nowMs, HANDS);
 
-/** The zone in which times are shown, as people call it: GMT+8. */
+const CHINA = ["Asia/Shanghai", "Asia/Chongqing", "Asia/Harbin", "PRC"];
+
+/** The zone in which times are shown, as people call it: GMT+8, which is 北京时间 to those who live in it. */
 export function zone(ms) {
+  if (CHINA.includes(new Intl.DateTimeFormat().resolvedOptions().timeZone)) return t("zone_of_china");
   const parts = new Intl.DateTimeFormat(locale(), { timeZoneName: "short" }).formatToParts(ms);
   return parts.find((part) => part.type === "timeZoneName").value;
 }
@@ -212,9 +218,12 @@ export function shortDuration(ms) {
   return hours === "00" ? `${minutes}:${seconds}` : `${hours}:${minutes}:${seconds}`;
 }
 
+// Texts in Chinese have a space between a number and what is counted, and browsers leave it out: 5秒.
+const UNSPACED = /^([\d.,]+)([秒分小][钟时]?)$/;
+
 /** 58 s, 3 min 6 s, 2 h: in words, for a time that is not counted down. */
 export function spoken(seconds) {
-  const said = (unit, many) => new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(many);
+  const said = (unit, many) => new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(many).replace(UNSPACED, "$1 $2");
   if (seconds < 60) return said("second", seconds);
   const whole = Math.round(seconds);
   const amounts = [["hour", Math.floor(whole / 3600)], ["minute", Math.floor(whole / 60) % 60], ["second", whole % 60]];

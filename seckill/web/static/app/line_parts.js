@@ -19,7 +19,7 @@ const storedAt = (me, sale) => `seckill.entry.${me.user}.${sale.id}.${sale.round
 // What proves later that one had joined: kept when one joins, and not what is said of it afterwards.
 const receiptAt = (me, sale) => `seckill.receipt.${me.user}.${sale.id}.${sale.round}`;
 
-export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, counted, has, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
+export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmbedded, sleep, count, counted, has, sentences, t, ItemChoice, itemOf, Countdown, OrderLink, PassNote, usePass, isTrouble, Confirm, html, useNow, useRepeated }) {
   function useEntry(sale, me, onSignedOut, onEntry) {
     const [entry, setEntry] = useState(null);
     const [line, setLine] = useState(null);
@@ -193,7 +193,7 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
     const { place, chance, reason } = entry;
     // As it was when the entry was read, or as the line has moved since.
     const ahead = entry.ahead === null ? null : Math.min(entry.ahead, Math.max(0, place - 1 - (line?.served_up_to ?? 0)));
-    if (isLapsed(entry.order)) return html`<p class="headline" data-state="lapsed">${t("line_lapsed")}</p><p class="result">${t(isFree(line) && !ended ? "line_lapsed_offer" : "line_lapsed_text")} ${!ended && t("line_lapsed_once")}</p>`;
+    if (isLapsed(entry.order)) return html`<p class="headline" data-state="lapsed">${t("line_lapsed")}</p><p class="result">${sentences(t(isFree(line) && !ended ? "line_lapsed_offer" : "line_lapsed_text"), !ended && t("line_lapsed_once"))}</p>`;
     const { state } = entry;
     if (state === "served") return html`<p class="headline" data-state="open">${t("line_served")}</p><p class="result">${counted("line_served_text", entry.quantity ?? 1)}</p>`;
     const why = state === "passed_over" && has(`passed_over_${reason}`) ? t(`passed_over_${reason}`) : (reason ?? "");
@@ -203,7 +203,7 @@ export function make({ useRef, useState, backoffMs, base, call, canSignIn, isEmb
     const servedUpTo = Math.min(line?.served_up_to ?? 0, place - 1);
     return html`<p class="headline place" data-state="open">${t("line_place", { place: count(place) })}</p>
       ${place > 1 && html`<progress max=${place - 1} value=${servedUpTo} aria-label=${t("line_progress")}></progress>`}
-      <p class="result" data-ahead=${ahead}>${ahead === 0 ? t("line_next") : counted("line_ahead", ahead)} ${line?.units_left > 0 && counted("line_units_left", line.units_left)} ${line?.unpaid > 0 && counted("line_unpaid", line.unpaid)}</p>
+      <p class="result" data-ahead=${ahead}>${sentences(ahead === 0 ? t("line_next") : counted("line_ahead", ahead), line?.units_left > 0 && counted("line_units_left", line.units_left), line?.unpaid > 0 && counted("line_unpaid", line.unpaid))}</p>
       ${servedUpTo > 0 && ahead > 0 && html`<p class="facts" data-served-up-to>${t("line_served_up_to", { place: count(line.served_up_to) })}</p>`}
       ${chance !== null && html`<p class="facts" data-chance>${t("line_chance", { percent: count(Math.round(100 * chance)) })}</p>`}`;
   }

@@ -1,7 +1,7 @@
 // An order that exists: being written, to be paid, or over.
 
 import { base, isEmbedded, meta } from "./api.js";
-import { countedIf, money, readable, shortDuration, t } from "./i18n.js";
+import { countedIf, money, readable, sentences, shortDuration, t } from "./i18n.js";
 import { goesOn } from "./live.js";
 import { OrderLink, Steps } from "./panels.js";
 import { Receipt, sumOf } from "./receipt.js";
@@ -47,7 +47,7 @@ function explained({ state, price_cents: price, replaced_by: other, refunded_cen
   if (other) return t("order_replaced_text");
   if (state === "cancelled" && by) return t("order_cancelled_by_shop_text");
   if (state === "refunded" && paid) return price === 0 ? t("order_taken_back_text") : t("order_refunded_by_shop_text", { amount: money(back, currency) });
-  if (state === "paid" && back > 0) return `${t("order_paid_text")} ${t("order_refunded_in_part", { amount: money(back, currency) })}`;
+  if (state === "paid" && back > 0) return sentences(t("order_paid_text"), t("order_refunded_in_part", { amount: money(back, currency) }));
   return countedIf(state === "paid" && price === 0 ? "order_free_text" : turn && state === "unpaid" ? "line_served_text" : `order_${state}_text`, quantity);
 }
 

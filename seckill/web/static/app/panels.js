@@ -1,7 +1,7 @@
 // What stands where the result will be: the countdown, the waiting, and the answers that are a no.
 
 import { base, isEmbedded } from "./api.js";
-import { counted, exactTime, has, parts, readable, t, time } from "./i18n.js";
+import { counted, exactTime, has, parts, readable, sentences, t, time } from "./i18n.js";
 import { PassNote } from "./pass.js";
 import { html } from "./ui.js";
 
@@ -68,7 +68,7 @@ export function Refusal({ phase, limit, listed, now, onShow }) {
   const why = code === "limit_reached" && limit > 1 ? "limit_exceeded" : code;
   return html`<div data-refusal=${code}>
     <p class="headline" data-state="refused">${t(`refused_${why}_title`)}</p>
-    <p class="result">${code === "sold_out" && problem.may_return === 0 ? `${t("refused_sold_out_listed")} ${t("explain_sold_out_paid")}` : code === "sold_out" && listed ? t("refused_sold_out_listed") : t(`refused_${why}`, values)}</p>
+    <p class="result">${code === "sold_out" && problem.may_return === 0 ? sentences(t("refused_sold_out_listed"), t("explain_sold_out_paid")) : code === "sold_out" && listed ? t("refused_sold_out_listed") : t(`refused_${why}`, values)}</p>
     ${code === "sold_out" && html`<${SoldOutFacts} problem=${problem} now=${now} />`}
     ${(problem.order_ids ?? []).map((id) => html`<p key=${id}><${OrderLink} id=${id} onShow=${onShow}>${t("order_number", { number: readable(id) })}<//></p>`)}
   </div>`;

@@ -8,7 +8,7 @@ import { Cover } from "./cover.js";
 import { useDoor } from "./door.js";
 import { firstSale } from "./first.js";
 import { Details, Gallery, Left, Price } from "./goods.js";
-import { counted, money, period, periodThere, roundTime, shortDuration, spoken, stock, t } from "./i18n.js";
+import { counted, money, period, periodThere, roundTime, sentences, shortDuration, spoken, stock, t } from "./i18n.js";
 import { ItemChoice, itemOf, priceOf } from "./items.js";
 import { lazily, part } from "./lazily.js";
 import { Line } from "./line.js";
@@ -315,7 +315,7 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
   const askCancel = () =>
     setQuestion({
       title: t("cancel_title"),
-      effect: [sale.lined ? t("cancel_line") : counted("cancel_effect", order.quantity), sale.lined ? sale.order !== "press" && t("line_lapsed_once") : waitS > 0 && t("cancel_wait", { time: spoken(waitS) })].filter(Boolean).join(" "),
+      effect: sentences(sale.lined ? t("cancel_line") : counted("cancel_effect", order.quantity), sale.lined ? sale.order !== "press" && t("line_lapsed_once") : waitS > 0 && t("cancel_wait", { time: spoken(waitS) })),
       yes: t("cancel_yes"),
       no: t("cancel_no"),
       act: () => change("cancel"),

@@ -18,7 +18,7 @@ function witnessed({ sale_id: sale, round, commitment, list_hash: listHash, rece
   return noted;
 }
 
-export function make({ useState, backoffMs, call, count, exactTime, nowMs, spoken, t, html, useRepeated }) {
+export function make({ useState, backoffMs, call, count, exactTime, nowMs, sentences, spoken, t, html, useRepeated }) {
   /** Asked for again now and then, as any cacheable answer; null: there is none, or not yet. */
   function useAnswer(path, isWanted, everyMs, onFound = () => {}) {
     const [found, setFound] = useState(null);
@@ -128,12 +128,12 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, spoke
   function Verdict({ result, draw, noted }) {
     if (result.flaws.length > 0) {
       return html`<p class="headline" data-verdict="flawed">${t("draw_flawed")}</p>
-        <ul>${result.flaws.map(({ code, entries }) => html`<li key=${code} data-flaw=${code}>${t(`draw_flaw_${code}`, { entries: entries.join(", ") })} ${code === "dropped" && result.isSigned && t("draw_receipt_proves")}</li>`)}</ul>`;
+        <ul>${result.flaws.map(({ code, entries }) => html`<li key=${code} data-flaw=${code}>${sentences(t(`draw_flaw_${code}`, { entries: entries.join(t("comma")) }), code === "dropped" && result.isSigned && t("draw_receipt_proves"))}</li>`)}</ul>`;
     }
     const beacon = draw.beacon_missed_at ? "beacon_missed" : draw.beacon_source ? "beacon_source" : draw.beacon ? "beacon" : "no_beacon";
     const unproven = ["own", beacon, ...(noted.commitment && noted.list_hash ? [] : ["before"]), "served"];
     return html`<p class="headline" data-verdict="sound">${t("draw_sound", { entries: count(result.entries) })}</p>
-      ${result.place && html`<p class="facts">${t("draw_mine", { place: count(result.place) })} ${result.isSigned && t("draw_receipt_signed")}</p>`}
+      ${result.place && html`<p class="facts">${sentences(t("draw_mine", { place: count(result.place) }), result.isSigned && t("draw_receipt_signed"))}</p>`}
       ${draw.beacon_missed_at && html`<p class="facts" data-beacon="missed">${t("draw_beacon_missed", { seconds: count(draw.beacon_source.within_s) })}</p>`}
       <p class="facts unproven">${t("draw_unproven")}</p>
       <ul class="facts">${unproven.map((name) => html`<li key=${name}>${t(`draw_unproven_${name}`, { address: draw.beacon_source?.url.replace("{round}", draw.beacon_round) ?? "" })}</li>`)}</ul>`;

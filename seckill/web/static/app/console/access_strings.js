@@ -51,7 +51,7 @@ export const ACCESS_STRINGS = {
   what_order_refunded: ["refunded the order", "退款"],
   what_refund_done: ["noted a refund as made", "确认已手动退款"],
   what_letter_replayed: ["replayed a dead letter", "重放死信"],
-  what_letter_discarded: ["put a dead letter away", "搁置死信"],
+  what_letter_discarded: ["put a dead letter away", "归档死信"],
   what_line_changed: ["changed the line", "修改排队"],
   what_entry_removed: ["removed from the line", "移出排队"],
   what_vouchers_uploaded: ["uploaded codes", "上传券码"],
@@ -67,7 +67,7 @@ export const ACCESS_STRINGS = {
   what_buyer_blocked: ["blocked a buyer", "限制买家"],
   what_buyer_unblocked: ["unblocked a buyer", "解除限制"],
   what_buyer_tokens_ended: ["ended a buyer’s tokens", "使买家的令牌失效"],
-  what_buyer_erased: ["erased a buyer’s data", "清除买家数据"],
+  what_buyer_erased: ["erased a buyer’s data", "抹除买家数据"],
   what_tokens_ended: ["ended all tokens", "使全部令牌失效"],
   what_repair_applied: ["repaired", "修复"],
 

@@ -1,7 +1,7 @@
 // The auditor's verdict, and mending what it has found.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
-import { count, dateTime, has, readable, t } from "../i18n.js";
+import { count, dateTime, has, readable, sentences, t } from "../i18n.js";
 import { Confirm, Empty, coded, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
@@ -72,7 +72,7 @@ export function AuditView({ audit: latest, problem, available, sales }) {
     <header class="view-head">
       <div>
         <h1>${t("audit")}</h1>
-        <p class="facts">${t("audit_at", { time: dateTime(Date.parse(audit.at)) })}${audit.orders_compared_at && ` ${t("audit_compared_at", { time: dateTime(Date.parse(audit.orders_compared_at)) })}`}</p>
+        <p class="facts">${sentences(t("audit_at", { time: dateTime(Date.parse(audit.at)) }), audit.orders_compared_at && t("audit_compared_at", { time: dateTime(Date.parse(audit.orders_compared_at)) }))}</p>
       </div>
       <p class="headline" role="status" data-verdict=${audit.verdict}><span aria-hidden="true">${SIGNS[audit.verdict] ?? ""}</span> ${named(audit.verdict)}</p>
     </header>

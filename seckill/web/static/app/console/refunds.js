@@ -38,7 +38,7 @@ export function RefundsView() {
     html`<section><div class="scroll"><table class="stacked">
       <thead><tr>
         <th scope="col">${t("order")}</th><th scope="col" class="number">${t("amount")}</th><th scope="col">${t("payment")}</th>
-        <th scope="col">${t("reason")}</th><th scope="col">${t("since")}</th><th scope="col">${t("state")}</th>
+        <th scope="col">${t("reason")}</th><th scope="col">${t("refund_since")}</th><th scope="col">${t("state")}</th>
       </tr></thead>
       <tbody>${content.refunds.map((refund) => html`<${Row} key=${refund.id} refund=${refund} onDone=${confirm(refund)} />`)}</tbody>
     </table></div></section>`}

@@ -76,6 +76,7 @@ export const TEXTS = {
   from_to: "{from} to {to} {zone}",
   from_to_there: "{from} to {to} local time in {zone}",
   from_closed_early: "From {from} {zone}, closed early",
+  zone_of_china: "GMT+8",
   again: "Repeats · next: {time}",
   again_daily: "Every day · next: {time}",
   left_100: "In stock",
