@@ -14,11 +14,11 @@ from seckill.domain.sale import Counted
 
 
 def select_counted() -> AnySelect:
-    """ "Admitted" includes orders of this epoch that were given up. A gate that went back in time admits other orders in
-    place of the forgotten ones, for which the ledger has no room: unless those are counted, the loss would soon no
-    longer show.
+    """Admitted orders include those of this epoch that were given up. A gate that went back in time admits other
+    orders in place of the forgotten ones, for which the ledger has no room: unless those are counted, the loss would
+    soon no longer show.
 
-    "Released" are units that were written and are no longer sold, except those not known to be relayed."""
+    Released units are those that were written and are no longer sold, except those not known to be relayed."""
     buried = (
         select(func.coalesce(func.sum(orders.c.quantity), 0))
         .where(orders.c.round_id == rounds.c.id, orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)))
