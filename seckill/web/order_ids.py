@@ -1,4 +1,4 @@
-"""The public ids of orders, those of a batch made at once: a sixth of what they cost one by one."""
+"""Makes the public ids of a batch of orders together, at a sixth of what they cost one by one."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from seckill.domain.public_id import PublicIds
 class OrderIds:
     def __init__(self, public_ids: PublicIds) -> None:
         self._public_ids = public_ids
-        self._prepared: dict[OrderNumber, str] = {}  # of the batch that is being answered
+        self._prepared: dict[OrderNumber, str] = {}  # for the batch that is being answered
 
     def prepare(self, answers: Sequence[Answer]) -> None:
-        """Before the waiting clients get these answers."""
+        """Called before the waiting clients get these answers."""
         numbers = [answer.holdings[0].number for answer in answers if answer.outcome is Outcome.ADMITTED]
         self._prepared = dict(zip(numbers, self._public_ids.encode_all(list(map(int, numbers))), strict=True))
 
