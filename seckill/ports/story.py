@@ -1,4 +1,4 @@
-"""How a round went, as the ledger tells it when it is over."""
+"""How a round went, as the ledger shows it when it is over."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +13,7 @@ class RoundStory:
     last_ms: int | None
     gone_ms: int | None  # when none of its units was left, for the first time; None: never
     orders: int
-    units: int  # of all these orders, so a unit that came back and was sold again counts twice
+    units: int  # of all these orders: a unit that came back and was sold again counts twice
     returned: int
     curve: tuple[int, ...]  # units that had been given out at each of equal steps from the first to the last
 
