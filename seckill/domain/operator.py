@@ -11,7 +11,7 @@ RESERVED = frozenset({ROOT, "audit", "command-line", SIGNED_IN})
 
 
 class Role(StrEnum):
-    """The roles, each of which may do everything that the ones before it may."""
+    """Each may do what those before it may."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
