@@ -22,7 +22,7 @@ OF_LINE = "line-"
 class LineOrder(StrEnum):
     """How buyers get units."""
 
-    PRESS = "press"  # whoever presses first
+    PRESS = "press"  # those who press first
     ARRIVAL = "arrival"  # by place; those who came before the beginning are shuffled, the others follow as they come
     DRAW = "draw"  # by place; those who came before the beginning take part in the draw, the others queue behind
 

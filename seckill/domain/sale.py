@@ -91,7 +91,7 @@ class Round:
     early_s: int = 0  # how long before its beginning the first of its audience may buy
     limit_group: str | None = None  # rounds of sales with the same share one limit, and are in the same lanes
     siblings: tuple[int, ...] = ()  # those of them that are in the gate, or will be
-    lined: bool = False  # its units belong to those in its line, and nobody gets one by pressing
+    lined: bool = False  # its units belong to the buyers in its line, and pressing brings none
 
     @property
     def opens_ms(self) -> int:

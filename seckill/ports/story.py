@@ -9,7 +9,7 @@ class RoundStory:
     """Times are the gate's, of when units were given out. All of it is read from orders, so it stays as long as they
     do."""
 
-    first_ms: int | None  # None: nobody has bought anything
+    first_ms: int | None  # None: no one has bought anything
     last_ms: int | None
     gone_ms: int | None  # when none of its units was left, for the first time; None: never
     orders: int
