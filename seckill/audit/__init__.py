@@ -1,5 +1,5 @@
-"""The auditor: does what the engine promises hold, now? It only reads, and shares nothing with the engine but the names
-of keys and tables, so that a mistake of the engine's cannot be one of the auditor's as well."""
+"""The auditor: checks whether the engine's promises hold now. It only reads, and shares nothing with the engine but the
+names of keys and tables, so that a mistake in the engine is not repeated in the auditor."""
 
 from seckill.audit.auditor import Auditor as Auditor
 from seckill.audit.auditor import open_auditor as open_auditor

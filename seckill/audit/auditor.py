@@ -1,12 +1,12 @@
-"""One reading after the other, each with a verdict for every invariant.
+"""Makes one reading after another, each with a verdict for every invariant.
 
-A reading always takes the counters: a few statements, whatever the number of orders. The orders are compared one by one
-when they are wanted in full, those of a round when its counters look wrong, and otherwise as often as it costs a
-hundredth of the time.
+A reading always includes the counters: a few statements, however many orders there are. Orders are compared one by one
+when a full audit is wanted, or when a round's counters look wrong, and otherwise as often as it takes a hundredth of
+the time.
 
-Whatever looks wrong is read a second time, and counts only if it is still so: what is broken stays broken, while a
-server that was restarted in the middle of a reading, or one that was replaced and does not know it yet, may show things
-that never were.
+Anything that looks wrong is read a second time, and only counts if it is still wrong. What is broken stays broken,
+while a server that was restarted during a reading, or was replaced without knowing it yet, may show states that never
+existed.
 """
 
 import asyncio
@@ -59,11 +59,11 @@ class Auditor:
         self._progress = Notes()
         self._progress_at_s = 0.0
         self._reasons: set[tuple[object, ...]] = set()
-        self._buyers: dict[tuple[object, ...], int] = {}  # how many an opening of a round had the last time
+        self._buyers: dict[tuple[object, ...], int] = {}  # how many buyers an opening of a round had last time
 
     async def read(self, *, full: bool = False, gently: bool = False, at_once: Collection[int] = frozenset()) -> Report:
-        """`full`: compare every order now. `gently`: where nothing looks wrong, compare them in small steps, a few with
-        each reading, except for those of the rounds `at_once`."""
+        """`full`: compares every order now. `gently`: where nothing looks wrong, compares orders in small steps, a few
+        with each reading, except for those of the rounds `at_once`."""
         async with self._one_at_a_time:
             began_s = self._monotonic()
             self._readings = []
@@ -97,9 +97,9 @@ class Auditor:
             )
 
     def _suspects(self, notes: Notes) -> set[int | None]:
-        """Rounds that there is a new reason to look into: what the counters say; fewer buyers than the last time; or
-        nothing queued, and yet more admitted than the ledger has. While something is queued the last of these can be
-        neither claimed nor withdrawn."""
+        """Returns rounds with a new reason for suspicion: their counters, fewer buyers than last time, or more orders
+        admitted than the ledger has although none are queued. While orders are queued, the last reason can be neither
+        raised nor withdrawn."""
         reasons: dict[tuple[object, ...], int | None] = {finding.key: finding.round_id for finding in notes.findings}
         buyers: dict[tuple[object, ...], int] = {}
         for reading in self._readings:
@@ -120,7 +120,8 @@ class Auditor:
         return new
 
     def teller(self) -> Teller:
-        """Knows the public names of sales and orders. Before the ledger has answered there is nothing to name."""
+        """Returns the object that knows the public names of sales and orders. Before the ledger has answered there is
+        nothing to name."""
         key = self._key or b""
         return Teller(PublicIds(key, "sale"), PublicIds(key, "order"))
 
@@ -140,19 +141,19 @@ class Auditor:
             self._schedule.forget_others(self._readings)
             for reading in self._readings:
                 judge(reading, notes)
-            if self._gate_away and not self._readings:  # otherwise each round says so
+            if self._gate_away and not self._readings:  # otherwise each round reports it
                 notes.unsure.append(Unsure(OF_GATE, self._gate_away))
             await self._lines.judge(self._readings, notes)
             await self._count_waiting(notes)
         except SeckillError as error:
             notes.unsure.append(Unsure(ALL, str(error)))
-        except Exception as error:  # unforeseen: it is no verdict, and must not end the watch either
+        except Exception as error:  # an unforeseen error is no verdict, and must not end the watch either
             log.exception("the audit could not be made")
             notes.unsure.append(Unsure(ALL, f"the audit could not be made ({error!r})"))
         return notes
 
     async def _count_waiting(self, notes: Notes) -> None:
-        """Not every time: it is about minutes."""
+        """Counts what waits too long. Not at every reading, since that is a matter of minutes."""
         if self._monotonic() >= self._progress_at_s:
             self._progress = Notes()
             await judge_progress(self._readings, self._ledger, self._progress)
@@ -183,7 +184,7 @@ class Auditor:
         ]
 
     async def _check_binding(self) -> None:
-        """Round 1 of another ledger is not our round 1."""
+        """Checks that the gate serves this ledger: round 1 of another ledger is not our round 1."""
         bound = await self._gate.ledger()
         if bound and self._key and bound != hashlib.blake2b(self._key, digest_size=16).hexdigest():
             raise GateUnavailable("The gate holds the rounds of another database: check the two addresses.")

@@ -1,7 +1,7 @@
-"""From the gate to the ledger: every buyer's record, and what became of the orders in it.
+"""Checks from the gate to the ledger: every buyer's record, and what became of the orders in it.
 
-A record is read first, then the queue, then the ledger. An order leaves the queue only after the ledger has committed
-it or set it aside. So what is not in the queue when that is read must be in the ledger afterwards.
+The record is read first, then the queue, then the ledger. An order only leaves the queue after the ledger has committed
+it or set it aside. So an order that is not queued when the queue is read must be in the ledger afterwards.
 """
 
 from collections import Counter
@@ -14,20 +14,20 @@ from seckill.audit.lane_shares import ShareRef, all_past, all_records, lane_of
 from seckill.audit.ledger import KnownLapses, LedgerReader, LedgerRound
 from seckill.audit.report import Notes, finding_about
 
-# The gate's clock says when a unit came back, the ledger's when its order ended. Clocks may be this far apart.
+# The gate's clock says when a unit came back, and the ledger's when its order ended. The clocks may be this far apart.
 CLOCKS_APART_MS = 60_000
 
 
 @dataclass(slots=True)
 class Census:
-    """What the records of a round add up to, and what is still to be explained."""
+    """The sums of a round's records, and what is still to be explained."""
 
     admitted: int = 0
     released: int = 0
-    past: int = 0  # units of orders that are over, as they are found in the past
-    in_records: int = 0  # and in the records, where an earlier version has left them
+    past: int = 0  # units of orders that are over, found in `past`
+    in_records: int = 0  # and found in the records, where an earlier version has left them
     not_written: dict[int, str] = field(default_factory=dict)  # order → user
-    most: dict[str, int] = field(default_factory=dict)  # user → live units, of those above the limit we knew of
+    most: dict[str, int] = field(default_factory=dict)  # user → live units, for those above the limit that was known
     live_of: Counter[int] = field(default_factory=Counter)  # item → live units
     past_of: Counter[int] = field(default_factory=Counter)  # item → units of orders that are over
 
@@ -69,8 +69,8 @@ async def _look_back(
     gate: GateReader,
     notes: Notes,
 ) -> None:
-    """Orders that are over. They are found by their places only, and only if the buyer's record says that there are
-    some; it is read after them, and both were changed in one step."""
+    """Reads orders that are over. They can only be found by their places, and are only looked for if the buyer's record
+    says that there are some. The record is read after them; both were changed in one step."""
     held: dict[str, list[Held]] = {}
     for place, text in portion.items():
         user = place.partition(" ")[2]
@@ -116,9 +116,10 @@ def _count(round_: LedgerRound, user: str, record: BuyerRecord, census: Census, 
 async def _check_lapses(
     round_: LedgerRound, share: ShareRef, noted: dict[str, Note], ledger: LedgerReader, gate: GateReader, notes: Notes
 ) -> None:
-    """Who let orders lapse waits, by what the note says. The ledger knows that a lapse is noted only after it is: so no
-    note may be behind the ledger when it is read again. That it is not ahead can be told from the note alone: each
-    lapse was an order of a unit at least. (A ledger that has gone back knows fewer.)"""
+    """Checks the notes about lapsed orders, which make their buyers wait. The ledger learns of a lapse's note only
+    after the gate has written it, so no note may be behind the ledger when it is read again. Whether it is ahead can be
+    told from the note alone: each lapse was an order of at least one unit. (A ledger that has gone back knows
+    fewer.)"""
     known = await ledger.lapses(round_.id, list(noted)) if noted else {}
     wrong = {user for user, note in noted.items() if note.lapses > note.units}
     behind = [user for user in known if _is_behind(noted[user], known[user])]
@@ -152,7 +153,8 @@ async def _compare(
 
 
 def check_sums(before: GateRound, census: Census, after: GateRound, round_: LedgerRound, notes: Notes) -> None:
-    """Records only grow and orders in them only end, so the sums lie between the counters before and after the scan."""
+    """Compares the sums with the counters. Records only grow and orders in them only end, so the sums lie between the
+    counters before and after the scan."""
     for name in ("admitted", "released"):
         low, high, found = getattr(before, name), getattr(after, name), getattr(census, name)
         if not low <= found <= high:
@@ -165,13 +167,13 @@ def check_sums(before: GateRound, census: Census, after: GateRound, round_: Ledg
         notes.add(finding_about(round_, "buyers", "past", says))
     check_item_records(before, census.live_of, census.past_of, after, round_, notes)
     for user, units in census.most.items():
-        if units > round_.limit_max:  # as it is now: it may have been raised since
+        if units > round_.limit_max:  # the present limit: it may have been raised since
             says = f"holds {units} units in the gate, the limit is {round_.limit_max}"
             notes.add(finding_about(round_, "limit", "gate", says, user=user))
 
 
 def check_entry(round_: LedgerRound, entry: Entry, order: Held | None, notes: Notes) -> None:
-    """The gate's order was read after the entry, and both were made in one step."""
+    """Compares an entry with the gate's order, which was read later; both were made in one step."""
     if order is not None and (order.quantity, order.slot, order.request_id, order.item) == (
         entry.quantity,
         entry.slot,

@@ -1,9 +1,9 @@
-"""When the orders of which round are compared, and what is known from the last time.
+"""Schedules when each round's orders are compared, and keeps the result of the last time.
 
-At once, whatever it costs: `at_once`. Otherwise a little at a time, so that it takes a hundredth of one core's time and
-never much in one piece: `go_on`. A page is replaced when the comparison of its round is complete.
+`at_once` compares at once, whatever it costs. `go_on` compares a little at a time, so that it takes a hundredth of one
+core's time and never much in one piece. A round's page is replaced when its comparison is complete.
 
-Whatever looks wrong is read a second time, and counts only if it is still so.
+Anything that looks wrong is read a second time, and only counts if it is still wrong.
 """
 
 import math
@@ -25,19 +25,19 @@ from seckill.errors import GateUnavailable, LedgerUnavailable
 
 log = structlog.get_logger()
 
-# Comparing orders one by one takes one part in this many of the time.
+# Comparing orders one by one may take one part in this many of the time.
 PARTS_OF_TIME = 100
-# What has never been compared may take this many times that share: until then nothing can be said of it.
+# A round that has never been compared may take this many times that share: until then nothing can be said about it.
 FIRST_TIMES = 5
 # A round that is new and has no more orders than this is compared at once: a sale that begins must not wait for its
 # first verdict.
 FEW = 500
-# How much of its time a comparison in small steps may take in advance. Mostly that is enough for all of it.
+# How much of its time a comparison in small steps may take in advance. That is usually enough for all of it.
 AHEAD_S = 5.0
-# Time spent at once, on a suspicion, is made up for during this long at most: other rounds wait meanwhile.
+# Time spent at once on a suspicion is made up for within this time at most: other rounds wait meanwhile.
 DEBT_S_MAX = 60.0
-# What was compared so lately, and looked right, is not compared again in small steps: a sale with few orders would be
-# all the time.
+# A round that was compared within this time and looked right is not compared again in small steps. Otherwise a sale
+# with few orders would be compared all the time.
 REST_S = 5.0
 
 _END = object()
@@ -45,7 +45,7 @@ _END = object()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the last comparison of a round has come to."""
+    """The result of a round's last comparison."""
 
     notes: Notes
     opening: tuple[int, int] | None
@@ -56,7 +56,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A comparison that is under way."""
+    """A comparison under way."""
 
     reading: Reading
     book: Book
@@ -65,7 +65,7 @@ class Walk:
 
 
 def _size(reading: Reading) -> int:
-    """How many orders there are to compare, roughly."""
+    """Estimates how many orders there are to compare."""
     buyers = 0 if isinstance(reading.gate, Absent) else reading.gate.buyers
     return max(buyers, reading.after.written)
 
@@ -79,21 +79,21 @@ class Schedule:
         self._lanes: dict[int, Notes] = {}
         self._walks: dict[int, Walk] = {}
         self._spent_s: dict[int, float] = {}
-        self._due_s = 0.0  # when what was spent is made up for
+        self._due_s = 0.0  # when the time spent is made up for
         self._oldest_next = False
 
     def is_due(self) -> bool:
         return self._monotonic() >= self._due_s
 
     def is_new(self, reading: Reading) -> bool:
-        """Never compared to its end, or opened or rebuilt since."""
+        """Whether the round was never compared completely, or was opened or rebuilt since."""
         page = self._pages.get(reading.id)
         if page is None or page.cut_short:
             return True
         return reading.opening() not in (None, page.opening)
 
     def is_quickly_done(self, reading: Reading) -> bool:
-        """New, and with so few orders that it is not worth a delay."""
+        """Whether the round is new and has so few orders that a delay is not worth it."""
         return self.is_new(reading) and _size(reading) <= FEW
 
     async def at_once(self, readings: Sequence[Reading], debt_s_max: float = math.inf) -> None:
@@ -109,14 +109,14 @@ class Schedule:
         except Exception as error:
             if len(readings) == 1:
                 self._cut_short(readings, error)
-            else:  # one of them is to blame, and the others can be compared
+            else:  # one of them is at fault, and the others can be compared
                 for reading in readings:
                     await self.at_once([reading], debt_s_max)
         self._charge(time.process_time() - began_cpu_s, debt_s_max)
 
     async def go_on(self, readings: Sequence[Reading]) -> None:
-        """As far as the time allows, and with each round once at most. One of those that people wait for goes on
-        whatever was spent before: what is new, and what looked wrong the last time."""
+        """Goes on as far as the time allows, with each round at most once. A round that people wait for, because it is
+        new or looked wrong last time, goes on whatever was spent before."""
         for reading in readings:
             self._spent_s.setdefault(reading.id, min(self._spent_s.values(), default=0.0))
         left = {reading.id: reading for reading in readings if not self._rests(reading)}
@@ -138,9 +138,10 @@ class Schedule:
             del left[reading.id]
 
     def _next(self, readings: Sequence[Reading]) -> Reading:
-        """What is new comes first. Otherwise, by turns, the one that has waited longest, so that a large round comes to
-        its end, and of the others the one that has cost least, so that a small one does not wait for that. A large one
-        that was begun goes on before another is begun: each holds a part of its orders in memory until its end."""
+        """Chooses the next round. New rounds come first. After them come, in turn, the round that has waited longest,
+        so that a large one gets finished, and the one that has cost least, so that a small one need not wait for it. A
+        large round that was begun goes on before another is begun, because each keeps a part of its orders in memory
+        until its end."""
 
         def by_age(reading: Reading) -> tuple[bool, int]:
             page = self._pages.get(reading.id)
@@ -156,7 +157,7 @@ class Schedule:
         return oldest if self._oldest_next or not others else min(others, key=by_cost)
 
     async def _step(self, reading: Reading) -> bool:
-        """True if there is nothing more to do for now."""
+        """Takes one step. Returns True if there is nothing more to do for now."""
         began_cpu_s = time.process_time()
         times = FIRST_TIMES if self.is_new(reading) else 1
         walk = self._walks.get(reading.id)
@@ -174,7 +175,7 @@ class Schedule:
         except Exception as error:
             self._cut_short([reading], error)
         finally:
-            if done:  # also when it was broken off: what has ended cannot go on
+            if done:  # even if it was interrupted: a comparison that has ended cannot go on
                 del self._walks[reading.id]
         cost_s = time.process_time() - began_cpu_s
         self._spent_s[reading.id] += cost_s
@@ -182,7 +183,7 @@ class Schedule:
         return done
 
     def _charge(self, cost_s: float, debt_s_max: float = math.inf) -> None:
-        """The cost is CPU time, not elapsed time: on a busy machine most of that is waiting for others."""
+        """Charges CPU time, not elapsed time: on a busy machine most of that is waiting for others."""
         now_s = self._monotonic()
         self._due_s = max(self._due_s, min(max(self._due_s, now_s) + PARTS_OF_TIME * cost_s, now_s + debt_s_max))
 
@@ -217,8 +218,8 @@ class Schedule:
         self._lanes.update(book.lanes)
 
     def _cut_short(self, readings: Sequence[Reading], error: Exception) -> None:
-        """It is asked again at the next reading. A server that went away says so; an unforeseen error must not pass for
-        a comparison that found nothing."""
+        """Notes that a comparison was interrupted; the next reading tries again. A server that went away is the reason
+        given; an unforeseen error must not pass for a comparison that found nothing."""
         away = isinstance(error, GateUnavailable | LedgerUnavailable)
         if not away:
             log.error("orders could not be compared", rounds=[reading.id for reading in readings], exc_info=error)
@@ -237,7 +238,7 @@ class Schedule:
             del self._lanes[lane]
 
     def known(self, readings: Sequence[Reading]) -> Notes:
-        """What the last comparisons have come to, together, and which of these rounds are not among them."""
+        """Returns the results of the last comparisons, and which of these rounds have none."""
         notes = Notes()
         for page in self._pages.values():
             notes.take(page.notes)
@@ -250,5 +251,5 @@ class Schedule:
         return notes
 
     def compared_ms(self, readings: Sequence[Reading]) -> int:
-        """Since when all orders have been compared; 0 if some never were."""
+        """Returns the time of the oldest comparison; 0 if some rounds were never compared."""
         return min((self._pages[each.id].at_ms if each.id in self._pages else 0 for each in readings), default=0)

@@ -1,12 +1,13 @@
-"""What can be judged from counters alone, at any moment and at full load.
+"""Checks that only need counters and work at any moment and at full load.
 
-Things move from the gate to the ledger on the way in, and from the ledger to the gate on the way out, and all counters
-that are compared only grow. So the ledger is read, then the gate, then the ledger again:
+Orders move from the gate to the ledger, releases from the ledger to the gate, and all counters compared here only grow.
+So the ledger is read, then the gate, then the ledger again:
 
-- what the ledger had written at its first reading, the gate must have admitted by the gate's reading;
+- what the ledger had written at its first reading, the gate must have admitted by its own reading;
 - what the gate has given back by its reading, the ledger must have decided by its second.
 
-Whatever moves between the readings moves both of them to the safe side. The epoch must be the same in all three.
+Anything that moves between the readings shifts both comparisons to the safe side. The epoch must be the same in all
+three.
 """
 
 from dataclasses import dataclass
@@ -22,19 +23,19 @@ from seckill.audit.report import Notes, Units, Unsure, finding_about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One round: the ledger, then the gate, then the ledger again."""
+    """One round, read from the ledger, then the gate, then the ledger again."""
 
     before: LedgerRound
     gate: GateRound | Absent
     after: LedgerRound
-    shares: Shares | None = None  # of a round that has several
+    shares: Shares | None = None  # only for a round with several
 
     @property
     def id(self) -> int:
         return self.before.id
 
     def why_not(self) -> str | None:
-        """Why gate and ledger cannot be compared now; None if they can."""
+        """Returns why gate and ledger cannot be compared now, or None if they can."""
         if isinstance(self.gate, Absent):
             return self.gate.reason
         if self.gate.preparing:
@@ -46,25 +47,25 @@ class Reading:
         return None
 
     def gone_in_order(self) -> bool:
-        """All its orders have come to rest, so nothing is missing if the gate no longer has it, or keeps it shut for a
-        rebuild that is no longer needed."""
+        """Whether all its orders are final, so that nothing is missing if the gate no longer has the round, or keeps it
+        closed for a rebuild that is no longer needed."""
         return self._away() and self.before.at_rest and self.after.at_rest
 
     def lost(self) -> bool:
-        """The gate answers, and does not have the round, or keeps it closed until it is rebuilt."""
+        """Whether the gate answers but does not have the round, or keeps it closed until it is rebuilt."""
         return self._away() and not self.gone_in_order()
 
     def _away(self) -> bool:
         return self.gate.missing if isinstance(self.gate, Absent) else self.gate.preparing
 
     def opening(self) -> tuple[int, int] | None:
-        """Which opening of the gate this is, if it can be compared."""
+        """Identifies the gate's opening of the round, if it can be compared."""
         if self.why_not() is not None or isinstance(self.gate, Absent):
             return None
         return self.gate.epoch, self.gate.opened_ms
 
     def same_opening(self, later: GateRound | Absent) -> bool:
-        """Nothing was rebuilt since."""
+        """Whether the round was not rebuilt since."""
         if isinstance(later, Absent) or later.preparing:
             return False
         return self.opening() == (later.epoch, later.opened_ms)
@@ -89,7 +90,8 @@ def judge(reading: Reading, notes: Notes) -> None:
 
 
 def units_of(reading: Reading) -> Units | None:
-    """For people. Under load the brackets of two readings may be a moment apart, so they are shown as at least 0."""
+    """Returns units to be shown to people. Under load two readings may be a moment apart, so differences are shown as
+    at least 0."""
     gate, ledger = reading.gate, reading.after
     if isinstance(gate, Absent) or gate.preparing:
         return None
@@ -112,8 +114,8 @@ def _judge_ledger(ledger: LedgerRound, notes: Notes) -> None:
 
 
 def _judge_epoch(reading: Reading, notes: Notes) -> None:
-    """Another epoch or opening is in order as long as the gate admits no one. `after` is what counts: the process that
-    opens the gate has noted it in the ledger before."""
+    """Another epoch or opening is fine as long as the gate admits no one. `after` counts here: the process that opens
+    the gate has noted it in the ledger before."""
     gate, before, after = reading.gate, reading.before, reading.after
     if isinstance(gate, Absent) or gate.preparing or before.epoch != after.epoch:
         return

@@ -1,4 +1,4 @@
-"""Reading a ledger's database: connections that cannot write, and snapshots."""
+"""Reads a ledger's database through connections that cannot write, and in snapshots."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 AnyUnion: TypeAlias = CompoundSelect[*tuple[Any, ...]]
 
-# A pass over many orders is made of statements that each take much less.
+# Generous: even a pass over many orders consists of statements that each take much less.
 WITHIN_S = 30.0
 CONNECTIONS = 2
 
@@ -56,7 +56,7 @@ _POSTGRES_SETTINGS = {
 
 
 class ReadOnlyDatabase:
-    """Several statements inside one `snapshot` see one instant."""
+    """Several statements inside one `snapshot` see the same instant."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -68,7 +68,7 @@ class ReadOnlyDatabase:
         self._away: tuple[type[Exception], ...] = _AWAY
         # `plain` is for single statements, each of which sees one instant anyway.
         if family == "sqlite":
-            # Without a transaction there is none to roll back, which would cost a turn of the thread each time.
+            # Without a transaction there is none to roll back; trying would cost a switch to the thread each time.
             self._plain = _sqlite(parsed, skip_autocommit_rollback=True)
             self._snapshots = _sqlite(parsed)
             event.listen(self._snapshots.sync_engine, "begin", _begin)
@@ -86,7 +86,7 @@ class ReadOnlyDatabase:
         self.now_ms: ColumnElement[int] = literal_column(_NOW_MS[family], BigInteger)
 
     def among(self, column: ColumnElement[int], name: str) -> ColumnElement[bool]:
-        """True where the column is in the list of integers that `listed` has made of the parameter `name`. The
+        """True where the column's value is in the list of integers that `listed` has made of the parameter `name`. The
         statement's text is the same for any number of them."""
         if self._family == "mysql":
             return column.in_(bindparam(name, type_=BigInteger, expanding=True))
@@ -123,7 +123,8 @@ class ReadOnlyDatabase:
 
 def _sqlite(url: URL, **options: Any) -> AsyncEngine:
     path = Path(url.database or "").absolute()
-    # Opened as if to write, because a log that no process has open has to be set up first; then nothing can be written.
+    # Opened for writing, because a log that no process has open must be set up first; after that nothing can be
+    # written.
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=path.as_uri(), query={"mode": "rw", "uri": "true"}),
         connect_args={"isolation_level": None, "timeout": 5.0},

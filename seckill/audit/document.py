@@ -1,4 +1,4 @@
-"""A report as programs and people read it: the ids are those that operators see."""
+"""A report for programs and people, with the ids that operators see."""
 
 from datetime import UTC, datetime
 
@@ -7,7 +7,7 @@ import msgspec
 from seckill.audit.report import Finding, Report
 from seckill.domain.public_id import PublicIds
 
-# More would not be read. `found` says how many there are.
+# No one would read more. `found` says how many there are.
 SHOWN_MAX = 100
 
 
@@ -113,7 +113,7 @@ class Teller:
         return None if number is None or not 0 <= number < 1 << 63 else self._order_ids.encode(number)
 
     def sentence(self, finding: Finding) -> str:
-        """What it is about, and what is wrong."""
+        """Returns what the finding is about, and what is wrong."""
         where = "" if finding.round_id is None else f"round {finding.round_id}"
         if finding.number is not None:
             facts = [f"number {finding.number}", *([f"buyer {finding.user}"] if finding.user else []), where]

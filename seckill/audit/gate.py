@@ -1,4 +1,4 @@
-"""The gate as the auditor reads it. Every record is read as it stands there, by the auditor's own reader."""
+"""Reads the gate for the auditor. Records are read raw and parsed by the auditor's own code."""
 
 import hashlib
 import re
@@ -16,9 +16,9 @@ from seckill.audit.sale_rules import Rules
 from seckill.backends.redis import keys
 from seckill.errors import GateUnavailable
 
-# Neither the server nor this process is held up for longer than a portion takes.
+# Neither the server nor this process is held up for longer than one portion takes.
 PORTION = 500
-# Of the stream's, each of which may have some hundred orders.
+# How many stream entries make a portion; each may have some hundred orders.
 ENTRIES = 100
 
 PREPARING = "preparing"
@@ -48,7 +48,7 @@ _SECONDS_END, _COUNTER_END = 1 << 31, 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateItem:
-    """What a `GateRound` has of one item; see there."""
+    """The counters of one item of a `GateRound`; see there."""
 
     total: int
     dealt: int
@@ -61,12 +61,12 @@ class GateItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRound:
-    """A round's counters, or those of its share in a lane, all of one instant."""
+    """The counters of a round, or of its share in a lane, all from one instant."""
 
     lane: int
     now_ms: int
     buyers: int
-    buyers_gone: int  # how many fewer there are than the gate itself has counted
+    buyers_gone: int  # how many fewer records there are than the gate itself has counted
     backlog: int
     oldest_entry_ms: int | None
     status: str
@@ -92,14 +92,15 @@ class GateRound:
 
     @property
     def preparing(self) -> bool:
-        """Not open to buyers: being opened, fenced or rebuilt. Its counters mean nothing yet."""
+        """Whether the round is not open to buyers: it is being opened, fenced or rebuilt, and its counters mean nothing
+        yet."""
         return self.status == PREPARING
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Why there are no counters. `missing`: the gate answers, and does not have the round, or not all of it. `damaged`:
-    something stands there that no gate writes."""
+    """Says why there are no counters. `missing`: the gate answers, but does not have the round, or not all of it.
+    `damaged`: there is a value that no gate writes."""
 
     reason: str
     missing: bool = False
@@ -107,7 +108,7 @@ class Absent:
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """One order in a buyer's record, or in the past."""
+    """One order in a buyer's record or in `past`."""
 
     number: int
     quantity: int
@@ -117,12 +118,12 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     item: int = 0  # none
 
     def place(self, user: str) -> str:
-        """Where it stands in the past, once it is over."""
+        """Returns the order's field in `past`, once it is over."""
         return keys.past_field(user, self.request_id, self.number >> 32, self.number & 0xFFFFFF)
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """What a record says of orders that are over."""
+    """What a record says about orders that are over."""
 
     units: int
     lapses: int  # how many of them the buyer has cancelled or not paid in time
@@ -130,7 +131,7 @@ class Note(msgspec.Struct, frozen=True, gc=False):
 
 
 class BuyerRecord(msgspec.Struct, frozen=True, gc=False):
-    """What the gate has at hand of a buyer."""
+    """The gate's record of a buyer."""
 
     orders: list[Held]
     note: Note | None
@@ -180,7 +181,7 @@ def put_together(seconds: int, lane: int, counter: int) -> int:
 
 
 def read_record(lane: int, text: str) -> BuyerRecord | None:
-    """None if it is not a buyer's record."""
+    """Returns None if the text is not a buyer's record."""
     note, _, rest = text.partition(" ")
     match = _NOTE.fullmatch(note)
     if match is None:
@@ -191,7 +192,7 @@ def read_record(lane: int, text: str) -> BuyerRecord | None:
 
 
 def read_orders(lane: int, text: str) -> list[Held] | None:
-    """None if one of them cannot be read."""
+    """Returns None if one of the orders cannot be read."""
     found = []
     for part in text.split(" "):
         match = _HELD.fullmatch(part)
@@ -249,38 +250,38 @@ class GateReader:
 
     @property
     def standing(self) -> int:
-        """It changes when a server has taken the place of another: what was read before and what is read after it do
-        not belong together."""
+        """Changes when a server has replaced another: readings from before and after it do not belong together."""
         return self._servers.standing
 
     async def look_up(self) -> None:
-        """Finds out which server has what, by the newest word of those that decide it."""
+        """Finds out which server has which keys, from those that decide it."""
         async with _translated():
             await self._servers.look_up()
 
     async def must_stand(self, standing: int) -> None:
-        """Raises if what was read since then may come from a server that was replaced meanwhile."""
+        """Raises if anything read since then may come from a server that was replaced meanwhile."""
         await self.look_up()
         if self.standing != standing:
             raise GateUnavailable("Another server has taken over a part of the gate while it was read.")
 
     async def drop_connections(self) -> None:
-        """What is asked next is asked over new ones."""
+        """Makes the next questions go over new connections."""
         await self._servers.drop_connections()
 
     async def ledger(self) -> str | None:
-        """Which ledger this gate serves; None if none has been bound yet."""
+        """Returns which ledger this gate serves, or None if none has been bound yet."""
         async with _translated():
             bound: Any = await self._on(keys.LEDGER).get(keys.LEDGER)
         return None if bound is None else bound.decode(errors="replace")
 
     def _on(self, key: str) -> Any:
-        """The client of the server that has the key. It follows no redirection: what is on its way from one server to
-        another can be read when it has arrived."""
+        """Returns the client for the server that has the key. It follows no redirection: keys that are being moved can
+        be read when they have arrived."""
         return self._servers.of(key).client
 
     async def rounds(self, refs: Sequence[keys.KeyedRound]) -> list[GateRound | Absent]:
-        """In their order. What is on a server that does not answer is absent, and does not hold up the rest."""
+        """Returns the rounds in order. One on a server that does not answer is absent, and does not hold up the
+        others."""
         found: dict[int, GateRound | Absent] = {}
         groups: dict[AuditedNode, list[int]] = {}
         for i, ref in enumerate(refs):
@@ -312,17 +313,17 @@ class GateReader:
                 names = (*_own_keys(ref), *of_lane)
                 pipeline.execute_command("EVALSHA_RO", _SHA, len(names), *names)
             replies = await pipeline.execute(raise_on_error=False)
-        for reply in replies:  # a refusal is about one round, anything else about the server
+        for reply in replies:  # an error reply concerns one round, any other error the server
             if isinstance(reply, Exception) and not isinstance(reply, exceptions.ResponseError):
                 raise reply
         return list(replies)
 
     async def records(self, ref: keys.KeyedRound, users: Sequence[str]) -> dict[str, str]:
-        """As they stand there, of those users that have one."""
+        """Returns the raw records of the users that have one."""
         return await self._get(keys.buyers(ref), users)
 
     async def past(self, ref: keys.KeyedRound, places: Sequence[str]) -> dict[str, str]:
-        """Orders that are over, of those places where there are any."""
+        """Returns the orders that are over at these places, where there are any."""
         return await self._get(keys.past(ref), places)
 
     async def _get(self, key: str, fields: Sequence[str]) -> dict[str, str]:
@@ -337,11 +338,12 @@ class GateReader:
         }
 
     def all_records(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
-        """In portions. Complete for all who were there at the start; a buyer may come twice."""
+        """Yields the records in portions. They include every buyer who was there at the start; a buyer may come
+        twice."""
         return _without_persons(self._scan(keys.buyers(ref)))
 
     def all_past(self, ref: keys.KeyedRound) -> AsyncIterator[dict[str, str]]:
-        """As `all_records`, by place."""
+        """Like `all_records`, for orders that are over, by place."""
         return self._scan(keys.past(ref))
 
     async def _scan(self, key: str) -> AsyncIterator[dict[str, str]]:
@@ -355,7 +357,7 @@ class GateReader:
                 return
 
     async def entries(self, lane: int) -> AsyncIterator[list[Entry]]:
-        """All that are in the lane's stream, settled ones excepted, in portions."""
+        """Yields all entries of the lane's stream except settled ones, in portions."""
         after = "-"
         while True:
             async with _translated():
@@ -378,7 +380,7 @@ def _orders_in(entry_id: str, fields: dict[bytes, bytes]) -> list[Entry]:
 
 
 async def _without_persons(portions: AsyncIterator[dict[str, str]]) -> AsyncIterator[dict[str, str]]:
-    """Only who has orders: what begins with a line feed says who counts as one person."""
+    """Leaves out fields that begin with a line feed: those say which users count as one person."""
     async for portion in portions:
         yield {user: text for user, text in portion.items() if not user.startswith("\n")}
 
@@ -398,7 +400,7 @@ def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Abse
         return Absent(f"something else stands under {damaged.decode()} in the gate", missing=own, damaged=True)
     buyers, backlog, oldest, home, replication_id, *pairs = rest
     # A server that has taken over may lack the newest orders, and admits no one until the keeper has compared it. One
-    # that was replaced and takes over again has the data of the one that replaced it, under its old name.
+    # that was replaced and takes over again has, under its old name, the data of the server that had replaced it.
     reign, vouched = f"{server} {replication_id.decode()}", home.decode(errors="replace")
     if server and vouched == reign + keys.COMPARED_ONCE:
         return Absent(f"lane {ref.lane} is on another server since a moment ago, which the keeper compares once more")
@@ -447,7 +449,7 @@ def _to_item(item: str, values: dict[str, str]) -> GateItem:
 
 
 def _by_lane(prefix: str, moved: dict[str, str]) -> dict[int, int]:
-    """Of all items together, if there are any."""
+    """Returns the units by lane, summed over all items."""
     found: dict[int, int] = {}
     for name, units in moved.items():
         if name.startswith(prefix):
@@ -462,6 +464,6 @@ async def _translated() -> AsyncIterator[None]:
         yield
     except _ON_THE_WAY as error:
         raise GateUnavailable("A part of the gate is on its way to another server of the cluster.") from error
-    # RuntimeError: what uvloop says of a connection that the other side has reset.
+    # RuntimeError is what uvloop raises for a connection that the other side has reset.
     except (exceptions.RedisError, TimeoutError, OSError, RuntimeError) as error:
         raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error

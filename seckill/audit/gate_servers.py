@@ -1,11 +1,10 @@
-"""The auditor's own way to the gate: which server has a key, by the newest word of those that decide it.
+"""The auditor's own way to the gate: finds out which server has a key, from those that decide it.
 
-A primary that was replaced may go on answering as a primary, with what it had then, until it is told. So all Sentinels,
-or all nodes of a cluster, are asked every time, and the claim with the highest epoch counts. Where fewer than half of
-them answer, those may all be on the wrong side of a cut, and nothing can be said.
+A replaced primary may go on answering as a primary, with its old data, until it is told. So all Sentinels, or all nodes
+of a cluster, are asked every time, and the claim with the highest epoch counts. If fewer than half of them answer,
+those may all be on the wrong side of a network split, and nothing can be said.
 
-The auditor looks up again after reading: if a server has taken the place of another meanwhile (`standing`), what it
-read is worth nothing.
+The auditor looks up again after reading: if a server has replaced another meanwhile (`standing`), its reading is void.
 """
 
 import asyncio
@@ -26,22 +25,23 @@ from seckill.errors import StartError
 T = TypeVar("T")
 
 TIMEOUT_S = 5.0
-# A silent server holds up every reading for this long, until it is back or no other names it any more.
+# A silent server delays every reading by this much, until it is back or no other server names it any more.
 LOOK_UP_WITHIN_S = 1.0
-# Otherwise the library reads its own version from the disk for every connection.
+# Without this, the library reads its own version from the disk for every connection.
 DRIVER = DriverInfo()
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedNode:
-    """`name`: as the keeper calls it when it vouches for it; empty where there is only one, which nothing replaces."""
+    """`name`: the name under which the keeper vouches for it; empty where there is only one server, which nothing
+    replaces."""
 
     name: str
     client: Redis
 
 
 class GateServers(ABC):
-    """`standing` changes with every change of which server has what."""
+    """`standing` changes whenever keys move to another server."""
 
     lasting = False  # the one server that there is
 
@@ -56,7 +56,7 @@ class GateServers(ABC):
     def of(self, key: str) -> AuditedNode: ...
 
     async def drop_connections(self) -> None:
-        """What is asked next is asked over new ones."""
+        """Makes the next questions go over new connections."""
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.aclose()
@@ -86,7 +86,7 @@ class AuditedSentinel(GateServers):
     def __init__(self, url: ManyUrl) -> None:
         super().__init__()
         self._url = url
-        self._client(url.of(url.seeds[0]))  # the library judges the rest of the address
+        self._client(url.of(url.seeds[0]))  # lets the library check the rest of the address
         self._named: tuple[int, Address] | None = None
 
     async def look_up(self) -> None:
@@ -100,7 +100,7 @@ class AuditedSentinel(GateServers):
 
     async def _ask(self, seed: Address) -> tuple[int, Address]:
         client = self._client(self._url.of_sentinel(seed))
-        # In two words: as one, the library would put the reply into another shape.
+        # Sent as two words, because for "SENTINEL MASTER" the library would reshape the reply.
         reply: Any = await client.execute_command("SENTINEL", "MASTER", self._url.name)  # type: ignore[no-untyped-call]
         facts = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
         return int(facts[b"config-epoch"]), (facts[b"ip"].decode(), int(facts[b"port"]))
@@ -114,7 +114,7 @@ class AuditedSentinel(GateServers):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A node has these slots: the one with the higher epoch is right, as among the nodes themselves."""
+    """Says that a node has these slots. The claim with the higher epoch is right, as among the nodes themselves."""
 
     epoch: int
     name: str
@@ -161,7 +161,7 @@ def _read_claims(nodes: str, told_by: Address) -> Iterator[_Claim]:
         host, _, port = at.split(",")[0].partition("@")[0].rpartition(":")
         address = (host.strip("[]") or told_by[0], int(port))
         for part in slots:
-            if not part.startswith("["):  # on its way to another node or from there: it is still where it was
+            if not part.startswith("["):  # a slot that is being moved still counts as being where it was
                 first, _, last = part.partition("-")
                 yield _Claim(int(epoch), name, address, range(int(first), int(last or first) + 1))
 
@@ -192,7 +192,7 @@ def _connect(url: str) -> Redis:
     timeouts: dict[str, Any] = {"socket_connect_timeout": TIMEOUT_S, "socket_timeout": TIMEOUT_S}
     try:
         client = Redis.from_url(url, retry=Retry(NoBackoff(), 0), retry_on_error=[], driver_info=DRIVER, **timeouts)
-        # Only now the library looks at the parameters. It does not connect.
+        # Makes the library check the parameters now. It does not connect.
         client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError) as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error

@@ -1,4 +1,4 @@
-"""Units that buyers hold, as the ledger has them, and who holds too many."""
+"""The units that buyers hold according to the ledger, and the buyers who hold too many."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,13 @@ from seckill.backends.sql.tables import orders, rounds
 
 
 def holds_units() -> ColumnElement[bool]:
-    """They count as sold and towards the limit: the order is not over, or is refunded and its units stay sold."""
+    """Whether an order's units count as sold and towards the limit: it is not over, or it is refunded and its units
+    stay sold."""
     return orders.c.active_slot.is_not(None)
 
 
 def above_limit(ids: Sequence[int], where: ColumnElement[Any], whom: ColumnElement[Any], at_most: int) -> AnySelect:
-    """Who holds more than the highest limit that there ever was. `round_id`: one of the rounds."""
+    """Selects buyers who hold more than the highest limit there ever was. `round_id`: one of the rounds."""
     units = func.sum(orders.c.quantity)
     before = func.max(func.coalesce(rounds.c.limit_before, 0))
     about = (

@@ -1,11 +1,11 @@
-"""What must hold, in the order in which it is reported. A new promise of the audit begins here."""
+"""The invariants, in the order in which they are reported. A new promise of the audit begins here."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """`safety`: if it is broken, a unit may be sold twice or an order be lost. The others are about time."""
+    """`safety`: if the invariant is broken, a unit may be sold twice or an order lost. The others are about time."""
 
     name: str
     says: str
@@ -39,8 +39,8 @@ INVARIANTS = (
     ),
 )
 ALL = tuple(invariant.name for invariant in INVARIANTS)
-# What only a comparison of all orders can tell, in whole or in part.
+# Those that need a comparison of all orders, in whole or in part.
 COMPARED = tuple(name for name in ALL if name not in ("stock", "epoch", "line", "progress"))
 SAFETY = frozenset(invariant.name for invariant in INVARIANTS if invariant.safety)
-# What is compared with the gate, and cannot be judged without it.
+# Those that are compared with the gate and cannot be judged without it.
 OF_GATE = ("stock", "items", "buyers", "epoch", "admission", "give_back", "lost", "queue")

@@ -1,4 +1,4 @@
-"""Items: each has units of its own, in the gate and in the ledger, and together they are the round."""
+"""Checks of items: each has its own units in the gate and in the ledger, and their sums are the round's."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ _COUNTS = ("total", "available", "admitted", "released")
 
 
 def judge_items(before: LedgerRound, gate: GateRound, after: LedgerRound, notes: Notes) -> None:
-    """From counters alone. `gate`: the whole round, read between the two of the ledger."""
+    """Judges items from counters alone. `gate`: the whole round, read between the two readings of the ledger."""
     add = partial(finding_about, after, "items")
     if gate.items.keys() != after.items.keys():
         says = f"the gate has the items {_named(gate.items)}, the ledger has the items {_named(after.items)}"
@@ -28,7 +28,7 @@ def judge_items(before: LedgerRound, gate: GateRound, after: LedgerRound, notes:
         if together != getattr(gate, name):
             says = f"all items together have {together} units {name}, the round has {getattr(gate, name)}"
             notes.add(add("sum", says))
-    # Units are only ever added: with the same before and after, the gate had them in between.
+    # Units are only ever added: if they are the same before and after, the gate had them in between.
     if before.revision == after.revision == gate.revision and before.items == after.items:
         for item, units in after.items.items():
             if gate.items[item].total != units:
@@ -37,7 +37,7 @@ def judge_items(before: LedgerRound, gate: GateRound, after: LedgerRound, notes:
 
 
 def judge_item_shares(first: Sequence[GateRound], later: Sequence[GateRound], after: LedgerRound, notes: Notes) -> None:
-    """Of a round over several lanes: what the sums do not show."""
+    """Judges what the sums of a round with several lanes do not show."""
     add = partial(finding_about, after, "items")
     donors = {(share.lane, share.epoch): share for share in later if not share.preparing}
     for share in first:
@@ -69,8 +69,8 @@ def _judge_stock(stock: GateItem, what: str, add: Callable[[str, str], Finding],
 def check_item_records(
     before: GateRound, live: Counter[int], past: Counter[int], after: GateRound, round_: LedgerRound, notes: Notes
 ) -> None:
-    """What buyers' records say, which were read between the two of the gate. What was admitted before and is not over
-    afterwards must be live there, and nothing else can be than what was admitted by then and was not over before."""
+    """Checks the buyers' records, which were read between the two readings of the gate. Units admitted before and not
+    over afterwards must be live in them, and only units admitted by the end and not over at the beginning can be."""
     add = partial(finding_about, round_, "items", "records")
     for item in before.items.keys() & after.items.keys():
         then, now = before.items[item], after.items[item]
@@ -90,7 +90,7 @@ def count_orders(orders: Sequence[Held], live: Counter[int], past: Counter[int])
 
 
 def check_item_rows(sums: ItemSums, notes: Notes) -> None:
-    """In the ledger: counters and what the rows add up to, of one instant."""
+    """Compares the ledger's counters with the sums of its rows, from one instant."""
     add = partial(finding_about, sums, "items")
     for item, (sold, live_units) in sums.of_items.items():
         if sold != live_units:

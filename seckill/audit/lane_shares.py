@@ -1,8 +1,8 @@
-"""Rounds over several lanes, as the auditor sees them: a share in each lane, and what they add up to.
+"""Rounds with several lanes, as the auditor sees them: a share in each lane, and their sums.
 
-Each share is read in one instant, but one after the other. Units that move between them meanwhile do no harm: what one
-lane has sent and another has got are counts that only grow, and the difference is added to what is available. A lane
-must not have got more than was sent to it, where what was sent is read after what was got.
+Each share is read in one instant, but the shares one after another. Units that move between them meanwhile do no harm:
+the counts of units sent and got only grow, and their difference is added to the available units. A lane must not have
+got more than was sent to it; the units sent are read after those got.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -55,7 +55,8 @@ class Shares:
     later: Sequence[GateRound]
 
     def forgotten(self) -> Iterator[tuple[int, int, int, int]]:
-        """To, from, got, sent: wherever more has been got than was ever sent. Nothing can be said across epochs."""
+        """Yields (to, from, got, sent) wherever more units were got than were ever sent. Nothing can be said across
+        epochs."""
         later = {(share.lane, share.epoch): share for share in self.later if not share.preparing}
         for share in self.first:
             for origin, got in share.got.items():
@@ -65,7 +66,7 @@ class Shares:
 
 
 async def read_rounds(gate: GateReader, rounds: Sequence[Spread]) -> list[tuple[GateRound | Absent, Shares | None]]:
-    """Each as a whole, in their order; the shares of those that have several."""
+    """Returns each round as a whole, in order, with the shares of those that have several."""
     refs = [shares_of(round_) for round_ in rounds]
     spread = [share for shares in refs if len(shares) > 1 for share in shares]
     first = iter(await gate.rounds([share for shares in refs for share in shares]))
@@ -123,7 +124,7 @@ def _whole_item(stocks: Sequence[GateItem]) -> GateItem:
 
 
 def judge_shares(shares: Shares, before: LedgerRound, after: LedgerRound, notes: Notes) -> None:
-    """What the sums of a round do not show."""
+    """Judges what the sums of a round do not show."""
     add = partial(finding_about, after)
     for place, share in enumerate(shares.first):
         sent, got = sum(share.sent.values()), sum(share.got.values())
@@ -140,7 +141,7 @@ def judge_shares(shares: Shares, before: LedgerRound, after: LedgerRound, notes:
         if (share.epoch, share.opened_ms) != (after.epoch, after.opened_ms) and before.epoch == after.epoch:
             kind = "other_epoch" if share.epoch != after.epoch else "other_opening"
             notes.add(add("epoch", kind, f"lane {share.lane} sells in another epoch or from another opening"))
-        # Each item is dealt for itself.
+        # Each item is dealt separately.
         parts = list(after.items.values()) or [after.total]
         dealt = sum(units // after.lanes + (place < units % after.lanes) for units in parts)
         if not share.revision == before.revision == after.revision:
@@ -157,21 +158,21 @@ def judge_shares(shares: Shares, before: LedgerRound, after: LedgerRound, notes:
 
 
 async def all_records(gate: GateReader, round_: Spread) -> AsyncIterator[tuple[ShareRef, dict[str, str]]]:
-    """Share and records, in portions. Complete for all who were there at the start; none comes twice."""
+    """Yields shares with their records, in portions. They include every buyer who was there at the start, each once."""
     for share in shares_of(round_):
         async for portion in _each_once(gate.all_records(share)):
             yield share, portion
 
 
 async def all_past(gate: GateReader, round_: Spread) -> AsyncIterator[tuple[ShareRef, dict[str, str]]]:
-    """The same of orders that are over, by their places."""
+    """The same for orders that are over, by their places."""
     for share in shares_of(round_):
         async for portion in _each_once(gate.all_past(share)):
             yield share, portion
 
 
 async def _each_once(portions: AsyncIterator[dict[str, str]]) -> AsyncIterator[dict[str, str]]:
-    seen: set[int] = set()  # the hash is enough to know a field by and takes little room
+    seen: set[int] = set()  # a hash is enough to recognise a field and takes little room
     async for portion in portions:
         fresh = {field: value for field, value in portion.items() if hash(field) not in seen}
         seen.update(map(hash, fresh))
@@ -181,8 +182,8 @@ async def _each_once(portions: AsyncIterator[dict[str, str]]) -> AsyncIterator[d
 async def orders_of(
     gate: GateReader, round_: Spread, wanted: Mapping[str, Sequence[Held]]
 ) -> dict[str, dict[int, Held]]:
-    """What the gate has of these orders of these users. An order leaves the record for the past and never comes back,
-    so it is looked for in this order."""
+    """Returns the gate's data on these orders of these users. An order moves from the record to `past` and never back,
+    so they are read in this sequence."""
     by_lane: dict[int, list[str]] = {}
     for user in wanted:
         by_lane.setdefault(lane_of(round_, user), []).append(user)

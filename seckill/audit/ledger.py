@@ -1,4 +1,4 @@
-"""The ledger as the auditor reads it, with its own statements."""
+"""Reads the ledger for the auditor, with statements of its own."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,14 +40,14 @@ from seckill.backends.sql.tables import (
     vouchers,
 )
 
-# Some twenty milliseconds of work: no one has to wait for long, and at a hundredth of the time it is soon made up for.
+# About twenty milliseconds of work: no one has to wait long, and at a hundredth of the time it is soon made up for.
 PORTION = 500
-# How many a statement asks about at once.
+# How many orders one statement asks about.
 LIST = 1000
 # How long after its end a round counts as recent.
 RECENT_MS = 24 * 3600 * 1000
 RELEASE = "release"
-# So long after a round's end, the units that it has not sold need no codes any more.
+# This long after a round's end, its unsold units need no codes any more.
 CODES_KEPT_MS = 600_000
 
 _OF_ORDER = (
@@ -73,7 +73,7 @@ _OF_EVENT = ("order_id", "from_state", "to_state")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRound:
-    """A round's counters, all of one instant."""
+    """A round's counters, all from one instant."""
 
     now_ms: int
     id: int
@@ -94,8 +94,8 @@ class LedgerRound:
     opened_ms: int | None
     pay_within_s: int
     buried: int  # units of orders that failed without ever having been written
-    retired: bool  # the gate need not have it any more
-    moving: bool  # orders of it can still end, or their units are on the way back
+    retired: bool  # the gate no longer needs to have it
+    moving: bool  # its orders can still end, or units are on the way back
     items: dict[int, int]  # item → units, read a moment later
     gives_codes: bool
 
@@ -115,19 +115,19 @@ class LedgerRound:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some orders of a round with all that belongs to them, of one instant."""
+    """Some orders of a round with everything that belongs to them, from one instant."""
 
     rows: Sequence[AnyRow]
-    events: dict[int, list[AnyRow]]  # in the order of their making
+    events: dict[int, list[AnyRow]]  # in the order in which they were made
     releases: dict[int, list[AnyRow]]
-    payments: Sequence[AnyRow]  # that name one of them or pay for one, with what goes back of each
-    codes: dict[int, tuple[int, int]]  # how many each has that are not void, and that are for another item
+    payments: Sequence[AnyRow]  # payments that name or pay one of the orders, with the refunded part of each
+    codes: dict[int, tuple[int, int]]  # how many valid codes each order has, and how many of them are for another item
     last: bool  # there are no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLapses:
-    """Of a buyer in a round: orders that were cancelled or not paid in time, and given back in the gate."""
+    """A buyer's lapsed orders in a round: cancelled or not paid in time, and given back in the gate."""
 
     lapsed: int
     last_ms: int  # when the last of them ended
@@ -135,7 +135,7 @@ class KnownLapses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """A round's counters and what its rows add up to, of one instant."""
+    """A round's counters and the sums of its rows, from one instant."""
 
     id: int
     sale_id: int
@@ -148,24 +148,24 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSums:
-    """The same by item, of a round that has any."""
+    """The same by item, for a round with items."""
 
     id: int
     sale_id: int
     sold: int
-    of_items: dict[int, tuple[int, int]]  # item → what is counted as sold, and what its live orders have
-    astray: int  # orders that name none of them
+    of_items: dict[int, tuple[int, int]]  # item → units counted as sold, and units of its live orders
+    astray: int  # orders that name none of the items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeSums:
-    """The codes of a sale that gives some, of one instant."""
+    """The codes of a sale that gives codes, from one instant."""
 
     sale_id: int
     given: int  # and not void
     paid: int  # units of paid orders, unless they are back on sale
-    free: Mapping[int, int]  # by item for which alone they are; 0: for any
-    needed: Mapping[int, int]  # for units that may still be paid for, by item; 0: of a sale that has none
+    free: Mapping[int, int]  # by the only item they are for; 0: for any
+    needed: Mapping[int, int]  # for units that may still be paid for, by item; 0: in a sale without items
 
     @property
     def missing(self) -> int:
@@ -174,7 +174,7 @@ class CodeSums:
 
 
 def _code_counts(giving: AnySelect, now_ms: ColumnElement[int]) -> Iterator[AnySelect]:
-    """Of these sales: the sale, what is counted, for which item (0: for any, or without one), and how many."""
+    """Selects, for these sales: the sale, what is counted, the item (0: for any, or without one), and how many."""
     of_upload = func.coalesce(voucher_uploads.c.item_id, 0)
     codes = (
         select(vouchers.c.sale_id, literal("free"), of_upload, func.count())
@@ -211,22 +211,22 @@ def _code_counts(giving: AnySelect, now_ms: ColumnElement[int]) -> Iterator[AnyS
 
 
 def _buried() -> ColumnElement[bool]:
-    """Rows that were written when their entry was given up, not by a worker: they had no time to pay and were not
+    """Whether the row was not written by a worker, but when its entry was given up: it had no time to pay and was not
     free."""
     return and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
 
 
 def _gate_status() -> ColumnElement[str]:
-    """As the gate is to have it: a round that buyers are not to know of, or that lacks codes, is not open there, and
-    one with a line is not open to those who press."""
+    """The status that the gate should have. A hidden round, or one that lacks codes, is not open there, and one with a
+    line is not open to buyers who press."""
     shut = or_(rounds.c.published == 0, rounds.c.covered == 0)
     opened = rounds.c.status == "open"
     return case((and_(opened, shut), "paused"), (and_(opened, rounds.c.lined == 1), "line"), else_=rounds.c.status)
 
 
 def _lapsed() -> ColumnElement[bool]:
-    """Also if it was paid for too late and refunded afterwards: an order that failed never had a time to pay. What an
-    operator ended is no lapse of its buyer's."""
+    """Whether the buyer let the order lapse, even if it was paid too late and refunded afterwards. A failed order never
+    had a time to pay, and one that an operator ended is not the buyer's lapse."""
     refunded = and_(orders.c.state == "refunded", orders.c.expires_ms.is_not(None))
     return and_(or_(orders.c.state.in_(("cancelled", "expired")), refunded), orders.c.closed_by.is_(None))
 
@@ -261,7 +261,7 @@ class LedgerReader:
         )
         of_these = or_(database.among(payments.c.settles, "ids"), database.among(payments.c.order_id, "ids"))
         back = select(func.sum(refunds.c.amount_cents)).where(refunds.c.payment_id == payments.c.id).scalar_subquery()
-        # NULL: none of it goes back.
+        # NULL: no part is refunded.
         self._payments = select(payments, back.label("back_cents")).where(of_these)
         holds = case((holds_units(), 1), else_=0).label("holds")
         self._states = select(orders.c.id, orders.c.state, holds).where(database.among(orders.c.id, "ids"))
@@ -316,13 +316,13 @@ class LedgerReader:
                 now_ms.label("now_ms"),
             )
             .join(sales, sales.c.id == rounds.c.sale_id)
-            # What was never opened has nothing that could be wrong.
+            # A round that was never opened has nothing that could be wrong.
             .where(or_(rounds.c.opened_ms.is_not(None), rounds.c.epoch > 1, rounds.c.retired_ms.is_not(None)))
             .order_by(rounds.c.id)
         )
 
     async def recent_rounds(self) -> list[LedgerRound]:
-        """Those that are on, to come or just over, and older ones whose orders are not all at rest."""
+        """Returns rounds that are on, to come or just over, and older ones whose orders are not all final."""
         return await self._to_rounds(await self.database.rows(self._recent_rounds))
 
     async def all_rounds(self) -> list[LedgerRound]:
@@ -348,7 +348,7 @@ class LedgerReader:
         )
 
     async def overdue(self, by_ms: int, count: int) -> list[AnyRow]:
-        """Unpaid orders whose time to pay was over this long ago."""
+        """Returns unpaid orders whose time to pay ended this long ago."""
         return await self.database.rows(self._overdue, {"by_ms": by_ms, "count": count})
 
     def _select_waiting(self) -> AnySelect:
@@ -361,7 +361,7 @@ class LedgerReader:
         )
 
     async def waiting(self, for_ms: int, count: int) -> list[AnyRow]:
-        """What the ledger decided this long ago and no keeper has relayed."""
+        """Returns what the ledger decided this long ago and no keeper has relayed."""
         return await self.database.rows(self._waiting, {"for_ms": for_ms, "count": count})
 
     async def portion(self, round_: LedgerRound, after: tuple[str, int]) -> Portion:
@@ -396,7 +396,7 @@ class LedgerReader:
         )
 
     async def lapses(self, round_id: int, users: Sequence[str]) -> dict[str, KnownLapses]:
-        """Of those who have any."""
+        """Returns the lapses of users who have any."""
         found: dict[str, KnownLapses] = {}
         for start in range(0, len(users), LIST):
             these = {"round": round_id, "users": list(users[start : start + LIST])}
@@ -405,15 +405,15 @@ class LedgerReader:
         return found
 
     async def states(self, numbers: Sequence[int]) -> dict[int, tuple[str, bool]]:
-        """With whether the order holds its units."""
+        """Returns each order's state, and whether it holds its units."""
         return {row.id: (row.state, bool(row.holds)) for row in await self._in_portions(self._states, numbers)}
 
     async def set_aside(self, numbers: Sequence[int]) -> set[int]:
-        """Those of them that are letters, whatever became of these."""
+        """Returns those that have a letter, whatever became of it."""
         return {row.order_id for row in await self._in_portions(self._letters, numbers)}
 
     async def with_history(self, numbers: Sequence[int]) -> set[int]:
-        """Those of them that have events."""
+        """Returns those that have events."""
         return {row.order_id for row in await self._in_portions(self._with_history, numbers)}
 
     async def _in_portions(self, statement: AnySelect, numbers: Sequence[int]) -> list[AnyRow]:
@@ -449,7 +449,7 @@ class LedgerReader:
         ]
 
     async def item_sums(self, ids: Sequence[int]) -> list[ItemSums]:
-        """Of those that have items; of each at one instant."""
+        """Returns the sums of rounds with items, each from one instant."""
         with_items = select(rounds.c.id).where(rounds.c.id.in_(ids), rounds.c.item_count > 0)
         found = []
         for round_ in await self.database.rows(with_items):
@@ -468,7 +468,7 @@ class LedgerReader:
         return found
 
     async def code_sums(self, ids: Sequence[int]) -> list[CodeSums]:
-        """Of the sales of these rounds, as far as they give codes. In one statement: of one instant."""
+        """Returns the sums for those of the rounds' sales that give codes, in one statement and so from one instant."""
         giving = select(sales.c.id).where(
             sales.c.vouchers == 1, sales.c.id.in_(select(rounds.c.sale_id).where(rounds.c.id.in_(ids)))
         )
@@ -492,7 +492,8 @@ class LedgerReader:
         return await self.database.rows(above_limit(ids, orders.c.round_id, orders.c.user_id, LIST))
 
     async def above_shared_limit(self, ids: Sequence[int]) -> list[AnyRow]:
-        """`user_id`: one of those who have too much together, or have it in several rounds together."""
+        """Returns those above a shared limit. `user_id`: one of the users who have too much together, perhaps in
+        several rounds."""
         found = await self.database.rows(above_limit(ids, orders.c.round_id, orders.c.person, LIST))
         of_rounds = select(rounds.c.limit_group).where(rounds.c.id.in_(ids), rounds.c.limit_group.is_not(None))
         groups = [row.limit_group for row in await self.database.rows(of_rounds.distinct())]
@@ -545,7 +546,7 @@ def _select_portion() -> AnySelect:
     return (
         select(*[orders.c[name] for name in _OF_ORDER])
         .where(orders.c.round_id == bindparam("round", type_=BigInteger))
-        # The second condition is enough; the first lets every database find the place by an index.
+        # The second condition would be enough; the first lets every database find the place with an index.
         .where(orders.c.user_id >= bindparam("user", type_=String))
         .where(tuple_(orders.c.user_id, orders.c.id) > after)
         .order_by(orders.c.user_id, orders.c.id)

@@ -1,8 +1,8 @@
-"""Lines: whoever was served has the order, nobody was called before a better place that waits, and no unit lies idle
-while somebody waits for it.
+"""Checks of lines: every served entry has its order, none was called before a better place that waits, and no unit is
+idle while a buyer waits for it.
 
-All that is said of a line is read in one snapshot: entries change under its lock, so no snapshot shows half of a
-change. What all entries are counted for is looked at as often as it costs a hundredth of the time.
+Everything about a line is read in one snapshot: entries change under its lock, so no snapshot shows half of a change.
+Checks that count all entries are made as often as they take a hundredth of the time.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from seckill.audit.report import Finding, Notes
 from seckill.backends.sql.line_tables import line_entries, lines
 from seckill.backends.sql.tables import orders
 
-# As they stand in a row.
+# The states as numbers in a row.
 WAITING, CALLED, SERVED = 0, 1, 2
 # Enough to see what it is about.
 NAMED_MAX = 20
-# A unit that comes back goes to the next place within a second; after a minute nobody serves the line.
+# A unit that comes back goes to the next place within a second. After a minute, no keeper is serving the line.
 IDLE_MS = 60_000
-# How long it is left alone, after it was counted for so long.
+# After counting, a line is left alone for this many times as long as the counting took.
 PAUSE_TIMES = 100
 
 _e, _o = line_entries.c, orders.c
@@ -36,7 +36,7 @@ class LineAudit:
         self._monotonic = monotonic
         self._again_s: dict[int, float] = {}  # round → when all its entries are counted again
         self._lines = select(lines).where(database.among(lines.c.round_id, "ids"))
-        # Round → since when its idle units have been seen, by the gate's clock. It takes a minute to tell.
+        # Round → since when its units have been idle, by the gate's clock. It takes a minute to be sure.
         self._idle_since: dict[int, int] = {}
 
     def count_all_now(self) -> None:
@@ -64,7 +64,7 @@ class LineAudit:
             if self._monotonic() >= self._again_s.get(reading.id, 0.0):
                 began_s, before = self._monotonic(), len(notes.findings)
                 await _judge_all(connection, reading, notes)
-                if len(notes.findings) == before:  # else it is looked at again at once
+                if len(notes.findings) == before:  # otherwise it is checked again at once
                     self._again_s[reading.id] = began_s + PAUSE_TIMES * (self._monotonic() - began_s)
             if line.seed is None or line.drawn_ms is not None:
                 await self._judge_waiting(connection, reading, line, notes)
@@ -103,7 +103,7 @@ async def _judge_all(connection: AsyncConnection, reading: Reading, notes: Notes
 
 
 def _has_units_for(gate: GateRound, first: Sequence[AnyRow]) -> bool:
-    """Whether it is on, and has enough for one of these."""
+    """Whether the round is on and has enough units for one of these entries."""
     left = {item: stock.available for item, stock in gate.items.items()} or {0: gate.available}
     on = gate.status == "line" and gate.begins_ms <= gate.now_ms < gate.ends_ms
     return on and any(row.quantity <= left.get(row.item_id, 0) for row in first)
@@ -143,7 +143,7 @@ def _order_without() -> AnySelect:
     return (
         select(_o.id, _o.user_id)
         .where(_o.round_id == _round, _o.request_id.like("line-%"), ~entry.exists())
-        # One that could not be written is nobody's.
+        # An order that could not be written belongs to no one.
         .where(or_(_o.expires_ms.is_not(None), _o.paid_ms.is_not(None)))
         .limit(NAMED_MAX)
     )
@@ -163,7 +163,7 @@ _COUNTED = select(
     func.sum(case((_e.state == SERVED, 1), else_=0)).label("served"),
 ).where(_e.round_id == _round)
 _LINE = select(lines.c.waiting, lines.c.served).where(lines.c.round_id == _round)
-# The first of those who wait: the line is served from there.
+# The first waiting entries: the line is served from there.
 _NEXT = (
     select(_e.item_id, _e.place, _e.quantity)
     .where(_e.round_id == _round, _e.state == WAITING, _e.place > 0)

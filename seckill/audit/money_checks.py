@@ -1,5 +1,5 @@
-"""The money: what was taken pays for one order, goes back, or is not decided yet. What has paid an order may go back as
-well, in parts, and then the order says how much of it."""
+"""Checks of money: a payment pays one order, is refunded, or is not decided yet. Money that has paid an order may be
+refunded as well, in parts, and then the order says how much."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from seckill.audit.database import AnyRow
 
 
 def wrong_money(row: AnyRow, payments: Sequence[AnyRow]) -> str | None:
-    """What is wrong with the payments of an order, if anything. `payments`: those that name it or pay for it."""
+    """Returns what is wrong with an order's payments, if anything. `payments`: those that name the order or pay it."""
     pays = [payment for payment in payments if payment.settles == row.id]
     named = [payment for payment in payments if payment.order_id == row.id]
     return _wrong_price(row, pays) or _wrong_fate(named) or _wrong_refund(row, pays, named)

@@ -1,7 +1,7 @@
-"""From the ledger to the gate: every single order, and what the gate remembers of it.
+"""Checks from the ledger to the gate: every single order, and what the gate remembers about it.
 
-The row is read first, with its history and its release, in one snapshot; then the gate. By then the gate must know what
-the row says.
+The row is read first, with its history and its release, in one snapshot, and then the gate, which by then must know
+what the row says.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -16,11 +16,11 @@ from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.money_checks import wrong_money
 from seckill.audit.report import Notes, finding_about
 
-# Both moments are the database's, in one statement; this is more than any statement takes between two of its columns.
+# Both times come from the database, in one statement; this is more than any statement takes between two of its columns.
 WRITTEN_WITHIN_MS = 1000
 OVER = ("cancelled", "expired", "failed", "refunded")
-# Whether an order of this state holds its units. A refund decides on money and units separately, so where an operator
-# has refunded, either may be.
+# Whether an order of this state holds its units. A refund decides on money and units separately, so after an operator's
+# refund both are possible.
 HOLDS = {"unpaid": True, "paid": True, "cancelled": False, "expired": False, "failed": False, "refunded": False}
 STEPS = {
     "queued": ("unpaid", "paid", "failed"),  # a free order is paid at once
@@ -33,7 +33,7 @@ STEPS = {
 
 
 class Subject(msgspec.Struct):
-    """An order as the ledger has it, and what belongs to it."""
+    """An order in the ledger, with everything that belongs to it."""
 
     row: AnyRow
     events: Sequence[AnyRow]
@@ -46,7 +46,7 @@ class Subject(msgspec.Struct):
 async def audit_orders(
     round_: LedgerRound, ledger: LedgerReader, gate: GateReader | None, notes: Notes
 ) -> AsyncIterator[None]:
-    """In portions. Without a gate to ask, the ledger alone."""
+    """Checks orders in portions. If the gate cannot be asked, checks the ledger alone."""
     after = ("", 0)
     last = False
     while not last:
@@ -129,7 +129,8 @@ def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None,
     row = subject.row
     add = partial(finding_about, round_, number=row.id, user=row.user_id)
     if held is None:
-        # An entry of an earlier epoch that was given up after the rebuild: the gate forgot it, and owes nothing for it.
+        # An entry of an earlier epoch that was given up after the rebuild: the gate has forgotten it and need not
+        # release it.
         given_up = row.epoch != round_.epoch and row.expires_ms is None and row.paid_ms is None
         if not given_up:
             notes.add(add("admission", "row", "is in the ledger, but the gate never admitted it"))
@@ -143,6 +144,6 @@ def check_against_gate(round_: LedgerRound, subject: Subject, held: Held | None,
     elif (row.item_id or 0) != held.item:
         says = f"is of item {row.item_id} in the ledger, of item {held.item or None} in the gate"
         notes.add(add("orders", "content", says))
-    # A round that is retired takes nothing back.
+    # A retired round takes nothing back.
     if held.live and not round_.retired and any(release.done_ms is not None for release in subject.releases):
         notes.add(add("releases", "not_in_gate", f"is {row.state} and was given back, but the gate still holds it"))

@@ -1,7 +1,8 @@
-"""The orders one by one, both ways, for several rounds. Memory is bounded by what is in flight and by who bought.
+"""Compares the orders of several rounds one by one, in both directions. Memory is bounded by the orders in flight and
+the number of buyers.
 
-Every portion is sound on its own, and what is put together from several is true however long it takes: records only
-grow, and an entry leaves the queue only after a commit. So there may be pauses between them.
+Every portion is consistent in itself, and results from several portions are true however long it takes: records only
+grow, and an entry only leaves the queue after a commit. So there may be pauses between portions.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -19,7 +20,7 @@ from seckill.audit.ledger import LedgerReader, LedgerRound
 from seckill.audit.order_checks import audit_orders
 from seckill.audit.report import Finding, Notes, Unsure, finding_about
 
-# What the comparison says about a round is worth nothing if the gate was rebuilt meanwhile.
+# The invariants whose comparison is void if the gate was rebuilt meanwhile.
 _WITH_GATE = (*OF_GATE, "limit", "orders", "releases")
 
 
@@ -40,7 +41,7 @@ class Book:
 async def compare_orders(
     readings: Sequence[Reading], ledger: LedgerReader, gate: GateReader, book: Book
 ) -> AsyncIterator[None]:
-    """Writes into the book, and stops after every portion. Do not rely on the book before the end."""
+    """Writes into the book and pauses after every portion. The book is not reliable before the end."""
     book.rounds.update({reading.id: Notes() for reading in readings})
     comparable = {reading.id: reading for reading in readings if reading.why_not() is None}
     censuses: dict[int, Census] = {}
@@ -141,7 +142,7 @@ async def _find_lost(
 
 
 async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, book: Book) -> None:
-    """What one statement can say about all orders of a round."""
+    """Checks what one statement can tell about all orders of a round."""
     for sums in await ledger.sums(ids):
         finding = partial(finding_about, sums, "counters")
         if sums.sold != sums.live_units:
@@ -157,7 +158,7 @@ async def _check_ledger(ids: Sequence[int], ledger: LedgerReader, book: Book) ->
         book.rounds[row.round_id].add(_above_limit(row, "ledger", says))
     for row in await ledger.above_shared_limit(ids):
         says = f"holds {row.units} units in the ledger together with what shares the limit, more than it"
-        # The round that is named may be one that was not read this time.
+        # The named round may not have been read this time.
         book.rounds.get(row.round_id, book.rounds[ids[0]]).add(_above_limit(row, "shared", says))
     for row in await ledger.releases_without_order(ids):
         says = "has a release, but no row in the ledger"
@@ -172,7 +173,7 @@ def _above_limit(row: Any, kind: str, says: str) -> Finding:
 
 
 async def _check_codes(rounds: Sequence[LedgerRound], ledger: LedgerReader, book: Book) -> None:
-    """What can only be said of a sale as a whole: a code may have an order that does not exist."""
+    """Checks codes for a sale as a whole: a code may name an order that does not exist."""
     if not rounds:
         return
     newest = {round_.sale_id: round_ for round_ in rounds}

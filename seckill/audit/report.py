@@ -1,4 +1,4 @@
-"""What the auditor says: a verdict for each invariant, and the ids of whatever breaks one."""
+"""The auditor's report: a verdict for each invariant, and the ids of everything that breaks one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from seckill.audit.invariants import SAFETY, Invariant
 
-# A broken table must not become a message that is unreadable or fills the memory.
+# A broken table must not produce a report that is unreadable or fills the memory.
 FINDINGS_MAX = 10_000
 
 
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong. `kind` says to programs what `says` says to people."""
+    """One thing that is wrong: `kind` for programs, `says` for people."""
 
     invariant: str
     kind: str
@@ -31,7 +31,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for the same thing at another time, when figures may differ."""
+        """Is the same for the same trouble at another time, when figures may differ."""
         return self.invariant, self.kind, self.round_id, self.number, self.user
 
 
@@ -64,16 +64,16 @@ class Unsure:
     invariants: tuple[str, ...]
     reason: str
     round_id: int | None = None
-    passes: bool = False  # on its own, when the comparison that is under way is complete
+    passes: bool = False  # by itself, when the current comparison is complete
 
 
 @dataclass(slots=True)
 class Notes:
-    """What one reading has come to, while it is being made."""
+    """The results of one reading while it is being made."""
 
     findings: list[Finding] = field(default_factory=list)
     unsure: list[Unsure] = field(default_factory=list)
-    checked: dict[str, int] = field(default_factory=dict)  # what was looked at, counted
+    checked: dict[str, int] = field(default_factory=dict)  # how many things of each kind were checked
 
     def count(self, what: str, many: int = 1) -> None:
         self.checked[what] = self.checked.get(what, 0) + many
@@ -102,7 +102,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantResult:
-    """One invariant's."""
+    """The result for one invariant."""
 
     invariant: Invariant
     verdict: Verdict
@@ -131,11 +131,11 @@ class Report:
     orders_at_ms: int  # when the orders were last compared one by one
     took_ms: int
     units: tuple[Units, ...]
-    lost: tuple[tuple[int, int], ...]  # round and sale: what the gate does not have, or keeps closed
+    lost: tuple[tuple[int, int], ...]  # round and sale of those that the gate does not have, or keeps closed
     results: tuple[InvariantResult, ...]
-    passing: frozenset[str] = frozenset()  # reasons that go away on their own in a moment
+    passing: frozenset[str] = frozenset()  # reasons that will disappear by themselves in a moment
     rounds: frozenset[int] = frozenset()  # that were read
-    unsure: frozenset[int | None] = frozenset()  # rounds of which something could not be judged; None: all of them
+    unsure: frozenset[int | None] = frozenset()  # rounds that could not be judged completely; None: all of them
 
     @property
     def verdict(self) -> Verdict:
@@ -152,7 +152,7 @@ class Report:
         return None in self.unsure or round_id in self.unsure
 
     def is_sound(self, round_id: int) -> bool:
-        """Everything about it could be judged, and nothing is wrong that matters for safety."""
+        """Whether everything about the round could be judged, and no safety invariant is broken."""
         wrong = {finding.round_id for finding in self.findings if finding.invariant in SAFETY}
         return round_id in self.rounds and round_id not in wrong and not self.is_unsure(round_id)
 
@@ -160,9 +160,9 @@ class Report:
         return [result.invariant.name for result in self.results if result.verdict is Verdict.BROKEN]
 
     def reasons(self) -> list[str]:
-        """Each once: usually several invariants cannot be judged for one reason."""
+        """Returns each reason once: usually several invariants cannot be judged for the same one."""
         return list(dict.fromkeys(reason for result in self.results for reason in result.reasons))
 
     def troubles(self) -> list[str]:
-        """The reasons that people should know of."""
+        """Returns the reasons that people should know."""
         return [reason for reason in self.reasons() if reason not in self.passing]

@@ -1,4 +1,4 @@
-"""What gate and ledger must agree on about who may buy when. The units of a round are compared for themselves."""
+"""Compares the rules about who may buy when, on which gate and ledger must agree. Units are compared elsewhere."""
 
 from typing import NamedTuple
 

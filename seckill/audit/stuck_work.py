@@ -1,4 +1,4 @@
-"""What waits for longer than it should. Nothing is wrong with it yet, but a worker or a keeper has stopped working."""
+"""Finds work that waits longer than it should. Nothing is wrong yet, but a worker or a keeper has stopped working."""
 
 from collections.abc import Sequence
 

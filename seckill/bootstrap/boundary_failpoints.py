@@ -31,7 +31,7 @@ from seckill.ports.transport import Transport
 from seckill.ports.vouchers import VoucherLedger
 from seckill.ports.webhook import WebhookLedger
 
-# What the caller hears when a call was not made, and when its answer was lost.
+# The errors for the caller: when a call was not made, and when its answer was lost.
 _FAILURES: dict[str, tuple[type[Exception], type[Exception]] | None] = {
     "gate": (GateUnavailable, GateUnclear),
     "transport": (TransportUnavailable, TransportUnavailable),
@@ -41,7 +41,7 @@ _FAILURES: dict[str, tuple[type[Exception], type[Exception]] | None] = {
     "courier": (TransportUnavailable, TransportUnavailable),
     "board": (GateUnavailable, GateUnavailable),
     "history": (LedgerUnavailable, LedgerUnavailable),
-    "delays": None,  # never raises: what it cannot send is lost, and what it should have heard as well
+    "delays": None,  # never raises: messages that cannot be sent or received are lost
 }
 _PORTS: dict[str, tuple[type, ...]] = {
     "gate": (Gate,),
@@ -145,7 +145,7 @@ class _Watched:
             if not await self._passes(f"{place}.before"):
                 return set() if name == "due" else None
             result = await call(*args, **kwargs)
-            # A caller that asks for work and finds none is nowhere near the window that `after` stands for.
+            # A caller that asks for work and finds none has not reached the window that `after` stands for.
             if not isinstance(result, list | set | dict) or result:
                 await self._passes(f"{place}.after")
             return result
@@ -153,7 +153,7 @@ class _Watched:
         return guarded
 
     async def _passes(self, place: str) -> bool:
-        """False: the call must be left out, silently."""
+        """Returns False if the call must be silently left out."""
         action = fires(place)
         if action is None:
             return True

@@ -52,7 +52,7 @@ class Engine:
     ledger: Ledger
     provider: PaymentProvider
     broker: Broker | None
-    auditor: "Auditor | None"  # None: not asked for, or memory://, which cannot be read from outside of its process
+    auditor: "Auditor | None"  # None: not asked for, or memory://, which cannot be read from outside its process
     sale_ids: PublicIds
     item_ids: PublicIds
     order_ids: PublicIds
@@ -66,7 +66,7 @@ class Engine:
 
 
 def new_memory() -> MemoryStore:
-    """What `memory://` stands for: all roles that are to see the same rounds must be given the same one."""
+    """Makes the store behind `memory://`. All roles that should see the same rounds must be given the same one."""
     return MemoryStore(lambda: time.time_ns() // 1_000_000)
 
 
@@ -90,8 +90,8 @@ async def open_engine(
     audits: bool = True,
     provider: PaymentProvider | None = None,
 ) -> AsyncIterator[Engine]:
-    """Connects, and refuses at once what could not keep the promises. `role` is the role that will use it; it names the
-    failpoints. `provider`: in the place of the one that the settings name."""
+    """Connects, and at once refuses servers that could not keep the promises. `role`: the role that will use the
+    engine; its name is part of the failpoints. `provider`: used instead of the one in the settings."""
     _require_addresses(settings)
     provider = provider or open_provider(settings)
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What is put together when there is a broker."""
+"""Puts together the parts that are needed with a broker."""
 
 from contextlib import AsyncExitStack
 
@@ -41,7 +41,7 @@ async def open_rabbitmq(
 
 
 async def open_broker(url: str, topology: Topology) -> str | None:
-    """Its version; None if it does not answer now. Raises StartError if it is unfit."""
+    """Returns the broker's version, or None if it does not answer now. Raises StartError if it is unfit."""
     version = await check_broker(url)
     if version is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether this role traces what it does: if OpenTelemetry's variables ask for it and the extra is installed."""
+"""Decides whether this role is traced: OpenTelemetry's variables must ask for it and the extra must be installed."""
 
 from contextlib import AsyncExitStack
 
@@ -24,7 +24,7 @@ def open_tracer(role: str | None, stack: AsyncExitStack) -> Tracer | None:
         with explained():
             from seckill.backends.otel.tracer import OtelTracer  # noqa: PLC0415 (most do without)
     except StartError as error:
-        # The variables may be there for others, and nobody's sale should fail to begin because of them.
+        # The variables may be meant for other programs, and no sale should fail to begin because of them.
         log.warning("nothing is traced", reason=str(error))
         return None
     tracer = OtelTracer(role)

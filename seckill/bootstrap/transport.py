@@ -1,4 +1,4 @@
-"""By which way admitted orders travel to the ledger: through a broker if one is set, otherwise in the streams of the
+"""Chooses how admitted orders travel to the ledger: through a broker if one is set, otherwise in the streams of the
 gate's server, and with memory:// within this process."""
 
 from contextlib import AsyncExitStack
@@ -16,7 +16,7 @@ from seckill.settings import Settings
 async def open_transport(
     settings: Settings, store: MemoryStore | None, ledger: Ledger, name: str, role: str | None, stack: AsyncExitStack
 ) -> tuple[Transport, Broker | None]:
-    """`store`: with memory:// only. `name`: the ledger's own, so that a broker can serve several."""
+    """`store`: only with memory://. `name`: the ledger's name, so that one broker can serve several ledgers."""
     if store is not None:
         return MemoryTransport(store), None
     if not settings.broker_url:

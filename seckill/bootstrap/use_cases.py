@@ -1,4 +1,4 @@
-"""The use cases of a process, each put together here and nowhere else."""
+"""Builds the use cases of a process, each here and nowhere else."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -85,12 +85,13 @@ from seckill.ports.broker import Broker, Delays
 from seckill.ports.door import RiskDecision
 from seckill.settings import Settings
 
-# What a captcha service that is away is replaced by: None is nothing.
+# What replaces a captcha service that is away; None: nothing does.
 _CHECK_FALLBACKS = {"work": PassKind.WORK, "allow": PassKind.NONE, "refuse": None}
 
 
 class UseCases:
-    """What has its own memory, such as the catalogue, is made when it is first asked for, and all callers share it."""
+    """Objects with a state of their own, such as the catalogue, are made when they are first needed and shared by all
+    callers."""
 
     def __init__(
         self,
@@ -324,7 +325,7 @@ class UseCases:
         return WebhookTests(self.engine.ledger.webhooks)
 
     def webhook_dispatcher(self, describe: Describe) -> WebhookDispatcher:
-        """`describe`: an event under the names of the API."""
+        """`describe`: turns an event into a document with the names of the API."""
         parts = SittingParts(
             ledger=self.engine.ledger.webhooks,
             feed=self.event_feed,
@@ -422,12 +423,12 @@ class UseCases:
         return self.engine.broker.delays if self.engine.broker else None
 
     def rebuilder(self, tell: Tell = note) -> Rebuilder:
-        """A new one for each occasion: it remembers since when it has waited for the workers."""
+        """Makes a new rebuilder each time, because it remembers since when it has waited for the workers."""
         engine = self.engine
         return Rebuilder(engine.gate, engine.transport, engine.ledger, self.unwritten, self._monotonic, tell)
 
     def worker(self, stop: Stop, lanes: Sequence[int] | None = None) -> Worker:
-        """For all lanes that new rounds are spread over, unless `lanes` names some."""
+        """Makes a worker for all lanes over which new rounds are spread, or for `lanes`."""
         stores = self.engine.transport, self.engine.ledger, stop
         more: dict[str, Any] = {
             "lanes": range(self.settings.lanes) if lanes is None else lanes,

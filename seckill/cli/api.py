@@ -38,7 +38,7 @@ def api(
         listener = bind(settings.host, settings.port)
     else:
         listener = socket.socket(fileno=fd)
-        give_way()  # to the worker and the servers that whoever started this process runs beside it
+        give_way()  # to the worker and the servers that run beside it
 
     vitals = Vitals("api", enough=can_sell)
 

@@ -23,8 +23,8 @@ def pause_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
         for sale in _all(client):
             if sale["state"] == "ended":
                 continue
-            # One that somebody else has paused, or the audit, is not let go on with the others. It is paused once more,
-            # because the audit lifts a pause of its own.
+            # A sale that another operator or the audit has paused is not resumed with the others. It is paused once
+            # more, because the audit lifts a pause of its own.
             apart = sale["state"] == "paused" and not sale.get("waits_for_codes")
             done.append(_act(client, sale, "pause", reason if apart else why))
     _print(done, as_json, nothing="There is no sale that is on or to come.")

@@ -1,4 +1,4 @@
-"""Who is admitted: the one rule that every gate follows. Pure: data and `now` come in, a decision goes out."""
+"""Decides who is admitted: the one rule that every gate follows. Pure: data and `now` go in, a decision comes out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,23 +15,23 @@ from seckill.domain.sale import QUANTITY_MAX, Round, RoundStatus
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A buyer presses "buy". An empty request id means that the buyer sent none: nothing to recognise a repeat by."""
+    """A buyer presses "buy". An empty request id means that the buyer sent none, so a repeat cannot be recognised."""
 
     user: str
     quantity: int
     request_id: str = ""
     metadata: str = ""  # the shop's own, a JSON object as canonical text; no rule looks at it
     item: int = NO_ITEM
-    early_ms: int = 0  # how long before the round begins for everybody its buyer may buy
-    person: str = ""  # whom the limit counts by, if not only by user: all who share it are one
-    trace: str = ""  # of a claim that is traced: what its order is to be traced under; no rule looks at it
+    early_ms: int = 0  # how much earlier than others its buyer may buy
+    person: str = ""  # the person by whom the limit counts, if not only by user: all users who share it count as one
+    trace: str = ""  # the trace for the order of a traced claim; no rule looks at it
 
 
 class Holding(msgspec.Struct, frozen=True, gc=False):
-    """One order of a buyer as the gate remembers it. It stays for as long as the round, also when the order is over.
+    """One order of a buyer as the gate remembers it. It stays for as long as the round, even when the order is over.
 
-    `lapsed_ms`: of an order that the buyer has cancelled or not paid in time, when that was. The ledger says so; a gate
-    keeps of it what a `Record` has.
+    `lapsed_ms`: when the buyer cancelled the order or failed to pay in time. This comes from the ledger; a gate only
+    keeps the part that is in a `Record`.
     """
 
     number: OrderNumber
@@ -41,12 +41,13 @@ class Holding(msgspec.Struct, frozen=True, gc=False):
     live: bool
     lapsed_ms: int = 0
     item: int = NO_ITEM
-    person: str = ""  # the claim's. The ledger says so; a gate remembers which users a person is
+    person: str = ""  # the claim's, from the ledger; a gate remembers which users belong to a person
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What a gate reads of a buyer at each claim: the live orders, and a note of those that are over. These are kept
-    apart, and asked for by their request ids only: a record stays short however often its buyer buys and cancels."""
+    """What a gate reads about a buyer at each claim: the live orders, and a note about those that are over. The latter
+    are kept elsewhere and only looked up by their request ids, so a record stays short however often its buyer buys and
+    cancels."""
 
     live: tuple[Holding, ...] = ()
     units_over: int = 0  # of all orders that are over
@@ -63,7 +64,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, holdings: Sequence[Holding], now_ms: int) -> "Record":
-        """Made from all that the ledger has. A clock that is ahead of the gate's makes no buyer wait longer."""
+        """Makes a record from everything that the ledger has. A clock that is ahead of the gate's does not make a buyer
+        wait longer."""
         lapsed_ms = [holding.lapsed_ms for holding in holdings if holding.lapsed_ms]
         return cls(
             live=tuple(holding for holding in holdings if holding.live),
@@ -74,8 +76,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """`holdings`: the order of an admitted or repeated claim; the live orders of a buyer who is at the limit.
-    `again_ms`: when a buyer who is cooling down may buy again. `item`: the one that is sold out."""
+    """`holdings`: the order of an admitted or repeated claim, or the live orders of a buyer who is at the limit.
+    `again_ms`: when a buyer who is cooling down may buy again. `item`: the item that is sold out."""
 
     outcome: Outcome
     holdings: tuple[Holding, ...] = ()
@@ -97,11 +99,12 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     metadata: str = ""
     item: int = NO_ITEM
     person: str = ""
-    trace: str = ""  # a `traceparent`, see domain/trace.py; not in the entry's text, but beside it
+    trace: str = ""  # a `traceparent`, see domain/trace.py; it travels beside the entry's text
 
 
 def admission_of(round_: Round, user: str, held: Holding) -> Admission:
-    """As the gate remembers it, for the epoch that the round is in now. It does not remember metadata."""
+    """Makes an admission of an order that the gate remembers, for the round's present epoch. The gate does not remember
+    metadata."""
     return Admission(
         number=held.number,
         round_id=round_.id,
@@ -135,7 +138,7 @@ class RoundState:
     counter: int = 0  # orders of this lane today
     buyers: Mapping[str, Record] = field(default_factory=dict)
     past: Mapping[tuple[str, str], tuple[Holding, ...]] = field(default_factory=dict)  # by user and request id
-    items: Mapping[int, int] = field(default_factory=dict)  # what is available of each; together `available`
+    items: Mapping[int, int] = field(default_factory=dict)  # item → available units; their sum is `available`
 
     def left_of(self, item: int) -> int:
         return self.items[item] if self.items else self.available
@@ -146,8 +149,8 @@ def admit(
 ) -> tuple[RoundState | None, Answer]:
     """The admission rule. `admit.lua` is the same rule inside the gate; random histories are run through both.
 
-    `beside`: live orders that count towards the limit as well: those of others who are the same person, and those in
-    rounds that share the limit. None: a part of these is lost."""
+    `beside`: other live orders that count towards the limit: those of other users who are the same person, and those in
+    rounds that share the limit. None: some of these are lost."""
     if not 1 <= claim.quantity <= QUANTITY_MAX:
         return state, Answer(Outcome.INVALID)
     if state is None:
@@ -155,7 +158,7 @@ def admit(
     if state.items and claim.item not in state.items:
         return state, Answer(Outcome.INVALID)
     if claim.item != NO_ITEM and not state.items:
-        return state, Answer(Outcome.NOT_READY)  # whoever asks knows the sale: its items are lost
+        return state, Answer(Outcome.NOT_READY)  # the caller knows the sale, so the round has lost its items
     mine = state.buyers.get(claim.user, Record())
     known = _known(state, mine, claim)
     if known is not None:

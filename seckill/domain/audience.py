@@ -1,4 +1,4 @@
-"""Whom a sale is for, and who may buy before the others. Pure."""
+"""Which buyers a sale is for, and which of them may buy earlier than others. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class EarlyAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Who is in one of the groups or on the list is invited, and so is who may come early. Without groups and list,
-    everybody is."""
+    """A buyer is invited who is in one of the groups, on the list, or may come early. Without groups and list, everyone
+    is invited."""
 
     groups: tuple[str, ...] = ()
     early: tuple[EarlyAccess, ...] = ()
@@ -29,7 +29,7 @@ class Audience:
         return not (self.groups or self.listed)
 
     def early_ms(self, groups: Collection[str]) -> int:
-        """How long before the others somebody of these groups may buy; 0: not before them."""
+        """Returns how much earlier than others a buyer in these groups may buy; 0: not earlier."""
         minutes = [early.minutes for early in self.early if not set(early.groups).isdisjoint(groups)]
         return 60_000 * max(minutes, default=0)
 
@@ -37,18 +37,19 @@ class Audience:
         return not set(self.groups).isdisjoint(groups)
 
     def admits(self, groups: Collection[str]) -> bool:
-        """Whether somebody of these groups is invited whoever is on the list."""
+        """Whether a buyer in these groups is invited without being on the list."""
         return self.everybody or self.names(groups) or self.early_ms(groups) > 0
 
     def still_admits(self, groups: Collection[str] | None) -> bool:
-        """The same for somebody who was let in before. None: the groups were not kept; who was let in by one stays."""
+        """The same for a buyer who was let in before. None: the groups were not kept; then a buyer who was let in by
+        one stays."""
         if groups is None:
             return self.everybody or bool(self.groups or self.early)
         return self.admits(groups)
 
     def worth_keeping(self, groups: Collection[str]) -> tuple[str, ...]:
-        """Of what a token says, for somebody who waits: an audience may change meanwhile. Those that it names now come
-        first, and none is longer than one that it can ever name."""
+        """Returns those of the token's groups that are worth keeping while its buyer waits, since the audience may
+        change meanwhile. Groups that it names now come first, and none is longer than an audience can ever name."""
         if not groups:
             return ()
         named = {*self.groups, *(group for early in self.early for group in early.groups)}

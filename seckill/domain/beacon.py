@@ -1,12 +1,12 @@
-"""A source of public random values, one every few seconds, each with a number: which of them a draw takes is settled
-before anybody knows it. Pure."""
+"""A source of public random values, one every few seconds, each with a number. Which of them a draw takes is settled
+before anyone can know it. Pure."""
 
 from dataclasses import dataclass
 
-# What stands in an address in the place of the number.
+# The placeholder for the number in an address.
 NUMBER = "{round}"
-# So much later than the list's hash is published the value is at least: everybody has time to note the hash, and clocks
-# may differ.
+# The value is published at least this much later than the list's hash, so that everyone has time to note the hash, even
+# if clocks differ.
 LATER_MS = 15_000
 
 
@@ -15,10 +15,10 @@ class BeaconSource:
     url: str  # with `{round}`
     genesis_s: int  # when its first value was published
     period_s: int
-    within_s: int  # if it has not answered for so long, the draw is made by the seed alone
+    within_s: int  # if it has not answered for this long, the draw is made from the seed alone
 
     def number_after(self, listed_ms: int) -> int:
-        """Of the value that a draw takes whose list was published then."""
+        """Returns the number of the value for a draw whose list was published at that time."""
         after_ms = listed_ms + LATER_MS - 1000 * self.genesis_s
         return max(1, after_ms // (1000 * self.period_s) + 2)
 

@@ -1,8 +1,8 @@
-"""Who a buyer is: the `sub` of a token, spelled in one way. Pure.
+"""A buyer's id: the `sub` of a token, in one spelling. Pure.
 
-Limits count by this text, so one person must not have two of them. Whatever a shop's service may put there by chance, a
-space, a line break, the same digits in another width, is refused with the reason, and never taken for another buyer.
-What the service spells differently on purpose, `7` and `07` or `Ann` and `ann`, is two buyers.
+Limits count by this text, so one person must not have two. Variations that a shop's service may produce by accident (a
+space, a line break, the same digits in another width) are refused with the reason and never taken for another buyer.
+Ids that the service spells differently on purpose, such as `7` and `07` or `Ann` and `ann`, are two buyers.
 """
 
 import re
@@ -10,20 +10,20 @@ import unicodedata
 
 BYTES_MAX = 128
 
-# Most ids are like this, and for these nothing else has to be looked at.
+# Most ids are like this and need no further checks.
 _PLAIN = re.compile(r"[A-Za-z0-9._@|:+~=/-]{1,128}")
-# What is printable and takes no room: fillers, joiners and selectors of a variant.
+# Printable characters without width: fillers, joiners and variation selectors.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 
 class BadBuyerId(ValueError):
-    """The reason is the end of a sentence. Of the text it tells at most one character, by its code."""
+    """The reason is the end of a sentence. It reveals at most one character of the text, by its code."""
 
 
 def buyer_id(text: str) -> str:
-    """The one spelling (NFC) of what a token says. Raises BadBuyerId."""
+    """Returns the one spelling (NFC) of a token's text. Raises BadBuyerId."""
     if _PLAIN.fullmatch(text):
         return text
     if not text:

@@ -1,4 +1,4 @@
-"""Which round of a sale that repeats buyers mean now. Pure."""
+"""Which round of a repeating sale buyers mean now. Pure."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ AFTERGLOW_MS = 30_000
 
 
 def current(sales: Sequence[Sale], now_ms: int) -> Sale:
-    """The one of a sale's rounds, given in their order, that buyers mean now: the one that is on or just over,
-    otherwise the next to come, otherwise the last."""
+    """Returns the sale with the round that buyers mean now. Of the sale's rounds, given in order, it is the one that is
+    on or just over, otherwise the next to come, otherwise the last."""
     if len(sales) == 1:
         return sales[0]
     begun = [sale for sale in sales if sale.round.opens_ms <= now_ms]

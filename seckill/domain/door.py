@@ -6,7 +6,8 @@ from enum import StrEnum
 from seckill.domain.audience import EVERYBODY, Audience
 from seckill.domain.line import NO_LINE, LineRules
 
-# Numbers to try until the right one is found, at most; on average half as many. See `seckill/domain/proof_of_work.py`.
+# The greatest amount of numbers to try until the right one is found; on average it takes half as many. See
+# `seckill/domain/proof_of_work.py`.
 WORK_MIN = 1_000
 WORK_MAX = 100_000_000
 WORK_DEFAULT = 400_000
@@ -26,10 +27,10 @@ class Door:
     line: LineRules = field(default=NO_LINE)
 
     def differs_in(self, other: "Door") -> list[str]:
-        """Under the names that users know."""
+        """Returns the differences, under the names that users know."""
         names = {"pass_kind": "pass", "work": "pass_work", "audience": "audience"}
         return [public for name, public in names.items() if getattr(self, name) != getattr(other, name)]
 
 
-# Of most sales. A claim looks whether the door is this one, and then at nothing else.
+# The door of most sales. If a claim finds that the door is this object, it need not look at anything else.
 OPEN_DOOR = Door()

@@ -1,4 +1,4 @@
-"""How a draw gives places, so that anybody can check it. Pure.
+"""How a draw gives places, in a way that anyone can check. Pure.
 
 `commitment` is known before the first entry, `list_hash` when the list is closed, and the seed when it is drawn. See
 docs/line.md.
@@ -27,7 +27,7 @@ class Ranking:
     """Places follow the ranks in ascending order."""
 
     def __init__(self, seed: str, beacon: str | None, hash_of_list: str) -> None:
-        # The part that is the same for all is hashed once.
+        # The part that is the same for all entries is hashed once.
         self._head = hashlib.sha256(f"{seed}:{beacon or ''}:{hash_of_list}:".encode())
 
     def rank(self, entry_id: str) -> bytes:

@@ -1,5 +1,5 @@
-"""What the feed tells of: everything that the ledger commits about sales, rounds, lines, orders, money and
-codes. Pure."""
+"""The events of the feed: everything that the ledger commits about sales, rounds, lines, orders, money and codes.
+Pure."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -48,7 +48,7 @@ class EventType(StrEnum):
 
 
 def matching(word: str) -> frozenset[EventType]:
-    """`order.*` stands for all that begin with it; empty: there is no such type."""
+    """`order.*` stands for all types that begin with `order.`. An empty result means that there is no such type."""
     family = word.removesuffix(".*")
     return frozenset(each for each in EventType if word == each or (family != word and family == each.family))
 
@@ -71,7 +71,7 @@ def of_change(before: OrderState, after: OrderState) -> tuple[EventType, ...]:
 
 
 def as_of(order: Order, state: OrderState) -> Order:
-    """The order as it was when it came into that state: an event tells nothing that happened later."""
+    """Returns the order as it was when it entered that state: an event says nothing about what happened later."""
     closed = state in OVER or state is OrderState.REFUNDED
     return replace(
         order,

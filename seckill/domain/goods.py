@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# What each field of `Goods` may become; None and "" take it away.
+# The values that a field of `Goods` may get; None and "" remove it.
 GoodsValue: TypeAlias = str | int | tuple[str, ...] | None
 GoodsChange: TypeAlias = Mapping[str, GoodsValue]
 
@@ -28,7 +28,7 @@ class Goods:
     return_url: str | None = None  # back to the shop
 
     def difference(self, change: GoodsChange) -> dict[str, GoodsValue]:
-        """What of the change is really different."""
+        """Returns the part of the change that is really different."""
         return {name: value for name, value in change.items() if getattr(self, name) != value}
 
 

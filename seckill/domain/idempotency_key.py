@@ -1,4 +1,4 @@
-"""The name that a client gives to a press, so that repeating it is no second one."""
+"""The key that a client gives to a press, so that a repetition does not count as a second one."""
 
 import hashlib
 import re
@@ -14,5 +14,6 @@ def read_key(header: bytes) -> str | None:
 
 
 def request_id(idempotency_key: str) -> str:
-    """What the gate remembers of a key: 16 characters whatever its length, so that a buyer's record stays small."""
+    """Returns what the gate remembers of a key: 16 characters, whatever its length, so that a buyer's record stays
+    small."""
     return hashlib.blake2b(idempotency_key.encode(), digest_size=8).hexdigest() if idempotency_key else ""

@@ -1,18 +1,18 @@
-"""What a sale sells that comes in several kinds, such as sizes or colours. Pure.
+"""The items of a sale that comes in several kinds, such as sizes or colours. Pure.
 
-Each item has units and a price of its own. The limit counts over all of them, and a claim names one."""
+Each item has its own units and price. The limit counts over all items, and a claim names one."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 ITEMS_MAX = 50
-# The item of a claim, of an order, in a sale that has none.
+# The item of a claim or an order in a sale without items.
 NO_ITEM = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemDraft:
-    """As the merchant announces it."""
+    """An item as the merchant announces it."""
 
     title: str
     units: int
@@ -23,7 +23,7 @@ class ItemDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """`units`: what every round of its sale begins with."""
+    """`units`: the units with which every round of its sale begins."""
 
     id: int
     title: str
@@ -34,7 +34,7 @@ class Item:
 
 
 class ItemUnits(NamedTuple):
-    """How much of an item a round has."""
+    """How many units of an item a round has."""
 
     id: int
     total: int
@@ -42,7 +42,7 @@ class ItemUnits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """What an operator wants changed; None leaves it as it is, "" takes it away."""
+    """A change by an operator; None leaves a value as it is, "" removes it."""
 
     id: int
     add_units: int = 0

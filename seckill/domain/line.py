@@ -1,4 +1,4 @@
-"""The line of a round: who waits for a unit, and in which order they are served. Pure.
+"""The line of a round: the buyers who wait for a unit, and the order in which they are served. Pure.
 
 Places come from the order in which people came, or from a draw (`draw.py`).
 """
@@ -15,14 +15,14 @@ from seckill.domain.order_number import OrderNumber
 
 SERVE_PER_S_MAX = 100_000
 BEACON_LENGTH_MAX = 200
-# What the request id of a served entry begins with. Buyers' own are hexadecimal digits only.
+# The prefix of the request ids of entries. Buyers' own request ids consist of hexadecimal digits only.
 OF_LINE = "line-"
 
 
 class LineOrder(StrEnum):
-    """How buyers come to units."""
+    """How buyers get units."""
 
-    PRESS = "press"  # whoever presses first
+    PRESS = "press"  # those who press first
     ARRIVAL = "arrival"  # by place; those who came before the beginning are shuffled, the others follow as they come
     DRAW = "draw"  # by place; those who came before the beginning take part in the draw, the others queue behind
 
@@ -41,11 +41,11 @@ class EntryState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRules:
-    """As a sale is announced with them. They never change; the pace of a round can."""
+    """The rules with which a sale is announced. They never change, but the pace of a round can."""
 
     order: LineOrder = LineOrder.PRESS
-    waiting_list: bool = False  # of `press`: when it is sold out, those who wait get what comes back
-    serve_per_s: int | None = None  # None: as fast as it goes
+    waiting_list: bool = False  # only with `press`: after the sell-out, waiting buyers get the units that come back
+    serve_per_s: int | None = None  # None: as fast as possible
     beacon: bool = False  # the draw waits for a value that is not known before the list is closed
     beacon_from: BeaconSource | None = None  # None: an operator gives it
 
@@ -63,7 +63,7 @@ NO_LINE = LineRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundLine:
-    """One round's, and how far it has come."""
+    """The line of one round, and how far it has come."""
 
     round_id: int
     sale_id: int
@@ -72,8 +72,8 @@ class RoundLine:
     wants_beacon: bool
     beacon: str | None
     beacon_from: BeaconSource | None = None
-    beacon_round: int | None = None  # which of the source's values it is
-    beacon_missed_ms: int | None = None  # since when it is given up: the draw is made by the seed alone
+    beacon_round: int | None = None  # the number of the source's value
+    beacon_missed_ms: int | None = None  # when it was given up: the draw is made from the seed alone
     listed_ms: int | None = None  # when the list's hash was published
     closed_ms: int | None  # when the list of the draw was closed
     entries: int  # in the draw, once it is closed
@@ -82,7 +82,7 @@ class RoundLine:
     places: int  # the last that was given
     waiting: int  # entries that wait or are called
     served: int
-    paused: bool  # an operator lets nobody be served
+    paused: bool  # an operator has stopped serving for now
     serve_per_s: int | None
 
     @property
@@ -99,7 +99,7 @@ class RoundLine:
 
     @property
     def decided(self) -> bool:
-        """Whether it is known who comes next."""
+        """Whether it is known which entry comes next."""
         return self.seed is None or self.drawn_ms is not None
 
 
@@ -116,16 +116,17 @@ class LineEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     order_number: OrderNumber | None = None  # once it is served
     reason: str | None = None  # why it was removed or passed over
     metadata: str = ""
-    groups: tuple[str, ...] | None = None  # that the token named when its buyer joined; None: not known
-    person: str = ""  # whom the limit counts by, if not only by user
+    groups: tuple[str, ...] | None = None  # groups in the token when its buyer joined; None: not known
+    person: str = ""  # the person by whom the limit counts, if not only by user
 
     def request_id(self, attempt: int = 0) -> str:
-        """The same whenever the gate is asked for it. After an order that was admitted and could not be written, there
-        is another attempt: the gate answers a request id with the order that it gave for it, also when that failed."""
+        """Is the same whenever the gate is asked for the entry. If an order was admitted but could not be written,
+        another attempt gets another id: the gate answers a known request id with the order that it gave for it, even if
+        that failed."""
         return f"{OF_LINE}{self.id:x}-{attempt}" if attempt else f"{OF_LINE}{self.id:x}"
 
 
 def may_come_again(state: EntryState, *, drawn: bool, removed: bool) -> bool:
-    """Whether somebody who was in the line may join it once more: not a draw that was closed with them (`drawn`), where
-    their place is published, and not if an operator has removed them."""
+    """Whether a buyer who was in the line may join again: not if the draw was closed with their entry in it (`drawn`),
+    since its place is published, and not if an operator has removed them."""
     return state in (EntryState.LEFT, EntryState.PASSED_OVER) and not drawn and not removed

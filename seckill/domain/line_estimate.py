@@ -1,12 +1,13 @@
 """How likely it is that a place in a line gets a unit. Pure, and computed from what has happened in this round alone.
 
-A unit goes from hand to hand until somebody pays for it. If each of its holders lets it lapse with the same
-probability `p`, independently of the others, the lapses of one unit are geometric, and those of all units that are not
-paid for yet are their sum. A place with `ahead` units before it gets one if that many units are offered, and one more.
+A unit goes from buyer to buyer until one pays for it. If each of them lets it lapse with the same probability `p`,
+independently of the others, the number of lapses of one unit has a geometric distribution, and the lapses of all unpaid
+units are the sum of such numbers. A place with `ahead` units before it gets one if that many units are offered, and one
+more.
 
-`p` is not known. What is known is what became of the orders whose time to pay is over: those still running would not
-do, because whoever pays does so early and whoever does not lapses late. So all rates that fit those orders are tried,
-weighted by how well they fit (a Beta distribution, after Jeffreys'), and the chance is the average.
+`p` is not known, but the outcomes of orders whose time to pay is over are. Orders still running would bias it, because
+buyers who pay do so early, while the others lapse late. So all rates are tried, weighted by how well they fit those
+orders (a Beta distribution with Jeffreys' prior), and the chance is the average.
 """
 
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from functools import lru_cache
 from math import ceil, erfc, sqrt
 from statistics import NormalDist
 
-# Fewer orders say nothing about a rate.
+# Fewer decided orders than this say nothing about the rate.
 DECIDED_MIN = 10
-# Up to so many lapses in all, they are added up exactly; beyond, their sum is as good as normal.
+# Up to this many lapses in all, the sum is computed exactly; beyond, it is practically normally distributed.
 EXACT_MAX = 120
 _RATES = 16
 _SPREAD = tuple(NormalDist().inv_cdf((point + 0.5) / _RATES) for point in range(_RATES))
@@ -24,15 +25,16 @@ _SPREAD = tuple(NormalDist().inv_cdf((point + 0.5) / _RATES) for point in range(
 
 @dataclass(frozen=True, slots=True)
 class RoundSoFar:
-    units_left: int  # nobody has been offered these yet
+    units_left: int  # not offered to anyone yet
     unpaid: int  # units that are offered, and neither paid nor lapsed
-    paid: int  # of the orders whose time to pay is over
-    lapsed: int  # and of these, those that were not paid
+    paid: int  # paid orders among those whose time to pay is over
+    lapsed: int  # unpaid orders among those
     passes: int  # how often a unit can still lapse before the round is over, at most
 
 
 def chance(ahead: int, so_far: RoundSoFar) -> float | None:
-    """Of a place with so many units wanted before it. None: nothing is known yet that it could be computed from."""
+    """Returns the chance of a place with this many units wanted before it, or None if too little is known to compute
+    it."""
     missing = ahead + 1 - so_far.units_left
     if missing <= 0:
         return 1.0
@@ -49,13 +51,13 @@ def chance(ahead: int, so_far: RoundSoFar) -> float | None:
 
 
 def passes_left(left_ms: int, pay_within_s: int) -> int:
-    """Each takes as long as one may take to pay, at most; and the last need not be paid before the round is over."""
+    """Each pass takes at most the time to pay, and the last order need not be paid before the round is over."""
     return max(0, ceil(left_ms / (1000 * pay_within_s)))
 
 
 @lru_cache(10_000)
 def _at_least(lapses: int, units: int, rate: float, passes: int) -> float:
-    """That so many units lapse so often in all."""
+    """Returns the probability that this many units lapse at least this often in all."""
     if units * passes <= EXACT_MAX:
         return sum(_sum_of_lapses(units, rate, passes)[lapses:])
     mean, variance = _moments(rate, passes)
@@ -66,7 +68,7 @@ def _at_least(lapses: int, units: int, rate: float, passes: int) -> float:
 
 
 def _one_unit(rate: float, passes: int) -> list[float]:
-    """The probability of each number of lapses."""
+    """Returns the probability of each number of lapses."""
     return [rate**n * (1 - rate) for n in range(passes)] + [rate**passes]
 
 
@@ -92,7 +94,7 @@ def _moments(rate: float, passes: int) -> tuple[float, float]:
     mean = second = 0.0
     left = 1.0
     for n in range(1, min(passes, 10_000) + 1):
-        left *= rate  # that it lapses n times or more
+        left *= rate  # the probability of n or more lapses
         mean += left
         second += (2 * n - 1) * left
         if left < 1e-12:

@@ -3,8 +3,8 @@ say `cents` whatever the currency is."""
 
 from decimal import Decimal
 
-# ISO 4217 as of 1 January 2026, by the number of decimals, without what nothing is priced in: metals, bonds, tests.
-# `currencies.js` has the same.
+# ISO 4217 as of 1 January 2026, by the number of decimals, without codes in which nothing is priced: metals, bonds,
+# tests. `currencies.js` has the same list.
 _BY_DECIMALS = {
     0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
     2: """
@@ -17,8 +17,8 @@ _BY_DECIMALS = {
     3: "BHD IQD JOD KWD LYD OMR TND",
     4: "CLF UYW",
 }
-# What all units of a round may cost together. Programs that read numbers as browsers do lose cents above it, and SQLite
-# could not add up what a thousand such rounds take.
+# The greatest total price of all units of a round. Above it, programs that read numbers as browsers do lose cents, and
+# SQLite could not add up the money of a thousand such rounds.
 WORTH_CENTS_MAX = 2**53 - 1
 DECIMALS = {code: decimals for decimals, codes in _BY_DECIMALS.items() for code in codes.split()}
 # For a sale from before unknown currencies were refused, or in a currency that has been abolished since.
@@ -26,6 +26,6 @@ _OF_UNKNOWN = 2
 
 
 def shown(amount: int, currency: str) -> str:
-    """With the code and never with a sign, which several currencies share."""
+    """Shows the code and never a sign, since several currencies share one."""
     decimals = DECIMALS.get(currency, _OF_UNKNOWN)
     return f"{Decimal(amount).scaleb(-decimals):,.{decimals}f} {currency}"

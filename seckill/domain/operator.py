@@ -1,12 +1,12 @@
-"""Operators: who they are, and what their role lets them do. Pure."""
+"""Operators, and what their roles let them do. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 NAME_MAX = 64
-ROOT = "root"  # whoever has the key of the settings
-SIGNED_IN = "sign-in"  # what made it, in the place of who
-# What the code itself does without being asked, and what no person may be called.
+ROOT = "root"  # anyone who uses the key in the settings
+SIGNED_IN = "sign-in"  # named instead of an operator for sessions
+# Names under which the code itself acts. No person may have one of them.
 RESERVED = frozenset({ROOT, "audit", "command-line", SIGNED_IN})
 
 
@@ -26,7 +26,7 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """Who is asking."""
+    """The operator who makes a request."""
 
     name: str
     role: Role

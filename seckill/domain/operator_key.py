@@ -1,7 +1,7 @@
 """Operators' keys: how they are made, found and compared. Pure.
 
-A key is long and random, so one round of a hash hides it: nobody can guess their way through 2²⁵⁶ of them. The part
-before the secret names the key, so that it is found without comparing secrets, and seen in a leak for what it is.
+A key is long and random, so hashing it once is enough: no one can guess among 2²⁵⁶. The part before the secret names
+the key, so that it is found without comparing secrets and recognised in a leak.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from seckill.domain.operator import Operator, Role
 
 PREFIX = "sko"
-# The secret of somebody who has signed in, which only their browser has. No such secret is good as a key.
+# The prefix of a session's secret, which only the operator's browser has. Such a secret is not valid as a key.
 SESSION_PREFIX = "sks"
 _ID_BYTES = 6
 _SECRET_BYTES = 32
@@ -22,7 +22,7 @@ _SECRETS = re.compile(rf"({PREFIX}|{SESSION_PREFIX})_([0-9a-f]{{{2 * _ID_BYTES}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorKey:
-    """As the ledger has it: without the key itself."""
+    """A key as the ledger has it: without the key itself."""
 
     id: str
     name: str
@@ -39,20 +39,20 @@ class OperatorKey:
 
 
 def new_key() -> tuple[str, str]:
-    """Its id, and the key with it."""
+    """Returns a new key's id, and the key, which contains it."""
     key_id = secrets.token_hex(_ID_BYTES)
     return key_id, f"{PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
 def new_session(begun_by: str) -> tuple[str, str]:
-    """The same for somebody who has signed in. What they have begun it with gives its id, so that it begins one
+    """The same for an operator who has signed in. The id is derived from `begun_by`, so that one sign-in begins one
     session and never a second."""
     key_id = hashlib.sha256(begun_by.encode()).hexdigest()[: 2 * _ID_BYTES]
     return key_id, f"{SESSION_PREFIX}_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
 def key_id_in(candidate: str, prefix: str = PREFIX) -> str | None:
-    """None: it is not made like one of ours."""
+    """Returns None if it is not made like one of ours."""
     found = _SECRETS.fullmatch(candidate)
     return None if found is None or found[1] != prefix else found[2]
 
@@ -62,5 +62,5 @@ def digest_of(key: str) -> str:
 
 
 def is_key(candidate: str, digest: str) -> bool:
-    """In constant time."""
+    """Compares in constant time."""
     return hmac.compare_digest(digest_of(candidate), digest)

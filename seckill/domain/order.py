@@ -17,7 +17,7 @@ class OrderState(StrEnum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     FAILED = "failed"
-    REFUNDED = "refunded"  # all its money goes back: it came after the order was over, or an operator said so
+    REFUNDED = "refunded"  # all its money goes back: it came after the order was over, or an operator decided so
 
 
 TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
@@ -30,9 +30,9 @@ TRANSITIONS: Mapping[OrderState, frozenset[OrderState]] = {
     OrderState.FAILED: frozenset({OrderState.REFUNDED}),
     OrderState.REFUNDED: frozenset(),
 }
-# Over without having been paid: what may still come is money that has to go back.
+# Over without having been paid. Money that still comes has to go back.
 OVER = frozenset({OrderState.CANCELLED, OrderState.EXPIRED, OrderState.FAILED})
-# Over because the buyer let it lapse, unless an operator has ended it; a failure is the engine's doing.
+# Over because the buyer let it lapse, unless an operator has ended it. A failure is not the buyer's doing.
 LAPSED = frozenset({OrderState.CANCELLED, OrderState.EXPIRED})
 
 
@@ -82,10 +82,10 @@ class Order:
 
     metadata: str = ""  # the shop's own, a JSON object as text
     item: int = NO_ITEM
-    person: str = ""  # whom the limit counted by, if not only by user
-    trace: str = ""  # what it is traced under
+    person: str = ""  # the person by whom the limit counted, if not only by user
+    trace: str = ""  # its trace
 
 
-# State → the numbers of orders that have it. Plain integers: every node hears of thousands a second and hardly any is
-# waited for, so no objects are made of the others.
+# State → the numbers of orders in it. They are plain integers, because every node hears of thousands a second and
+# hardly anyone waits for one of them.
 States: TypeAlias = Mapping[str, Sequence[int]]

@@ -1,4 +1,4 @@
-"""Every answer to a claim, and what there is to say about each refusal: one row a refusal, for all who pass it on."""
+"""Every answer to a claim, and one row for each refusal with everything that other modules need to know about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +11,15 @@ class Outcome(StrEnum):
     The values are what buyers see as `code` and what `admit.lua` returns, so there is no table to keep in step.
     """
 
-    __hash__ = str.__hash__  # an enum's own is written in Python, and each claim's outcome is looked up several times
+    # an enum's own hash is written in Python, and each claim's outcome is looked up several times
+    __hash__ = str.__hash__
 
     UNAUTHENTICATED = "unauthenticated"
     UNKNOWN_SALE = "unknown_sale"
     BLOCKED = "blocked"  # an operator has decided that this buyer buys nothing
     NOT_INVITED = "not_invited"  # the buyer is not of the sale's audience
     PASS_REQUIRED = "pass_required"  # noqa: S105 (not a password)
-    PERSON_UNKNOWN = "person_unknown"  # the token does not say whom the limit counts by
+    PERSON_UNKNOWN = "person_unknown"  # the token does not name the person by whom the limit counts
     INVALID = "invalid"
     RATE_LIMITED = "rate_limited"
     NOT_READY = "not_ready"
@@ -39,7 +40,7 @@ class Outcome(StrEnum):
 
 
 class RefusalKind(Enum):
-    """What stands against a claim, as clients tell refusals apart that they do not know by name."""
+    """The kind of a refusal, by which clients can treat refusals that they do not know by name."""
 
     NO_IDENTITY = auto()
     NO_SUCH_THING = auto()
@@ -55,7 +56,7 @@ class RefusalKind(Enum):
 class ClaimRefusal:
     kind: RefusalKind
     sentence: str  # for people
-    of_round: bool = False  # true of the round that was asked and of no other: the claim may be for the next
+    of_round: bool = False  # only true of the round that was asked: the claim may be meant for the next one
 
 
 REFUSALS: Mapping[Outcome, ClaimRefusal] = {

@@ -1,8 +1,7 @@
 """A pass: a short-lived, signed permission of one buyer to press in one round. Pure.
 
-It is text: when it ends, in seconds, and an HMAC over round, end and buyer. So nothing has to be kept or looked up to
-believe one, and one that is shown again, or stolen together with nothing else, is worth nothing: it is of use to its
-buyer only, whose limit counts.
+It is text: its end, in seconds, and an HMAC over round, end and buyer. So nothing has to be stored or looked up to
+verify it. Using it again or stealing it brings nothing: only its buyer can use it, and the buyer's limit counts.
 """
 
 import hmac
@@ -22,7 +21,7 @@ class PassSeal:
         return f"{end.decode()}.{self._mac(round_id, end, user)}"
 
     def holds(self, sent: bytes, round_id: int, user: str, now_s: float) -> bool:
-        """Whether it is this buyer's for this round, and not over."""
+        """Whether the pass is this buyer's, for this round, and has not ended."""
         end, _, mac = sent.partition(b".")
         if len(end) != _END_DIGITS or not end.isdigit() or int(end) <= now_s:
             return False

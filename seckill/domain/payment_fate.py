@@ -1,4 +1,4 @@
-"""What becomes of money that a provider has taken for an order. Pure.
+"""Decides what becomes of money that a provider has taken for an order. Pure.
 
 Late money is decided about separately: see `engine/money/late_payments.py`."""
 
@@ -12,9 +12,9 @@ class Fate(StrEnum):
 
     # Nothing was changed:
     UNKNOWN_ORDER = "unknown_order"
-    STILL_QUEUED = "still_queued"  # the order may be on its way to the ledger: whoever told of the money tells it again
+    STILL_QUEUED = "still_queued"  # the order may be on its way to the ledger: the notice will be repeated
     WRONG_AMOUNT = "wrong_amount"
-    REF_REUSED = "ref_reused"  # the provider used its name for another payment already
+    REF_REUSED = "ref_reused"  # the provider has used this reference for another payment
     # It was noted:
     SETTLED = "settled"  # the order is paid with it
     LATE = "late"  # the order was over; it is still to be decided what it pays for
@@ -24,12 +24,12 @@ class Fate(StrEnum):
 
 
 def is_its_price(order: Order, amount_cents: int, currency: str) -> bool:
-    """No other amount pays an order, and none in another currency."""
+    """Whether the amount and the currency are exactly the order's price."""
     return (amount_cents, currency) == (order.price_cents, order.currency)
 
 
 def fate_of_unneeded(order: Order) -> Fate:
-    """Of money for an order that it could not pay, because the order was not unpaid."""
+    """Decides about money that could not pay its order, because the order was not unpaid."""
     if order.state in OVER and order.replaced_by is None:
         return Fate.LATE
     return Fate.REFUNDED if order.state is OrderState.REFUNDED else Fate.SURPLUS

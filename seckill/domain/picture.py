@@ -1,15 +1,15 @@
-"""Pictures of goods that operators upload: what is taken, and what becomes of it. Pure."""
+"""Pictures of goods that operators upload: what is accepted, and how it is kept. Pure."""
 
 import re
 from dataclasses import dataclass
 
 BYTES_MAX = 10 * 1024 * 1024
-# Of what is uploaded, width times height: looked at before anything is unpacked.
+# The greatest width times height of an upload, checked before anything is unpacked.
 PIXELS_MAX = 40_000_000
-# Of what is kept, the longer side: enough for the largest place that a page has for it, twice over.
+# The longer side of a kept picture: twice what the largest place on a page needs.
 SIDE_MAX = 1600
 MEDIA_TYPE = "image/webp"
-# One that no sale shows is kept for so long after it was uploaded or last given to a sale.
+# How long a picture that no sale shows is kept after it was uploaded or last given to a sale.
 UNUSED_KEPT_DAYS = 7
 
 _ADDRESS = re.compile(r"/images/([0-9a-f]{64})\.webp")
@@ -24,7 +24,7 @@ class Picture:
 
     @property
     def address(self) -> str:
-        """Its path. What it leads to never changes."""
+        """Returns its path, whose content never changes."""
         return f"/images/{self.digest}.webp"
 
 
@@ -35,4 +35,4 @@ def digest_in(address: str) -> str | None:
 
 
 class BadPicture(Exception):
-    """The reason is for whoever uploads it."""
+    """The reason is meant for the operator who uploads it."""

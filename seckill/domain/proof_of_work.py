@@ -1,4 +1,4 @@
-"""Proof of work: a puzzle that takes whoever solves it a number of hashes, and whoever poses it two. Pure.
+"""Proof of work: a puzzle that takes many hashes to solve and two to pose and check. Pure.
 
 It is ALTCHA's scheme (version 1), so that its solvers understand ours. A secret number below `maxnumber` is drawn, and
 the challenge is the SHA-256 of a salt followed by that number. To find it, the numbers have to be tried one after the
@@ -18,7 +18,8 @@ ALGORITHM = "SHA-256"
 # Short enough for salt and number to be one block of the hash.
 _RANDOM_BYTES = 4
 _TAG_DIGITS = 10
-# It ends in a sign that is no digit: none of it can be taken for a part of the number, or the other way round.
+# It ends in a character that is not a digit, so that no part of it can be taken for a part of the number, or the other
+# way round.
 _SALT = re.compile(r"[0-9a-f]{8}\?expires=([0-9]{10})&for=([0-9a-f]{10})&")
 
 
@@ -74,7 +75,7 @@ class Works:
 
 
 def solve(challenge: str, salt: str, maxnumber: int) -> int | None:
-    """The number; None: there is none. It takes as long as it takes: not for an event loop."""
+    """Returns the number, or None if there is none. This may take long, so it must not run in an event loop."""
     wanted = bytes.fromhex(challenge)
     begun = hashlib.sha256(salt.encode())
     for number in range(maxnumber + 1):

@@ -1,8 +1,8 @@
-"""What a buyer can show of an entry: that it was made in this round at this time. Anybody can tell that it is true who
-has the public key, which is published: so whoever joined in time and is not on the list of a draw can prove it.
+"""A receipt proves that an entry was made in this round at this time. Anyone can verify it with the public key, which
+is published. So a buyer who joined in time but is not on the list of a draw can prove it.
 
-A signature took a third of all that joining costs. So those who join together share one: what is signed is the root of
-a tree of hashes, and each receipt has the steps from its own hash to the root. Defined in docs/door.md."""
+A signature took a third of the cost of joining. So buyers who join together share one: it signs the root of a tree of
+hashes, and each receipt has the steps from its own hash to the root. Defined in docs/door.md."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from seckill.domain.line import LineEntry
 
 ALGORITHM = "Ed25519"
-# How many share a signature. Each time that doubles, receipts get longer by a step, and soon hardly any cheaper.
+# How many share a signature. Doubling this makes receipts longer by one step, but soon hardly any cheaper.
 SHARED_BY = 32
 
 
@@ -34,7 +34,7 @@ class Receipts:
         ]
 
     def _signed(self, heads: Sequence[str]) -> list[str]:
-        # What is signed and what is hashed begin with what they are, so that nothing is good for anything else.
+        # Signed and hashed texts begin with their kind, so that none is valid for another purpose.
         said = [f"receipt {head}" for head in heads]
         if len(heads) == 1:
             return [f"{heads[0]}-{self._sign(said[0])}"]
@@ -47,13 +47,13 @@ class Receipts:
 
 
 def _tree(leaves: Sequence[str]) -> tuple[str, list[str]]:
-    """Its root, and the steps there from each of the leaves."""
+    """Returns the root, and the steps to it from each leaf."""
     steps = [""] * len(leaves)
     nodes, width = list(leaves), 1  # leaves below a node
     while len(nodes) > 1:
         above = []
         for first in range(0, len(nodes), 2):
-            if first + 1 == len(nodes):  # without a neighbour it goes up as it is
+            if first + 1 == len(nodes):  # a node without a neighbour moves up unchanged
                 above.append(nodes[first])
                 continue
             left, right = nodes[first], nodes[first + 1]

@@ -6,9 +6,8 @@
 - a time that comes twice counts the first time;
 - a day that the zone skips altogether (Apia had no 30 December 2011) has no window.
 
-Everything else is cron with five fields. At fixed hours and minutes, a time that is passed over or comes twice is
-treated alike. With a `*` in hours or minutes it follows the hands of the clock: an hour that comes twice has its
-windows twice.
+Everything else is cron with five fields. With fixed hours and minutes, a skipped or repeated time is treated as above.
+With a `*` in hours or minutes it follows the clock: an hour that comes twice has its windows twice.
 """
 
 from bisect import bisect_left
@@ -24,11 +23,11 @@ from cronsim import CronSim, CronSimError
 DAILY = "daily"
 REPEAT_LENGTH_MAX = 64
 ZONE_LENGTH_MAX = 64
-# How far ahead windows are checked not to overlap. Later than that, a window that would overlap is left out.
+# How far ahead windows are checked for overlaps. After that, a window that would overlap is left out.
 CHECKED_MS = 5 * 366 * 86_400_000
 CHECKED_MAX = 500
 
-# What may be in each of the five fields, by the names that they have in errors.
+# What each of the five fields may contain, by its name in errors.
 _FIELDS = {
     "minute": "0 to 59",
     "hour": "0 to 23",
@@ -38,12 +37,12 @@ _FIELDS = {
 }
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
-# In the system's folder of zones, but not zones that another machine would know.
+# Files in the system's folder of zones that other machines may not know as zones.
 _NO_ZONES = {"localtime", "posixrules", "Factory"}
 
 
 class BadRecurrence(ValueError):
-    """`field` is what the announcement calls it."""
+    """`field` is the name in the announcement."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(problem)
@@ -58,12 +57,12 @@ class Recurrence:
     window_ms: int  # the length of every window, as time passes, not as clocks show it
 
     def after(self, ms: int) -> Iterator[int]:
-        """When windows begin, from the first that is later than this instant. Raises BadRecurrence at the first."""
+        """Yields the beginnings of windows later than this instant. Raises BadRecurrence at the first one."""
         ms = max(ms, self.begins_ms - 1)
         zone = zone_of(self.timezone)
         found = self._daily(ms, zone) if self.repeat == DAILY else self._cron(ms, zone)
         for begins_ms in found:
-            # In an hour that comes twice, cron by fixed times looks back to its first time.
+            # In an hour that comes twice, a fixed time may resolve to its first occurrence, which is past.
             if begins_ms > ms:
                 yield begins_ms
                 ms = begins_ms
@@ -73,7 +72,7 @@ class Recurrence:
         return next(self.after(max(after_ms, now_ms - self.window_ms)), None)
 
     def check(self) -> None:
-        """Raises BadRecurrence if it is impossible."""
+        """Raises BadRecurrence if the recurrence is impossible."""
         zone_of(self.timezone)
         if len(self.repeat) > REPEAT_LENGTH_MAX:
             raise BadRecurrence("repeat", f"must not be longer than {REPEAT_LENGTH_MAX} characters")
@@ -136,7 +135,7 @@ def _to_ms(instant: datetime) -> int:
 
 
 def _on_day(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """That time on that day. None if the zone skips the whole day."""
+    """Returns that time on that day, or None if the zone skips the whole day."""
     wanted = datetime.combine(day, at.replace(fold=0), tzinfo=zone)
     if wanted.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == wanted.replace(tzinfo=None):
         return wanted
@@ -145,8 +144,8 @@ def _on_day(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 
 
 def _jump(imaginary: datetime) -> datetime:
-    """When the clocks jump over this time. It lies between what the time would be by the later offset and what it
-    would be by the earlier."""
+    """Returns the instant at which the clocks jump over this time. It lies between the time by the later offset and the
+    time by the earlier one."""
     zone = imaginary.tzinfo
     earliest = int(imaginary.replace(fold=1).timestamp())
     latest = int(imaginary.replace(fold=0).timestamp()) + 1

@@ -1,4 +1,4 @@
-"""How much of a paid order may go back. Pure."""
+"""How much of a paid order may be refunded. Pure."""
 
 from enum import Enum, auto
 
@@ -15,7 +15,7 @@ def left_of_price(order: Order) -> int:
 
 
 def cents_to_refund(order: Order, wanted_cents: int | None) -> int | NoRefund:
-    """`wanted_cents`: None stands for all that is left."""
+    """`wanted_cents`: None means everything that is left."""
     if order.state is not OrderState.PAID:
         return NoRefund.NOT_PAID
     left = left_of_price(order)

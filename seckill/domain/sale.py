@@ -1,4 +1,4 @@
-"""What a sale and its rounds are. Pure."""
+"""A sale and its rounds. Pure."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,7 +24,7 @@ class RoundStatus(StrEnum):
     CLOSED = "closed"
 
 
-# What a gate says of a round that is open to those in its line and to nobody else.
+# The gate's word for a round that is only open to the buyers in its line.
 OPEN_TO_LINE = "line"
 
 
@@ -39,16 +39,16 @@ class SaleState(StrEnum):
 
 
 class Confirm(StrEnum):
-    """What has to have an order before its buyer hears yes."""
+    """The part that must have an order before its buyer is told yes."""
 
     GATE = "gate"  # told in milliseconds; a gate that loses its memory loses what no worker has written yet
     LEDGER = "ledger"  # told when the order's row is committed, so that no yes can be lost
 
 
-# What is made anew for every claim is a Struct: it is as unchangeable as a frozen dataclass, is made in a tenth of the
-# time, and the garbage collector need not look at it.
+# Objects that are made for every claim are Structs: they are as immutable as frozen dataclasses, are made in a tenth of
+# the time, and the garbage collector need not look at them.
 class RoundRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Enough to find a round's keys. It has a share in each of its lanes, which follow each other from the first."""
+    """What is needed to find a round's keys. The round has a share in each of its lanes, which are consecutive."""
 
     id: int
     lane: int
@@ -59,7 +59,7 @@ class RoundRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return range(self.lane, self.lane + self.lanes)
 
     def lane_of(self, user: str) -> int:
-        """Where a buyer's claims are decided, always."""
+        """Returns the lane in which a buyer's claims are always decided."""
         return self.lane if self.lanes == 1 else self.lane + place_of(user, self.lanes)
 
 
@@ -81,38 +81,39 @@ class Round:
     revision: int  # grows with every change an operator makes
     synced_revision: int  # the revision that the gate is known to have
     opened_ms: int | None  # when the gate got its stock; set once, before any buyer can be admitted
-    retired_ms: int | None = None  # since when the gate need not have it any more: all its orders have come to rest
+    retired_ms: int | None = None  # since when the gate no longer needs it: all its orders are final
     lanes: int = 1
     cool_down_s: int = 0  # how long a buyer waits after letting an order lapse, doubled with each one; 0: not at all
     audit_epoch: int | None = None  # the epoch in which the audit has paused it, until it finds nothing wrong any more
-    published: bool = True  # False: buyers are not to know of it
+    published: bool = True  # False: hidden from buyers
     covered: bool = True  # False: its sale gives codes, and has too few for it
     items: tuple[ItemUnits, ...] = ()  # together they are the total
     early_s: int = 0  # how long before its beginning the first of its audience may buy
     limit_group: str | None = None  # rounds of sales with the same share one limit, and are in the same lanes
     siblings: tuple[int, ...] = ()  # those of them that are in the gate, or will be
-    lined: bool = False  # its units belong to those in its line, and nobody gets one by pressing
+    lined: bool = False  # its units belong to the buyers in its line, and pressing brings none
 
     @property
     def opens_ms(self) -> int:
-        """Nobody buys before."""
+        """The time before which no one can buy."""
         return self.begins_ms - 1000 * self.early_s
 
     @property
     def gate_status(self) -> RoundStatus:
-        """As the gate is to have it. A node that has not heard yet that the sale is hidden asks the gate, and the gate
-        sells nothing of it."""
+        """The status that the gate should have. A node that does not know yet that the sale is hidden asks the gate,
+        and the gate then sells nothing."""
         shut = not (self.published and self.covered)
         return RoundStatus.PAUSED if self.status is RoundStatus.OPEN and shut else self.status
 
     @property
     def gate_word(self) -> str:
-        """The same in the gate's words, which tell who it is open to."""
+        """The same in the gate's words, which say for whom it is open."""
         return OPEN_TO_LINE if self.lined and self.gate_status is RoundStatus.OPEN else self.gate_status
 
     @property
     def concerns_audit(self) -> bool:
-        """The audit has paused it. If it is open, an operator has resumed it since, and has the last word."""
+        """Whether the audit has paused the round. If it is open, an operator has resumed it since, and has the last
+        word."""
         return self.audit_epoch == self.epoch
 
     @property
@@ -126,7 +127,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleDraft:
-    """What the merchant announces."""
+    """A sale as the merchant announces it."""
 
     title: str
     units: int
@@ -152,7 +153,7 @@ class SaleDraft:
 
 @dataclass(frozen=True, slots=True)
 class AnnounceKey:
-    """What tells whether an operator repeats an announcement: digests of its key and of what it says."""
+    """Shows whether an operator repeats an announcement: digests of its key and of its content."""
 
     key: str
     body: str
@@ -160,7 +161,7 @@ class AnnounceKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleChange:
-    """What an operator wants changed; None leaves it as it is.
+    """A change by an operator; None leaves a value as it is.
 
     In a sale that repeats, one round is changed: stock and window apply to that round alone, limit and cool-down also
     to those that follow, and closing it ends the repetition.
@@ -177,7 +178,8 @@ class SaleChange:
     door: Door | None = None
     goods: GoodsChange = field(default_factory=dict)
     items: tuple[ItemChange, ...] = ()
-    by_audit: bool = False  # the audit wants it: it pauses what is open, and opens only what it has paused itself
+    # the audit's change: it pauses open rounds, and only reopens those that it has paused itself
+    by_audit: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,14 +210,14 @@ class Sale:
         return next((item for item in self.items if item.id == item_id), None)
 
     def price_of(self, item_id: int) -> int:
-        """Of one unit."""
+        """Returns the price of one unit."""
         item = self.item(item_id)
         return self.price_cents if item is None else item.price_cents
 
     def state(self, now_ms: int, sold_out: bool) -> SaleState:
         if self.round.status is RoundStatus.CLOSED or now_ms >= self.round.ends_ms:
             return SaleState.ENDED
-        if self.round.gate_status is RoundStatus.PAUSED:  # also before it begins: it would not open at its time
+        if self.round.gate_status is RoundStatus.PAUSED:  # even before it begins, because it would not open on time
             return SaleState.PAUSED
         if now_ms < self.round.begins_ms:
             return SaleState.SCHEDULED
@@ -224,9 +226,9 @@ class Sale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """Units of a round: those that workers have ever written, and those that the gate has admitted and taken back, as
-    far as the ledger knows; and the newest of the operators' rules that the gate has had. A gate that counts less or is
-    of another epoch has gone back in time."""
+    """Units of a round as the ledger knows them: all that workers have ever written, and those that the gate has
+    admitted and taken back; and the newest revision of the rules that the gate has had. A gate that counts less, or has
+    another epoch, has gone back in time."""
 
     written: int
     admitted: int
@@ -242,7 +244,7 @@ NOTHING_COUNTED = Counted(written=0, admitted=0, released=0, decided=0, revision
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """What an operator's key stands for. No sale: it was used to announce another one."""
+    """What an operator's key stands for. Without a sale, it was used to announce another one."""
 
     sale: Sale | None
     new: bool  # it was made just now

@@ -1,5 +1,5 @@
-"""What an operator may change about a sale, and when; and what follows for the rounds to come. Pure: the sale, the wish
-and the time come in."""
+"""Decides what an operator may change about a sale, and when, and what follows for later rounds. Pure: the sale, the
+wish and the time go in."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -18,8 +18,8 @@ _OF_ITEM = ("title", "external_id", "image")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Only what will really be different, by column: of the sale, of the round, and of the rounds after it that have
-    been made already."""
+    """Only the values that will really differ, by column: of the sale, of the round, and of later rounds that exist
+    already."""
 
     sale: dict[str, int | str]
     round: dict[str, int | str | None]
@@ -34,7 +34,7 @@ class Decision:
         return not (self.sale or self.round or self.later or self.goods or self.items or self.door)
 
     def external_id(self, sale: Sale) -> str | None:
-        """The one that the sale has afterwards."""
+        """Returns the id that the sale has afterwards."""
         wanted = self.goods.get("external_id", sale.goods.external_id)
         return wanted if isinstance(wanted, str) else None
 
@@ -63,12 +63,13 @@ def decide(
     later: dict[str, int | str] = {}
     if sale.recurrence is not None:
         later |= {name: getattr(after, name) for name in _ALSO_LATER if name in different}
-        of_sale |= {name: value for name, value in later.items() if name != "early_s"}  # which is in its door
+        # for the sale, it is in its door
+        of_sale |= {name: value for name, value in later.items() if name != "early_s"}
     if "status" in different and after.status is RoundStatus.CLOSED:
         later["status"] = RoundStatus.CLOSED
     if change.published is not None and change.published != sale.published:
         of_sale["published"] = later["published"] = int(change.published)
-        if sale.round.retired_ms is None:  # the gate does not have it any more otherwise
+        if sale.round.retired_ms is None:  # otherwise the gate no longer has it
             different["published"] = int(change.published)
     goods = sale.goods.difference(change.goods)
     door = change.door if change.door != sale.door else None
@@ -85,7 +86,7 @@ def may_go_on(newest: Sale, begins_ms: int) -> bool:
 
 
 def _by_audit(round_: Round, status: RoundStatus | None) -> dict[str, int | str | None]:
-    """Operators have the last word: what they have paused or closed meanwhile stays so."""
+    """Operators have the last word: a round that they have paused or closed meanwhile stays so."""
     if status is RoundStatus.PAUSED and round_.status is RoundStatus.OPEN and round_.retired_ms is None:
         return {"status": RoundStatus.PAUSED, "audit_epoch": round_.epoch}
     if status is RoundStatus.OPEN and round_.concerns_audit and round_.status is not RoundStatus.CLOSED:
@@ -95,7 +96,7 @@ def _by_audit(round_: Round, status: RoundStatus | None) -> dict[str, int | str 
 
 
 def _of_items(sale: Sale, change: SaleChange) -> dict[int, dict[str, str | None]]:
-    """What is really different about each."""
+    """Returns what is really different for each item."""
     found: dict[int, dict[str, str | None]] = {}
     external_ids = {item.id: item.external_id for item in sale.items}
     for wanted in change.items:

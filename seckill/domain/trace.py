@@ -1,6 +1,6 @@
-"""What one order is traced under, from the press to the shop's webhook: the `traceparent` of W3C's Trace Context.
+"""The trace of an order from the press to the shop's webhook: the `traceparent` of W3C's Trace Context.
 
-It travels as text, beside what it belongs to. Whatever cannot be read is none: nothing that is sold depends on it.
+It travels as text, beside the data to which it belongs. An unreadable one is ignored: no sale depends on it.
 """
 
 import re
@@ -8,14 +8,14 @@ import re
 import msgspec
 
 HEADER = "traceparent"
-# Later versions begin alike, and may have more behind.
+# Later versions begin in the same way and may have more after it.
 _TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[!-~]*)?")
 _INVALID_VERSION = b"ff"
 _FIRST_VERSION = b"00"
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A trace, and the span in it that whatever follows hangs on."""
+    """A trace, and the span in it to which later spans belong."""
 
     trace_id: str  # 32 hexadecimal digits
     span_id: str  # 16

@@ -1,4 +1,4 @@
-"""Voucher codes: what one is, what becomes of it, and how many a sale needs. Pure."""
+"""Voucher codes: their form, their states, and how many a sale needs. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
 
 CODE_BYTES_MAX = 128
-# In one upload. More come in another.
+# How many codes one upload may have. More need another upload.
 CODES_MAX = 1_000_000
-# Of one order: a batch of orders takes its codes in one transaction, which must not last for long.
+# How many codes one order may get: a batch of orders takes its codes in one transaction, which must not last long.
 CODES_PER_BUYER_MAX = 100
 
 
@@ -43,9 +43,9 @@ class Voucher:
         return VoucherState.FREE if self.number is None else VoucherState.GIVEN
 
 
-# A paid order is refunded, and its units go on sale again: a code goes back into the pool with its unit, for somebody
-# else, as long as none of this has happened to it. Any other is void from then on, for who has seen a code may use it.
-# So is every code whose unit does not go on sale again.
+# When a paid order is refunded and its units go on sale again, a code goes back into the pool for another buyer, as
+# long as none of this has happened to it. Otherwise it becomes void, because anyone who has seen a code may use it. So
+# does every code whose unit does not go on sale again.
 USED_SINCE = ("shown_ms", "redeemed_ms")
 
 
@@ -55,8 +55,8 @@ class CodeCount(NamedTuple):
 
 
 def spare_codes(by_item: Mapping[int, CodeCount]) -> int:
-    """How many are for any item and needed by none. Less than none: so many are missing. An item takes its own first;
-    those that it does not need are of no use to another."""
+    """Returns how many codes are for any item and not needed. A negative number means that so many are missing. An item
+    takes its own codes first; those that it does not need are of no use to other items."""
     for_any = by_item.get(NO_ITEM, CodeCount(0, 0))
     own = [each.free - each.needed for item, each in by_item.items() if item != NO_ITEM]
     return for_any.free - for_any.needed + sum(min(0, left) for left in own)
@@ -64,7 +64,7 @@ def spare_codes(by_item: Mapping[int, CodeCount]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The codes of a sale, and how many more it takes until each of its units can have one."""
+    """The codes of a sale, and how many are missing until each of its units can have one."""
 
     codes: int
     free: int
@@ -72,11 +72,11 @@ class Pool:
     redeemed: int
     void: int
     missing: int
-    by_item: Mapping[int, CodeCount] = field(default_factory=dict)  # of a sale that has items: those for one alone
+    by_item: Mapping[int, CodeCount] = field(default_factory=dict)  # in a sale with items: the codes for one item only
 
 
 def fault_in(code: str) -> str | None:
-    """Why it cannot be a code, in words that follow its place; None: it can."""
+    """Returns why the text cannot be a code, in words that follow its place, or None if it can."""
     if not code:
         return "is empty"
     if len(code.encode()) > CODE_BYTES_MAX:

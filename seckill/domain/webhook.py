@@ -1,4 +1,4 @@
-"""A shop's webhooks: where events are sent to, and what becomes of a delivery. Pure."""
+"""A shop's webhooks: where events are sent, and the states of a delivery. Pure."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class DeliveryState(StrEnum):
 
 
 class DeliveryTrouble(StrEnum):
-    """Why there was no answer of the endpoint. Not in more detail: who may name addresses learns nothing about what is
-    behind them."""
+    """Why the endpoint did not answer. There are no more details, so that a person who may name addresses learns
+    nothing about the servers behind them."""
 
     NO_ANSWER = "no_answer"
     NOT_ALLOWED = "not_allowed"  # the name stands for an address that webhooks do not go to
@@ -30,7 +30,7 @@ class DeliveryTrouble(StrEnum):
 class DisabledBy(StrEnum):
     OPERATOR = "operator"
     FAILING = "failing"  # nothing was delivered for days
-    GONE = "gone"  # it has answered 410, which says so
+    GONE = "gone"  # it has answered 410, which means this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Webhook:
     delivered_ms: int | None  # the last time
     failures: int  # since then
     failing_ms: int | None  # the first of them
-    retry_ms: int | None  # it is left alone until then
+    retry_ms: int | None  # not tried again before this time
     # When events were pruned from the feed before they were sent: when that was noticed, and which.
     missed_ms: int | None
     missed_after: int | None

@@ -43,7 +43,7 @@ def fits(secrets: Sequence[str], message_id: str, timestamp: str, body: bytes, s
     message = f"{message_id}.{timestamp}.".encode(errors="surrogateescape") + body
     expected = [_digest(key_of(secret), message).encode() for secret in secrets]
     given = [text.encode(errors="surrogateescape") for text in _of_this_version(signatures)]
-    # All of them, so that the time tells nothing.
+    # Compares all of them, so that the time reveals nothing.
     matches = [hmac.compare_digest(each, other) for each in expected for other in given]
     return any(matches)
 

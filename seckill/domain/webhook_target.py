@@ -1,7 +1,7 @@
-"""Where webhooks may go: which addresses an operator may name, and which of them are other people's business. Pure.
+"""Decides where webhooks may go: which addresses an operator may name, and to which of them we may connect. Pure.
 
-Whoever may name an address for us to call can look around in our network with it. So a name is resolved once for each
-delivery, every address that it stands for is checked here, and the connection goes to one of these.
+Anyone who may name an address for us to call could explore our network with it. So a name is resolved once for each
+delivery, every address that it resolves to is checked here, and the connection goes to one of these.
 """
 
 import re
@@ -10,22 +10,23 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from urllib.parse import SplitResult, urlsplit
 
 URL_LENGTH_MAX = 2048
-# Where web servers are. Others are those of mail, databases, caches and brokers, which understand parts of HTTP.
+# Ports of web servers. Others belong to mail servers, databases, caches and brokers, which understand parts of HTTP.
 PORTS = (80, 443, 8080, 8443)
 # In one's own network a receiver may be on any port that needs no privileges to listen on.
 OWN_PORT_MIN = 1024
 
-# What RFC 3986 allows in an address, without a fragment, so that it means the same to everybody who reads it.
+# The characters that RFC 3986 allows in an address, without a fragment, so that it means the same to every reader.
 _URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+")
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
-# `2130706433`, `0x7f.1` and `127.1` are 127.0.0.1 to some, and names to others.
+# Some programs take `2130706433`, `0x7f.1` and `127.1` for 127.0.0.1, others for names.
 _NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)\.?")
 _LOOPBACK_NAME = re.compile(r"(?:.*\.)?localhost\.?", re.IGNORECASE)
 
 Address = IPv4Address | IPv6Address
 
-# Beyond what `is_global` says, which is not the same in every version of Python: multicast, old and future use.
+# Networks in addition to those excluded by `is_global`, which differs between versions of Python: multicast, old and
+# future use.
 _NEVER = tuple(
     map(
         ip_network,
@@ -80,7 +81,7 @@ class BadTarget(ValueError):
 
 
 def read_target(url: str, *, private: bool) -> Target:
-    """What an operator has written, as far as it can be judged without asking anybody. Raises BadTarget."""
+    """Reads an operator's address and checks it as far as possible without a look-up. Raises BadTarget."""
     parts = _split(url)
     host = parts.hostname or ""
     secure = parts.scheme == "https"
@@ -100,7 +101,7 @@ def read_target(url: str, *, private: bool) -> Target:
 
 
 def is_public(address: Address) -> bool:
-    """Nobody's own network, no group, and nothing that leads to such."""
+    """Whether the address is public: in no private network, no multicast group, and no tunnel to one."""
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return False

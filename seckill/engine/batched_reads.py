@@ -1,5 +1,5 @@
-"""A crowd of which each wants to know something else of the same kind is a query for all who have come while the last
-one was under way, not one each. No one is told what was true before they asked."""
+"""Answers many callers who each ask for something different of the same kind. All who come while one query is under way
+share the next one, instead of making a query each. No caller gets an answer from before their question."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -12,7 +12,7 @@ from seckill.errors import LedgerError, LedgerUnavailable
 
 log = structlog.get_logger()
 
-# In one query: those behind it wait as long as that takes.
+# How many keys go into one query. Callers behind it wait as long as it takes.
 BATCH_MAX = 500
 # More waiting than this means seconds of delay; it is kinder to refuse at once.
 WAITING_MAX = 20_000
@@ -23,12 +23,12 @@ V = TypeVar("V")
 
 class BatchedReads(Batches[K, V | LedgerError | None], Generic[K, V]):
     def __init__(self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]) -> None:
-        """`read`: those that there are."""
+        """`read` returns those of the keys that exist."""
         super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
         self._read = read
 
     async def of(self, key: K) -> V | None:
-        """None: there is none. Raises LedgerError."""
+        """Returns None if there is no such key. Raises LedgerError."""
         waiting: asyncio.Future[V | LedgerError | None] = asyncio.get_running_loop().create_future()
         self.submit(key, waiting)
         found = await waiting
@@ -49,7 +49,7 @@ class BatchedReads(Batches[K, V | LedgerError | None], Generic[K, V]):
             found = await self._read(list({key for key, _ in batch}))
         except LedgerError as away:
             error = away
-            self._answer_all(error)  # those who still wait have waited as long
+            self._answer_all(error)  # those still in the queue have waited just as long
         except Exception:
             log.exception("what was asked for could not be read", many=len(batch))
             error = LedgerUnavailable("It could not be read, try again.")

@@ -1,8 +1,8 @@
-"""One buyer's data, for those who are asked for it by the person: shown as a whole, or taken out.
+"""One buyer's data, for an operator whom the person has asked for it: exported as a whole, or erased.
 
-Orders stay, for the books: who bought becomes a pseudonym that nobody can guess and that nothing leads back from. As
-long as something of the buyer's may still move, nothing is taken out: a gate counts buyers by their names, a refund has
-to find its order, and half an erasure would be neither.
+Orders stay for the books, but the buyer's name in them becomes a pseudonym that cannot be guessed and does not lead
+back to the person. Nothing is erased while anything of the buyer's may still move: the gate counts buyers by their
+names, a refund has to find its order, and half an erasure would help neither.
 """
 
 import secrets
@@ -35,7 +35,7 @@ class BuyerData:
         self._gate = gate
 
     async def export(self, user: str) -> BuyerFile:
-        """The gate first: what it has handed over by then is in the ledger."""
+        """Reads the gate before the ledger: an order that has left the gate by then is in the ledger."""
         held, _ = await self._in_gate(user)
         return BuyerFile(await self._ledger.rows_of(user), held)
 
@@ -55,7 +55,7 @@ class BuyerData:
         return done
 
     async def _in_gate(self, user: str) -> tuple[list[tuple[Round, Holding]], list[Round]]:
-        """And the rounds whose records the gate may have lost."""
+        """Returns the buyer's holdings, and the rounds whose records the gate may have lost."""
         rounds = await self._ledger.rounds_in_gate()
         held: list[tuple[Round, Holding]] = []
         unknown: list[Round] = []

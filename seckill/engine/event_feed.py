@@ -1,4 +1,4 @@
-"""Everything that has been committed, in its order, for shops that follow it."""
+"""The feed of all committed events, in order, for shops that follow it."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from seckill.engine.orders.buyer_orders import stays
 from seckill.ports.feed import CursorGone, EventFilter, Feed, FeedPage
 
-# How long a reader that waits for news lets the ledger rest.
+# How long a reader that waits for news leaves the ledger alone between two looks.
 LOOK_EVERY_S = 0.2
 PRUNED_AT_ONCE = 500
 DAY_MS = 86_400_000
@@ -27,8 +27,8 @@ class EventFeed:
         wait_s: float = 0.0,
         gone: Callable[[], Awaitable[None]] = stays,
     ) -> FeedPage | CursorGone:
-        """What has been committed by now; if there is none of it that is wanted, as soon as there is, or nothing when
-        the time is over. No one looks any more for a reader who is `gone`."""
+        """Returns the wanted events that have been committed. If there are none yet, waits for the first, and returns
+        nothing when the time is over. Stops looking once the reader is `gone`."""
         give_up_s = time.monotonic() + wait_s
         leaving = asyncio.ensure_future(gone())
         try:
@@ -46,7 +46,8 @@ class EventFeed:
             leaving.cancel()
 
     async def keep(self) -> int:
-        """Lines up what nobody reads, and forgets what is too old. Returns how many entries it forgot."""
+        """Lines up events even while nobody reads the feed, and forgets those that are too old. Returns how many it
+        forgot."""
         await self.line_up()
         return await self._feed.prune(self._kept_ms, PRUNED_AT_ONCE)
 
@@ -55,5 +56,5 @@ class EventFeed:
             pass
 
     def close(self) -> None:
-        """Whoever waits is answered now."""
+        """Answers all waiting readers at once."""
         self._closing = True

@@ -33,14 +33,14 @@ EXPIRE_EVERY_S = 1.0
 RETRY_EVERY_S = 0.5
 RETRY_IDLE_S = 1.0
 BETWEEN_BATCHES_S = 0.05
-# How long the keeper listens to a broker's delay queues before it checks whether it is time to stop.
+# How long the keeper listens to a broker's delay queues before it checks whether it has to stop.
 HEED_S = 0.5
-# A unit that comes back is to be on sale again within a second.
+# A unit that comes back should be on sale again within a second.
 RELAY_EVERY_S = 0.2
 RELAY_IDLE_S = 0.4
 LATE_EVERY_S = 0.2
 LATE_IDLE_S = 0.5
-# Everybody who is in a draw looks at the page when it is made; and a unit that comes back goes to who is next.
+# Everyone in a draw looks at the page when it is made, and a unit that comes back goes to the next in line.
 DRAW_EVERY_S = 0.5
 DRAW_IDLE_S = 1.0
 SERVE_EVERY_S = 0.2
@@ -48,24 +48,25 @@ SERVE_IDLE_S = 0.5
 REFUND_EVERY_S = 1.0
 # A courtesy to buyers who still have the page open.
 CALL_OFF_EVERY_S = 1.0
-# Buyers wait for a lane that is on another server than before.
+# When a lane has moved to another server, its buyers are waiting.
 LANES_EVERY_S = 0.5
-# No round of a lane sells while something else stands under one of its keys.
+# No round of a lane can sell while a foreign value stands under one of its keys.
 DAMAGE_EVERY_S = 1.0
-# Whether the servers are as they have to be.
+# Checks that the servers are set up as they must be.
 SERVERS_EVERY_S = 0.5
-# Whoever reads the feed lines it up as well.
+# Readers of the feed line it up as well.
 FEED_EVERY_S = 1.0
-# What an upload of codes has left behind, and rounds that wait for those that an earlier one did not need.
+# Clears away what a broken upload of codes has left, and opens rounds that wait for codes which an earlier round did
+# not need.
 VOUCHERS_EVERY_S = 5.0
-# It is about days.
+# Pictures are kept for days, so this is not urgent.
 PICTURES_EVERY_S = 600.0
 RETENTION_EVERY_S = 600.0
 # Nothing waits for it.
 RETIRE_EVERY_S = 10.0
-# To the second.
+# Charts have a point for each second.
 CHARTS_EVERY_S = 1.0
-# It counts the orders of every round that is on.
+# Each look counts the orders of every round that is on.
 FIGURES_EVERY_S = 10.0
 
 
@@ -75,12 +76,12 @@ class KeeperStep:
     take: Callable[[], Awaitable[object]]
     every_s: float
     idle_s: float = 0.0  # after a step that found nothing to do, if that is longer
-    lasting: bool = False  # it goes on until all stop
+    lasting: bool = False  # runs until the whole keeper stops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """The use cases that it takes steps of."""
+    """Runs the steps of these use cases, each at its own interval."""
 
     sale_cache: SaleCache
     repeater: RoundRepeater
@@ -149,7 +150,7 @@ class Keeper:
             await stop.wait(BETWEEN_BATCHES_S)
 
     async def _serve(self, stop: Stop) -> bool:
-        """Whether anybody waits in a line."""
+        """Returns whether any buyer waits in a line."""
         while await self.serving.step() and not stop.is_set():
             gets_on()
         return self.serving.lines > 0

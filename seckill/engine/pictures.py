@@ -1,4 +1,4 @@
-"""Pictures of goods: uploaded once, shown by every node, and forgotten when no sale shows them."""
+"""Pictures of goods: uploaded once, shown by every node, and deleted when no sale shows them."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,7 +10,7 @@ from seckill.ports.pictures import PictureLedger, PictureMaker
 
 DAY_MS = 86_400_000
 FORGOTTEN_AT_ONCE = 100
-# What a node keeps in memory of those that were asked for last. Caches before it ask once a year.
+# A node keeps the pictures that were asked for last in memory, up to this size. Caches in front of it ask once a year.
 KEPT_BYTES = 32 * 1024 * 1024
 
 
@@ -18,14 +18,14 @@ class PictureDesk:
     def __init__(self, ledger: PictureLedger, make: PictureMaker) -> None:
         self._ledger = ledger
         self._make = make
-        # One at a time: a picture that is unpacked takes a hundred times what it took on its way here.
+        # One at a time: an unpacked picture takes a hundred times its size on the way here.
         self._making = asyncio.Lock()
         self._known: OrderedDict[str, Picture] = OrderedDict()
         self._known_bytes = 0
         self._asking = SharedAnswers[Picture | None]()
 
     async def upload(self, content: bytes) -> Picture:
-        """Raises BadPicture, and StartError where what it takes is not installed."""
+        """Raises BadPicture, and StartError if the library for it is not installed."""
         async with self._making:
             picture = await asyncio.to_thread(self._make, content)
         await self._ledger.keep_picture(picture)
@@ -49,7 +49,7 @@ class PictureDesk:
             self._known_bytes -= len(oldest.content)
 
     async def missing(self, digests: Sequence[str]) -> set[str]:
-        """Those of them that are not there. A sale may show the others."""
+        """Returns those that are not stored. A sale may show the others."""
         return set(digests) - await self._ledger.use_pictures(digests) if digests else set()
 
     async def forget_unused(self) -> int:

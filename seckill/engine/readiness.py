@@ -1,4 +1,4 @@
-"""Could this process sell now?"""
+"""Whether this process could sell now."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -16,10 +16,11 @@ WITHIN_S = 2.0
 class StoreHealth(StrEnum):
     OK = "ok"
     AWAY = "away"
-    # Servers that answer but cannot keep the promises: they admit no one. The log says why; this is public.
+    # The servers answer but cannot keep the promises, so they admit no one. This word is public; the reason is in the
+    # log.
     UNFIT = "unfit"
     PARTLY_UNFIT = "partly_unfit"
-    # Servers without room for another claim: they refuse, and have deducted nothing.
+    # The servers have no room for another claim: they refuse it and have deducted nothing.
     FULL = "full"
     PARTLY_FULL = "partly_full"
 
@@ -31,7 +32,7 @@ class Parts:
 
     @property
     def ready(self) -> bool:
-        """The gate is enough: without the ledger, orders queue up to the backlog cap."""
+        """The gate alone is enough: without the ledger, orders queue up to the backlog cap."""
         return self.gate in (StoreHealth.OK, StoreHealth.PARTLY_UNFIT, StoreHealth.PARTLY_FULL)
 
 
@@ -42,7 +43,7 @@ class Readiness:
         self._looking = SharedAnswers[Parts]()
 
     async def look(self) -> Parts:
-        """What has not answered in time is away. Anybody may ask, so one look is for all who ask meanwhile."""
+        """A part that does not answer in time counts as away. Anyone may ask, so all who ask at once share one look."""
         return await self._looking.of("all", self._look)
 
     async def _look(self) -> Parts:

@@ -1,6 +1,6 @@
-"""How long what is over is kept: orders for good, what is around them for a while.
+"""Deletes old data: orders stay for good, the data around them for a while.
 
-Events and deliveries have their own steps, because others read them all the time.
+Events and deliveries are deleted in steps of their own, because they are read all the time.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from seckill.ports.figures import FiguresLedger
 from seckill.ports.retention import RetentionLedger
 
 DAY_MS = 86_400_000
-# Of a second in which nothing in particular happened, nobody wants to know after this time: a minute is enough.
+# After this time, figures of seconds in which nothing particular happened are thinned out to one for each minute.
 FINE_MS = 2 * 3_600_000
 PRUNED_AT_ONCE = 500
-# Buyers and workers write to the same database.
+# A pause between batches, because buyers and workers write to the same database.
 BETWEEN_BATCHES_S = 0.05
 
 
@@ -35,7 +35,7 @@ class Retention:
         self._alarms = alarms
         self._figures_ms = figures_days * DAY_MS
         self._letters_ms = letters_days * DAY_MS
-        # Events of a line are read from its entries.
+        # A line's events are read from its entries, so these stay as long.
         self._lines_ms = max(lines_days, events_days) * DAY_MS
 
     async def step(self) -> None:

@@ -1,7 +1,8 @@
-"""What an API node knows by heart: the sales, the gate's clock, and each open round's pulse.
+"""What an API node keeps in memory: the sales, the gate's clock, and each open round's pulse.
 
-It lets the node answer without asking any server: an unknown sale, a sale that begins in ten minutes, a round that is
-sold out. Everything here may be a moment old, so it is used only for refusals that the delay cannot make wrong.
+With it the node can refuse without asking any server: for an unknown sale, a sale that begins in ten minutes, or a
+round that is sold out. Everything here may be a moment old, so it only serves refusals that the delay cannot make
+wrong.
 """
 
 import time
@@ -19,21 +20,21 @@ from seckill.ports.gate import Pulse, PulseGate
 from seckill.ports.ledger import CatalogueLedger
 from seckill.telemetry import CLOCK_OFFSET
 
-# Sales are numbered from 1. Anything above cannot have been issued, so no random id ever leads to a query.
+# Sales are numbered from 1. A number above this cannot have been issued, so no random id ever causes a query.
 SALE_NUMBER_MAX = 1 << 31
-# Knowledge older than this decides nothing any more.
+# Knowledge older than this must not decide anything.
 FRESH_S = 1.0
 SALES_FRESH_S = 2.0
-# A sale that was hidden so lately is taken for hidden, so that nobody can make us ask again and again.
+# A sale that was seen hidden within this time counts as hidden, so that no one can make us ask again and again.
 HIDDEN_SEEN_S = 0.05
-# How long before its window a round is watched, so that one which the gate has lost is there again in time, and how
-# long after.
+# How long before and after its window a round is watched. Before it, so that a round which the gate has lost is rebuilt
+# in time.
 WATCH_BEFORE_MS = 30_000
 WATCH_AFTER_MS = 5_000
 # How long after its end a round may still have orders that no worker has written.
 RECENT_MS = 24 * 3600 * 1000
-# How many of a sale's rounds are known by heart, the newest: those to come, the one that is on, and those before it
-# that may still have orders on the way. A sale that repeats for years needs no more memory than this.
+# How many of a sale's newest rounds are kept in memory: those to come, the current one, and earlier ones that may still
+# have orders on the way. A sale that repeats for years needs no more memory than this.
 ROUNDS_KEPT = 16
 
 
@@ -49,23 +50,24 @@ class SaleCache:
         self._gate = gate
         self._sale_ids = sale_ids
         self._monotonic = monotonic
-        self._sales: dict[int, tuple[Sale, ...]] = {}  # each as often as it has rounds, in their order
+        self._sales: dict[int, tuple[Sale, ...]] = {}  # each sale once for each of its rounds, in their order
         self._sale_of_round: dict[int, Sale] = {}
         self._public_ids: dict[int, str] = {}
         self._sales_read_s: float | None = None
-        # As we spell it: no claim has to be deciphered. Only what is published, so no claim has to look whether it is.
+        # Keyed by the id as we spell it, so that no claim has to be deciphered. Only published sales, so that no claim
+        # has to check.
         self._by_public_id: dict[str, int] = {}
         self._version = 0
-        self.news = 0  # grows with whatever is learnt
-        # A crowd that knows of a sale before we do is one query, not one each.
+        self.news = 0  # grows with every change that is learnt
+        # A crowd that knows of a sale before we do causes one query, not one each.
         self.look_again = SharedLook(self.refresh_sales)
-        self._taken: Counter[int] = Counter()  # lanes, by rounds that are being made
+        self._taken: Counter[int] = Counter()  # lane → rounds that are being made there
         self._pulses: dict[int, Pulse] = {}
         self._without_pulse: Sequence[Round] = ()
         self._gate_ms: tuple[int, float] | None = None  # the gate's time, and ours when we read it
 
     async def refresh_sales(self) -> int:
-        """Returns how many are new or changed."""
+        """Reads the sales. Returns how many are new or changed."""
         began_s = self._monotonic()
         sales = await self._ledger.sales(changed_after=self._version, rounds_max=ROUNDS_KEPT)
         for sale in sales:
@@ -81,7 +83,7 @@ class SaleCache:
         others = [other for other in self._sales.get(sale.id, ()) if other.round.id != sale.round.id]
         if others and others[0].changed > sale.changed:
             sale = replace(others[0], round=sale.round)
-        # What is true of the sale is true of it in all its rounds.
+        # The sale's own facts are the same in all its rounds.
         rounds = [sale, *(replace(sale, round=other.round) for other in others)]
         rounds.sort(key=lambda each: each.round.ordinal)
         for forgotten in rounds[:-ROUNDS_KEPT]:
@@ -96,7 +98,8 @@ class SaleCache:
             self._by_public_id.pop(public_id, None)
 
     async def refresh_pulses(self) -> dict[int, Pulse]:
-        """The gate's clock and the rounds that are on or about to be; a round that the gate lost has no pulse."""
+        """Reads the gate's clock and the rounds that are on or about to begin. A round that the gate has lost has no
+        pulse."""
         if self._gate_ms is None:
             await self._read_pulses([])  # the gate's clock decides which rounds are on
         return await self._read_pulses(self.watched())
@@ -112,14 +115,14 @@ class SaleCache:
         return self._pulses
 
     def without_pulse(self) -> Sequence[Round]:
-        """Rounds that should be in the gate and were not, when we last looked."""
+        """Returns the rounds that should be in the gate but were not when we last looked."""
         return self._without_pulse
 
     def watched(self) -> list[Round]:
         return [] if self._gate_ms is None else [round_ for round_ in self._rounds() if self.is_watched(round_)]
 
     def is_watched(self, round_: Round) -> bool:
-        """The keeper rebuilds it within seconds, should the gate lose it."""
+        """Whether the keeper would rebuild the round within seconds if the gate lost it."""
         return (
             round_.status is not RoundStatus.CLOSED
             and round_.retired_ms is None
@@ -127,7 +130,7 @@ class SaleCache:
         )
 
     def over(self) -> list[Round]:
-        """Rounds that are no longer watched and not retired yet: some of their orders may still end."""
+        """Returns the rounds that are no longer watched but not retired yet: some of their orders may still end."""
         if self._gate_ms is None:
             return []
         now_ms = self.now_ms()
@@ -142,14 +145,14 @@ class SaleCache:
         return (sale.round for rounds in self._sales.values() for sale in rounds)
 
     def now_ms(self) -> int:
-        """The gate's time, carried on by a clock that cannot be set. Before the first reading: our own time."""
+        """The gate's time, carried on by a clock that cannot be set. Before the first reading, our own time."""
         if self._gate_ms is None:
             return int(time.time() * 1000)
         then_ms, at_s = self._gate_ms
         return then_ms + int((self._monotonic() - at_s) * 1000)
 
     async def gate_time_ms(self) -> int:
-        """The gate is asked if the last reading is not fresh."""
+        """The gate's time. The gate is asked if the last reading is not fresh."""
         if not self.is_fresh():
             await self.refresh_pulses()
         return self.now_ms()
@@ -158,7 +161,7 @@ class SaleCache:
         return self._gate_ms is not None and self._monotonic() - self._gate_ms[1] < FRESH_S
 
     def knows_sales(self) -> bool:
-        """As they are in the ledger, but for a moment: a window may have been moved."""
+        """Whether the sales known here are at most a moment behind the ledger: a window may have been moved."""
         return self._sales_read_s is not None and self._monotonic() - self._sales_read_s < SALES_FRESH_S
 
     def public_id(self, sale: Sale) -> str:
@@ -172,17 +175,17 @@ class SaleCache:
         return pulse is not None and pulse.available == 0
 
     def sales(self) -> list[Sale]:
-        """Each with its current round, in the order of their windows."""
+        """Returns each sale with its current round, in the order of their windows."""
         now_ms = self.now_ms()
         found = [current(rounds, now_ms) for rounds in self._sales.values()]
         return sorted(found, key=lambda sale: (sale.round.begins_ms, sale.id))
 
     def newest(self) -> list[Sale]:
-        """Each with the last round that has been made."""
+        """Returns each sale with the last round that has been made."""
         return [rounds[-1] for rounds in self._sales.values()]
 
     def known(self, public_id: str) -> Sale | None:
-        """A published sale that was found before, under the id as we spell it, with its current round."""
+        """Returns a published sale that was found before, by its id as we spell it, with its current round."""
         number = self._by_public_id.get(public_id)
         if number is None:
             return None
@@ -190,11 +193,11 @@ class SaleCache:
         return rounds[0] if len(rounds) == 1 else current(rounds, self.now_ms())
 
     async def find(self, public_id: str) -> Sale | None:
-        """The sale with its current round, if buyers may know of it."""
+        """Returns the sale with its current round, if buyers may know of it."""
         if (known := self.known(public_id)) is not None:
             return known
         sale = await self.find_any(public_id)
-        if sale is not None and not sale.published and self._has_not_just_looked():  # it may be, since
+        if sale is not None and not sale.published and self._has_not_just_looked():  # it may have been published since
             await self.look_again()
             sale = await self.find_any(public_id)
         return sale if sale is not None and sale.published else None
@@ -203,8 +206,8 @@ class SaleCache:
         return self._sales_read_s is None or self._monotonic() - self._sales_read_s > HIDDEN_SEEN_S
 
     async def find_any(self, public_id: str) -> Sale | None:
-        """The sale with its current round, hidden or not, even if another node created it a moment ago. An id that was
-        never issued costs no query: it cannot be made up without the key."""
+        """Returns the sale with its current round, hidden or not, even if another node created it a moment ago. An id
+        that was never issued costs no query, as no one can make up a valid one without the key."""
         number = self._sale_ids.decode(public_id)
         if number is None or not 0 < number < SALE_NUMBER_MAX:
             return None
@@ -214,7 +217,7 @@ class SaleCache:
         return None if rounds is None else current(rounds, self.now_ms())
 
     def before(self, sale: Sale) -> Sale | None:
-        """The same sale with the round before, if that has ended so lately that a claim may still mean it."""
+        """Returns the same sale with the previous round, if that ended so lately that a claim may still mean it."""
         if len(self._sales.get(sale.id, ())) <= 1:
             return None
         earlier = self._beside(sale, -1)
@@ -229,7 +232,7 @@ class SaleCache:
         return next((each for each in rounds if each.round.ordinal == ordinal), None)
 
     def sale(self, sale_id: int) -> Sale | None:
-        """With any of its rounds."""
+        """Returns the sale with any of its rounds."""
         rounds = self._sales.get(sale_id)
         return None if rounds is None else rounds[-1]
 
@@ -237,12 +240,12 @@ class SaleCache:
         return self._sale_of_round.get(round_id)
 
     def item(self, sale_id: int, item_id: int) -> Item | None:
-        """Of a sale that is known here."""
+        """Returns an item of a sale that is known here."""
         rounds = self._sales.get(sale_id)
         return rounds[-1].item(item_id) if rounds else None
 
     async def sale_of_item(self, item_id: int) -> Sale | None:
-        """Also one that another node has announced a moment ago."""
+        """Finds an item's sale, even one that another node has announced a moment ago."""
         for look in (None, self.look_again):
             if look is not None:
                 await look()
@@ -252,12 +255,12 @@ class SaleCache:
         return None
 
     async def know(self, sale_ids: Collection[int]) -> None:
-        """Also those that another node has announced a moment ago."""
+        """Makes sure that these sales are known, even those that another node has announced a moment ago."""
         if any(sale_id not in self._sales for sale_id in sale_ids):
             await self.look_again()
 
     def recent(self) -> list[Round]:
-        """Rounds whose orders may not all be in the ledger yet."""
+        """Returns the rounds whose orders may not all be in the ledger yet."""
         now_ms = self.now_ms()
         return [
             round_
@@ -266,7 +269,7 @@ class SaleCache:
         ]
 
     def recent_rounds(self, lane: int | None = None) -> Sequence[RoundRef]:
-        """Rounds, of one lane or all, whose orders may not all be in the ledger yet."""
+        """Returns the rounds of one lane, or of all, whose orders may not all be in the ledger yet."""
         now_ms = self.now_ms()
         return [
             round_.ref
@@ -282,8 +285,8 @@ class SaleCache:
 
     @contextmanager
     def lane_for_new_round(self, lanes: int, width: int = 1) -> Iterator[int]:
-        """The quietest, and it counts as taken until the round is known here: others that are made at the same moment
-        go elsewhere."""
+        """Yields the quietest lane, which counts as taken until the round is known here, so that other rounds made at
+        the same moment go elsewhere."""
         first = self.quietest_lane(lanes, width)
         taken = range(first, first + width)
         self._taken.update(taken)
@@ -293,7 +296,8 @@ class SaleCache:
             self._taken.subtract(taken)
 
     def quietest_lane(self, lanes: int, width: int = 1) -> int:
-        """Where `width` adjacent lanes have the fewest rounds that are on or to come, so that load spreads."""
+        """Returns the first of the `width` adjacent lanes with the fewest current or future rounds, so that load
+        spreads."""
         now_ms = self.now_ms()
         rounds = Counter(lane for round_ in self._rounds() if now_ms < round_.ends_ms for lane in round_.every_lane)
         rounds += self._taken

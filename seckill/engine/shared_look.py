@@ -1,4 +1,4 @@
-"""Many who want to know the same at once are answered by one look: a crowd must not be a query each."""
+"""Answers many callers who ask for the same thing at once with one look, so that a crowd does not make a query each."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
@@ -8,8 +8,8 @@ V = TypeVar("V")
 
 
 class SharedLook:
-    """Calling it looks, or shares the look of others. It never shares one that began before it was called: that one may
-    have missed what the caller was told of."""
+    """A call looks, or shares the look of other callers. It never shares one that began before the call: that one may
+    have missed the news which made the caller ask."""
 
     def __init__(self, look: Callable[[], Awaitable[object]]) -> None:
         self._look = look
@@ -21,7 +21,7 @@ class SharedLook:
         if self._next is None:
             self._next = asyncio.create_task(self._look_after(self._under_way))
             self._next.add_done_callback(_told)
-        await asyncio.shield(self._next)  # whoever gives up takes it from nobody else
+        await asyncio.shield(self._next)  # a caller who gives up must not cancel it for the others
 
     async def _look_after(self, earlier: asyncio.Task[None] | None) -> None:
         if earlier is not None:
@@ -31,7 +31,8 @@ class SharedLook:
 
 
 class SharedAnswers(Generic[V]):
-    """By key. Whoever comes while a look is under way shares it, though it began a moment before."""
+    """Shares looks by key. A caller who comes while a look is under way shares it, although it began a moment
+    before."""
 
     def __init__(self) -> None:
         self._under_way: dict[Hashable, asyncio.Task[V]] = {}
@@ -47,6 +48,6 @@ class SharedAnswers(Generic[V]):
 
 
 def _told(done: asyncio.Task[Any]) -> None:
-    """Nobody may be left to be told what went wrong."""
+    """Marks an error as seen: perhaps no caller is left to hear of it."""
     if not done.cancelled():
         done.exception()

@@ -1,4 +1,5 @@
-"""Codes: operators upload and redeem them, buyers are shown theirs. The ledger gives them out, with `paid`."""
+"""Voucher codes: operators upload and redeem them, and buyers see their own. The ledger gives them out when an order
+becomes `paid`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -19,7 +20,7 @@ from seckill.telemetry import VOUCHERS_REDEEMED, VOUCHERS_UPLOADED
 
 log = structlog.get_logger()
 
-# An upload of which nothing was heard for so long has died with its process.
+# An upload that has been silent for this long died with its process.
 IDLE_S = 60.0
 CLEARED_AT_ONCE = 5000
 
@@ -28,7 +29,7 @@ _WITH_CODES = {OrderState.PAID, OrderState.REFUNDED}
 
 
 class NoCodes(Exception):
-    """There is nothing in the upload."""
+    """The upload contains no codes."""
 
 
 class CodesClash(Exception):
@@ -50,8 +51,8 @@ class VoucherDesk:
         self._sale_cache = sale_cache
 
     async def upload(self, sale: Sale, item: int, portions: AsyncIterator[Sequence[tuple[int, str]]]) -> int:
-        """Lines with their codes, all of them or none, for one item alone or for any (NO_ITEM). Returns how many.
-        Raises CodesClash, NoCodes, UploadGivenUp, and whatever `portions` raises."""
+        """Adds all the codes or none, for one item or for any (NO_ITEM). Each comes with the number of its line.
+        Returns how many. Raises CodesClash, NoCodes, UploadGivenUp, and whatever `portions` raises."""
         upload_id = await self._uploads.begin_upload(sale.id, item)
         count = 0
         try:
@@ -73,11 +74,11 @@ class VoucherDesk:
     async def _give_up(self, upload_id: int) -> None:
         try:
             await self._uploads.give_up_upload(upload_id)
-        except LedgerError as error:  # it will be, because nothing is heard of it any more
+        except LedgerError as error:  # it will be cleared away, since it stays silent from now on
             log.warning("an upload of codes is left to the keeper", upload=upload_id, reason=str(error))
 
     async def _open(self, sale: Sale) -> None:
-        """At once, as far as everything answers; the keeper does the rest."""
+        """Opens the sale's rounds at once if all servers answer; otherwise the keeper does."""
         self._sale_cache.put(sale)
         try:
             for round_ in await self._rounds.rounds_to_sync():
@@ -90,7 +91,7 @@ class VoucherDesk:
         return await self._pool.pool(sale.id)
 
     async def show(self, orders: Sequence[OrderView]) -> Mapping[OrderNumber, Sequence[Voucher]]:
-        """The codes of those orders that are of sales which give some. From now on they count as shown."""
+        """Returns the codes of these orders, where their sales give codes. From now on the codes count as shown."""
         giving = [order for order in orders if self._gives(order.sale_id)]
         wanted = [order.number for order in giving if order.state in _WITH_CODES]
         found = await self._pool.show(wanted) if wanted else {}
@@ -109,7 +110,7 @@ class VoucherDesk:
         return redeemed
 
     async def tidy(self) -> None:
-        """What the keeper does: clears away what has died, and lets rounds open that have enough codes by now."""
+        """A step of the keeper: clears away dead uploads, and opens rounds that have enough codes by now."""
         while await self._uploads.clear_uploads(IDLE_S, CLEARED_AT_ONCE) == CLEARED_AT_ONCE:
             pass
         for sale in await self._pool.cover_rounds():

@@ -57,7 +57,8 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def back_up(source: Path, target: Path) -> tuple[BackupManifest, float]:
-    """And for how many seconds nobody could write to the ledger. All of it, or nothing: what was begun is removed."""
+    """Makes a backup, and also returns for how many seconds no one could write to the ledger. The backup is either
+    complete or removed again."""
     if not (source / LEDGER).is_file():
         raise StartError(f"{source} has no {LEDGER}: name the folder of `seckill up` with --data.")
     _make(target)
@@ -80,7 +81,7 @@ async def back_up(source: Path, target: Path) -> tuple[BackupManifest, float]:
 
 @asynccontextmanager
 async def _moment(source: Path) -> AsyncIterator[tuple[sqlite3.Connection, GateFile, float]]:
-    """The ledger and the gate's file, both as they are at the same moment, and for how long the ledger was held."""
+    """Yields the ledger and the gate's file as they are at the same moment, and for how long the ledger was held."""
     valkey = EmbeddedValkey(source, durability="strict")
     with ExitStack() as stack:
         url: str | None = valkey.url
@@ -109,7 +110,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _copy(source: Path, target: Path, snapshot: sqlite3.Connection, gate: GateFile) -> BackupManifest:
     orders, revision = _copy_ledger(snapshot, target / LEDGER)
     files = {LEDGER: _digest(target / LEDGER)}
-    read_secrets(source)  # damaged ones are no use to anybody
+    read_secrets(source)  # damaged secrets would be of no use
     with (source / SECRETS).open("rb") as stream:
         files[SECRETS] = write_file(target / SECRETS, iter(lambda: stream.read(1 << 16), b""))
     for folder in (target / GATE_HOME, target / GATE):
@@ -138,7 +139,7 @@ def _copy(source: Path, target: Path, snapshot: sqlite3.Connection, gate: GateFi
 
 
 def _copy_ledger(snapshot: sqlite3.Connection, path: Path) -> tuple[int, str]:
-    """The number of orders, and the revision. One file when it is done, which SQLite has looked through."""
+    """Copies the ledger into one file and has SQLite check it. Returns the number of orders, and the revision."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy:
         snapshot.backup(copy, pages=PAGES_AT_ONCE, sleep=0)
@@ -154,7 +155,7 @@ def _copy_ledger(snapshot: sqlite3.Connection, path: Path) -> tuple[int, str]:
 
 
 def check_backup(source: Path) -> BackupManifest:
-    """Every file is as it was written. Raises StartError."""
+    """Checks that every file is as it was written. Raises StartError."""
     file = source / MANIFEST_NAME
     try:
         manifest = msgspec.json.decode(file.read_bytes(), type=BackupManifest)
@@ -179,7 +180,7 @@ def check_backup(source: Path) -> BackupManifest:
 
 
 def write_file(path: Path, chunks: Iterable[bytes]) -> CopiedFile:
-    """For its owner alone, and on the disk when this returns."""
+    """Writes a file that only its owner may read, and that is on disk when this returns."""
     digest, size = hashlib.sha256(), 0
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         for chunk in chunks:
@@ -198,7 +199,7 @@ def read_chunks(path: Path) -> Iterator[bytes]:
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in it, too, have to survive a power cut."""
+    """Syncs the folder: the names in it have to survive a power cut, too."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -230,7 +231,7 @@ def _make(target: Path) -> None:
 
 
 def _clear(target: Path) -> None:
-    """What was begun. The folder itself stays: it may have been there before."""
+    """Removes what was begun. The folder itself stays: it may have been there before."""
     for name in (LEDGER, f"{LEDGER}-journal", SECRETS, MANIFEST_NAME, f"{MANIFEST_NAME}.new"):
         (target / name).unlink(missing_ok=True)
     shutil.rmtree(target / GATE_HOME, ignore_errors=True)

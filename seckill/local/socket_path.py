@@ -1,4 +1,4 @@
-"""Where a server's unix socket goes: into its data folder, or somewhere shorter."""
+"""Chooses where a server's unix socket goes: into its data folder, or to a shorter path."""
 
 import asyncio
 import hashlib
@@ -33,11 +33,11 @@ def _fits(path: Path) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Makes a folder in a place where any user may write, or takes one that is certainly ours alone."""
+    """Makes a folder in a place where any user may write, or takes an existing one that is certainly ours alone."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        found = folder.lstat()  # not stat: a link would lead to a place of another user's choosing
+        found = folder.lstat()  # not stat: a link could lead to a place chosen by another user
         private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
         if not private or found.st_uid != os.geteuid():
             raise StartError(

@@ -1,4 +1,4 @@
-"""Keeps processes running: restarts what dies, and stops all of them, each after those that need it."""
+"""Keeps processes running: restarts those that die, and at the end stops each one after those that need it."""
 
 import asyncio
 import contextlib
@@ -28,8 +28,8 @@ STOP_WITHIN_S = 15.0
 
 
 class Process:
-    """One of our own roles as a process that dies with us. `listener`: a socket that it is to listen on. `copies`: what
-    makes it, faster than starting a new Python."""
+    """One of our own roles, as a process that dies with us. `listener`: a socket on which it listens. `copies`: the
+    fork server that makes it, faster than starting a new Python."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class SupervisedServer:
 
 
 class Supervisor:
-    """Started in the order they are given. Those that are added together are stopped together, after all that were
+    """Starts processes in the given order. Those that are added together are stopped together, after all that were
     added later."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Supervisor:
 
 
 class _Kept:
-    """Started again when it dies, with a pause that grows, until it is stopped."""
+    """Starts a process again when it dies, with growing pauses, until it is stopped."""
 
     def __init__(self, member: Process | SupervisedServer) -> None:
         self._member = member
@@ -160,7 +160,7 @@ class _Kept:
 
     async def stop(self) -> None:
         self._stop.set()
-        self._keeping.cancel()  # first, or it could be starting the process again at this very moment
+        self._keeping.cancel()  # comes first: otherwise it could be restarting the process at this very moment
         await asyncio.gather(self._keeping, return_exceptions=True)
         await self._member.stop()
         log.info("stopped", process=self._member.name)

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-# How often the supervisor looks after its parent and its command, where the kernel cannot do it.
+# How often the supervisor checks its parent and its command, where the kernel cannot do that.
 SUPERVISOR_POLL_S = 0.2
 
 EXIT_PARENT_GONE = 1

@@ -1,4 +1,4 @@
-"""Our own Valkey (or Redis) server: on a unix socket, durable, and gone when we are gone."""
+"""Our own Valkey (or Redis) server: on a unix socket, durable, and ended when we end."""
 
 import asyncio
 import contextlib
@@ -28,15 +28,15 @@ POLL_S = 0.02
 # An append-only file of small writes was read at 30 MB a second on two cores: enough for 3 GB.
 READY_WITHIN_S = 120.0
 STOP_WITHIN_S = 10.0
-# A server whose parent was killed goes at once; on macOS after a poll of its supervisor.
+# A server whose parent was killed ends at once; on macOS after a poll of its supervisor.
 EARLIER_GONE_WITHIN_S = 5.0
 
 
 class EmbeddedValkey:
     """`start` it from the main thread (see `tether.py`), wait for `ready`, and `stop` it at the end.
 
-    A server that has ended can be started again. `program`: another one than `find_server` finds. `options`: what the
-    server is told beyond the usual, or instead of it, in words separated by blanks.
+    A server that has ended can be started again. `program`: used instead of the one that `find_server` finds.
+    `options`: the server's options besides the usual ones, or instead of them, as words separated by blanks.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class EmbeddedValkey:
         return self._process
 
     async def _until_earlier_server_is_gone(self) -> None:
-        """Two servers on the same files would spoil them, and the second one takes over a socket unasked."""
+        """Two servers would destroy their common files, and the second one would take over the socket unasked."""
         give_up_at = time.monotonic() + EARLIER_GONE_WITHIN_S
         while await answers(self._socket):
             if time.monotonic() >= give_up_at:

@@ -1,11 +1,11 @@
-"""When the audit pauses a sale, and when it lets it go on again.
+"""Decides when the audit pauses a sale, and when it resumes it.
 
-If told to, it pauses a sale in which a safety invariant breaks, before more can go wrong. When it turns out that
-nothing is wrong, it says so and resumes the sale.
+If this is switched on, the audit pauses a sale in which a safety invariant breaks, before more can go wrong. When it
+turns out that nothing is wrong, it says so and resumes the sale.
 
-The ledger remembers which pauses are the audit's, so that any keeper can lift them, and no other pause is lifted.
-Operators have the last word: what they pause or resume stays so. After a rebuild a pause stays as well: then the alarm
-was true, and an operator should know why.
+The ledger remembers which pauses are the audit's, so that any keeper can lift those and no others. Operators have the
+last word: a sale that they pause or resume stays so. A pause also stays after a rebuild: then the alarm was justified,
+and an operator should find out why.
 """
 
 from collections.abc import Collection, Iterable
@@ -46,18 +46,19 @@ class AuditPause:
         self._ledger = ledger
         self._desk = desk
         self._pauses = pauses
-        # Sale and round → whether we knew of something broken in it before, and this is something else.
+        # Sale and round → whether something else was already known to be broken in it.
         self._to_pause: dict[tuple[int, int], bool] = {}
 
     def take_note(self, new: Iterable[Finding], *, before: Iterable[Finding], after: Iterable[Finding]) -> None:
-        """`new`: what was found now; `before` and `after`: all that is known to be broken, without and with it."""
+        """`new`: the findings of this reading; `before` and `after`: everything known to be broken, without and with
+        them."""
         found, still = _broken(new), _broken(after)
         strange = found - _broken(before)
         self._to_pause = {place: further for place, further in self._to_pause.items() if place in still}
         self._to_pause |= {place: place not in strange for place in found}
 
     async def begin(self) -> None:
-        """What cannot be paused now is tried again at the next reading."""
+        """Pauses the sales in question. One that cannot be paused now is tried again at the next reading."""
         if not self._pauses:
             return
         for (sale_id, round_id), further in sorted(self._to_pause.items()):
@@ -81,7 +82,8 @@ class AuditPause:
             await self._desk.change(sale, change)
 
     async def lift(self, report: Report) -> None:
-        """Whichever keeper paused it. Everything is compared once more first, and must be sound both times."""
+        """Resumes a sale, whichever keeper paused it. First everything is compared once more, and must be sound both
+        times."""
         try:
             sound = [each for each in await self._ledger.rounds_of_audit() if report.is_sound(each.id)]
             if not sound:
@@ -96,7 +98,7 @@ class AuditPause:
     async def _lift_one(self, round_: Round) -> None:
         sale = await self._ledger.sale(round_.sale_id, round_.id)
         if sale is None or not sale.round.concerns_audit:
-            return  # another keeper or an operator was faster
+            return  # another keeper or an operator has resumed it
         try:
             await self._change(sale, _LIFT)
         except NotInForce as error:  # stored: the keeper passes it on
@@ -107,7 +109,7 @@ class AuditPause:
 
 
 def _broken(findings: Iterable[Finding]) -> set[tuple[int, int]]:
-    """Sale and round of what is not safe."""
+    """The sale and round of every finding that concerns safety."""
     return {
         (finding.sale_id, finding.round_id)
         for finding in findings

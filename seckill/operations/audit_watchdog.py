@@ -1,5 +1,5 @@
-"""The keeper's auditor: reads continuously, alerts operators once to each thing that is broken, and says so when it no
-longer is. `audit_pause.py` decides which sales it pauses, and which go on.
+"""The keeper's auditor. It reads continuously, alerts operators once to each thing that is broken, and tells them when
+it no longer is. `audit_pause.py` decides which sales are paused and resumed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from seckill.telemetry import AUDIT_FINDINGS, AUDITS
 
 log = structlog.get_logger()
 
-# What an alarm names; the audit itself names all.
+# An alarm names at most this many; the audit itself names all.
 NAMED_MAX = 20
 
 
@@ -31,7 +31,8 @@ class Watchdog:
         self._pause = AuditPause(auditor, alarm, ledger, desk, pauses=pauses)
         self._known: dict[tuple[object, ...], Finding] = {}
         self._unsure: list[str] = []
-        for verdict in Verdict:  # shown before they happen: what is not there does not stand still, and rings no alarm
+        # shown from the start: an alert on a metric that stands still needs the metric to exist
+        for verdict in Verdict:
             AUDITS.labels(verdict.value)
 
     async def step(self) -> Report:
@@ -42,7 +43,7 @@ class Watchdog:
         new = [finding for finding in report.findings if finding.key not in self._known]
         gone = self._take_note(report, new)
         try:
-            await self._pause.begin()  # first: a slow address for alarms must not keep the sale open
+            await self._pause.begin()  # pause first: a slow address for alarms must not keep the sale open
             await self._pause.lift(report)
         finally:
             await self._raise_alarms(new)
@@ -51,7 +52,8 @@ class Watchdog:
         return report
 
     def _take_note(self, report: Report, new: Sequence[Finding]) -> list[tuple[str, int | None]]:
-        """Returns what is no longer broken, by invariant and round. What cannot be seen now is not mended."""
+        """Returns what is no longer broken, by invariant and round. Trouble that merely cannot be seen now does not
+        count as mended."""
         before = _grouped(self._known.values())
         hidden = {key: finding for key, finding in self._known.items() if report.is_unsure(finding.round_id)}
         known = hidden | {finding.key: finding for finding in report.findings}
@@ -63,7 +65,7 @@ class Watchdog:
         return [(invariant, round_id) for invariant, round_id in gone if round_id is None or round_id in report.rounds]
 
     async def _raise_alarms(self, new: Sequence[Finding]) -> None:
-        """One for each invariant of each round, not one for each order."""
+        """Raises one alarm for each invariant of each round, not one for each order."""
         teller = self._auditor.teller()
         for (invariant, round_id), group in _grouped(new).items():
             facts = {

@@ -1,4 +1,4 @@
-"""A ledger that outgrows its file: everything goes to a database server, ids, keys and all."""
+"""Moves a ledger that outgrows its file to a database server, with all ids and keys."""
 
 import contextlib
 from functools import partial
@@ -11,12 +11,12 @@ from seckill.backends.sql.schema import Schema, schema_of
 from seckill.backends.sql.sqlite import SqliteDatabase
 from seckill.errors import SettingsError, StartError
 
-# Every process says each second that it is there.
+# Every process reports each second, so one that is silent for this long is gone.
 SILENT_MS = 5_000
 
 
 async def move_ledger(source_url: str, target_url: str, gate_url: str, tell: Tell) -> dict[str, int]:
-    """How many rows each table has. `gate_url`: empty if nothing can run."""
+    """Moves the ledger and returns how many rows each table has. `gate_url`: empty if no process can be running."""
     async with contextlib.AsyncExitStack() as stack:
         source, target = open_database(source_url), open_database(target_url)
         stack.push_async_callback(source.close)
@@ -33,7 +33,7 @@ async def move_ledger(source_url: str, target_url: str, gate_url: str, tell: Tel
                 "The ledger was set up by a newer version of seckill: install that version or a later one."
             )
         await migrate(source_url)
-        await require_room(source, target)  # first: what is not ours is not migrated either
+        await require_room(source, target)  # comes first: a database that is not ours must not be migrated either
         await migrate(target_url)
         return await move(source, target, tell, partial(_nobody_runs, gate_url))
 

@@ -1,8 +1,8 @@
-"""Figures and health on a port of their own, for a Prometheus and probes that have no key: every role can have one,
-also those without an API.
+"""Metrics and health on a port of their own, for Prometheus and for probes that have no key. Every role can have one,
+even those without an API.
 
-It differs from the API's port, so that a firewall can tell the two apart, and answers one request after the other in
-its own thread: a client that asks all day long takes nothing from a sale.
+It is a separate port, so that a firewall can tell it from the API. It answers one request after another in a thread of
+its own, so a client that asks all day takes nothing from a sale.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class HealthAnswer(Protocol):
 
 
 class Asked(Protocol):
-    """Who knows whether a role is well: its own process, or the one that has started several."""
+    """Knows whether a role is well: either the role's own process, or the one that has started several roles."""
 
     def health(self) -> HealthAnswer: ...
     def readiness(self) -> HealthAnswer: ...
@@ -42,7 +42,7 @@ class _Server(HTTPServer):
         super().__init__((host, port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is no error."""
+        """Ignores clients that hang up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -72,13 +72,13 @@ class _Handler(BaseHTTPRequestHandler):
         return "seckill"
 
     def log_message(self, *_: object) -> None:
-        """A scrape is no event."""
+        """Does not log scrapes."""
 
 
 @contextlib.contextmanager
 def metrics_port(settings: Settings, vitals: Asked) -> Iterator[None]:
-    """While it lasts, figures are served if a port is set. `vitals`: of the role that this process is, or of those that
-    it has started."""
+    """Serves metrics as long as the block lasts, if a port is set. `vitals`: those of this process's role, or of the
+    roles that it has started."""
     if settings.metrics_port is None:
         yield
         return

@@ -1,5 +1,5 @@
-"""Alarming people when nobody can buy, or nothing can be written: what a hiccup does not explain any more. A shop that
-has no Prometheus must not sleep through an outage."""
+"""Raises an alarm when no one can buy or nothing can be written for longer than a hiccup lasts. A shop without
+Prometheus must not sleep through an outage."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -10,9 +10,9 @@ from seckill.engine.readiness import Readiness, StoreHealth
 from seckill.ports.ledger import ProbeLedger
 
 EVERY_S = 2.0
-# A server that is started again, and a failover, take less; and nobody has to get up for them.
+# A server's restart and a failover take less than this, and no one has to get up for them.
 AFTER_S = 20.0
-# What an alarm names; the audit names all.
+# An alarm names at most this many; the audit names all.
 NAMED_MAX = 20
 
 _OVER: Mapping[AlarmCause, str] = {
@@ -24,7 +24,7 @@ _OVER: Mapping[AlarmCause, str] = {
 
 
 class OutageAlarm:
-    """`lost`: the rounds that the gate was last found to have lost."""
+    """`lost`: returns the rounds that the gate was last found to have lost."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class OutageAlarm:
             found[AlarmCause.GATE_AWAY] = {}
         elif gate is StoreHealth.FULL:
             found[AlarmCause.GATE_FULL] = {}
-        elif lost := self._lost():  # of a gate that is away, the last that was seen says nothing
+        elif lost := self._lost():  # while the gate is away, the last look at it means nothing
             found[AlarmCause.ROUNDS_LOST] = {"rounds": sorted(lost)[:NAMED_MAX], "lost": len(lost)}
         if not await self._writes():
             found[AlarmCause.LEDGER_AWAY] = {}
@@ -73,6 +73,6 @@ class OutageAlarm:
     async def _writes(self) -> bool:
         try:
             await self._ledger.try_writing()
-        except Exception:  # whatever the database says: nothing was written. The workers' log has the words
+        except Exception:  # whatever the reason, nothing was written. The workers' logs have the details
             return False
         return True

@@ -1,4 +1,4 @@
-"""Every process publishes a report of itself each second, so that operators see all of them from any."""
+"""Every process publishes a report about itself each second, so that operators can see all processes from any one."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,8 @@ def identify(role: str) -> NodeReport:
 
 @contextlib.asynccontextmanager
 async def present(board: Board, role: str, figures: Callable[[], dict[str, object]] = dict) -> AsyncIterator[None]:
-    """Reports until it is left, then removes the report: a process that stops in good order is not missed."""
+    """Reports until the block is left, then removes the report: a process that stops properly does not count as
+    missing."""
     me = identify(role)
 
     async def post() -> None:
@@ -45,7 +46,7 @@ async def present(board: Board, role: str, figures: Callable[[], dict[str, objec
     try:
         yield
     finally:
-        stop.set()  # a cancellation alone may be lost in a call to the server, at the instant at which that times out
+        stop.set()  # a cancellation alone may be lost if a call to the server times out at the same instant
         posting.cancel()
         await asyncio.gather(posting, return_exceptions=True)
         with contextlib.suppress(SeckillError):

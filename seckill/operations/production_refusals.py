@@ -1,6 +1,6 @@
-"""What no real shop may run with by mistake: a till that takes no money, a sign-in that accepts any name, places at
-which processes break on purpose. A role on its own refuses them, unless SECKILL_REHEARSAL says that it is a test; then
-every page says so, too."""
+"""Settings with which no real shop may run by mistake: payments without money, a sign-in that accepts any name,
+failpoints at which processes break on purpose. A role that is started on its own refuses them unless SECKILL_REHEARSAL
+says that it is a test; then every page says so, too."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from seckill.settings import Settings
 
 
 def make_believe(settings: Settings, provider: PaymentProvider) -> list[str]:
-    """What of this is not as in a real shop, and what to set: a sentence each, without its full stop."""
+    """Returns what is not as in a real shop and what to set instead, each as a sentence without its full stop."""
     found = []
     if provider.sandbox:
         found.append(
@@ -34,5 +34,5 @@ def refuse_make_believe(settings: Settings, provider: PaymentProvider) -> None:
 
 
 def as_a_test(settings: Settings, provider: PaymentProvider) -> Settings:
-    """For `seckill up`, which is for trying things out and need not be told that it is a test."""
+    """Marks the settings as a test, for `seckill up`, which is meant for trying things out."""
     return replace(settings, rehearsal="on") if make_believe(settings, provider) else settings

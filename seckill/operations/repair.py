@@ -1,7 +1,8 @@
-"""Mending what the audit has found, only in the safe direction: no unit is invented, and nothing is released that the
-ledger has not decided to release. Whatever cannot be mended like that is left as it is, for an operator.
+"""Mends what the audit has found, but only in the safe direction: no unit is invented, and nothing is released that the
+ledger has not decided to release. Anything that cannot be mended this way is left to an operator.
 
-Every repair begins with a new audit, and every step may be repeated. So a killed repair is simply started again.
+Every repair begins with a new audit, and every step may be repeated. So after a crash, a repair is simply started
+again.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ log = structlog.get_logger()
 # Longer than the rebuilder itself gives the workers.
 REBUILT_WITHIN_S = 60.0
 POLL_S = 0.2
-# What a step brings to light is mended by the next turn; more turns than these would never end.
+# The next turn mends what a step has brought to light. If this many turns are not enough, more would not help.
 TURNS_MAX = 3
 
 # The gate is wrong and the ledger is right: a rebuild brings the gate to what the ledger says.
@@ -65,7 +66,7 @@ _REBUILD = {
     ("orders", "content"),
 }
 _RECOUNT = {("counters", "sold"), ("counters", "written"), ("counters", "impossible"), ("items", "sold")}
-# Of these, what the ledger counts is one side: while that is wrong, they say nothing about the gate.
+# These compare the gate with the ledger's counters: while those are wrong, they say nothing about the gate.
 _BY_COUNTERS = {("admission", "behind"), ("give_back", "ahead")}
 _ADVICE = {
     "counters": "They are set to what the orders add up to as soon as no order of the round is in doubt.",
@@ -99,7 +100,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What was done, what the last audit says, and what is still to do."""
+    """What was done, what the last audit found, and what is still to be done."""
 
     done: list[str]
     report: Report
@@ -114,7 +115,7 @@ class Repair:
         self._book: RecordBook = use_cases.engine.ledger.book
 
     async def plan(self, report: Report, teller: Teller) -> Plan:
-        """In the order in which it has to be done: what is lost must be in the ledger before a gate is rebuilt."""
+        """Plans the steps in the necessary order: lost orders must be in the ledger before a gate is rebuilt."""
         plan = Plan()
         by_round: dict[tuple[int, int], list[Finding]] = {}
         for finding in report.findings:
@@ -139,12 +140,12 @@ class Repair:
     def _plan_orders(
         self, place: tuple[int, int], findings: Sequence[Finding], teller: Teller, plan: Plan
     ) -> set[tuple[object, ...]]:
-        """Counters and single orders of one round. Returns what is mended by it."""
+        """Plans for counters and single orders of one round. Returns what the steps will mend."""
         kinds = {(finding.invariant, finding.kind) for finding in findings}
         mended: set[tuple[object, ...]] = set()
-        # With a row gone or changed by hand, the counters may be all that still tells of it.
+        # If a row was deleted or changed by hand, the counters may be the only trace of it.
         if kinds & _RECOUNT and ("lost", "row_gone") not in kinds and not _doubtful(findings):
-            # What is still so with the right counters is found by the next look.
+            # What is still wrong with the right counters is found by the next audit.
             settled = _RECOUNT | _BY_COUNTERS
             mended |= {finding.key for finding in findings if (finding.invariant, finding.kind) in settled}
             plan.steps.append(
@@ -153,7 +154,7 @@ class Repair:
                     lambda: self._recount(place[0]),
                 )
             )
-        # A record that the counters know nothing of may be forged.
+        # A record that the counters do not confirm may be forged.
         adds_up = not kinds & {("buyers", "admitted"), ("buyers", "twice")}
         for finding in findings:
             if (finding.invariant, finding.kind) == ("lost", "nowhere") and adds_up:
@@ -216,14 +217,14 @@ class Repair:
     async def apply(self, plan: Plan, tell: Callable[[str], None]) -> None:
         for step in plan.steps:
             tell(step.says)
-            # Before: whatever becomes of it, it is known who wanted it.
+            # Noted beforehand: whatever becomes of the step, the record says who wanted it.
             await self._book.note("repair.applied", "", after={"step": step.says})
             reached("repair.step.before")
             await step.act()
             reached("repair.step.after")
 
     async def run(self, auditor: Auditor, *, apply: bool, tell: Callable[[str], None] = lambda _: None) -> Mended:
-        """Audits and plans; with `apply` also does it, and looks again."""
+        """Audits and plans. With `apply`, also carries the plan out and audits again."""
         done: list[str] = []
 
         def note(says: str) -> None:
@@ -239,7 +240,7 @@ class Repair:
         return Mended(done, report, plan)
 
     async def _round(self, place: tuple[int, int]) -> Round | None:
-        """None if it is retired: the gate no longer needs it."""
+        """Returns None for a retired round, which the gate no longer needs."""
         sale = await self._ledger.sale(place[1], place[0])
         return None if sale is None or sale.round.retired_ms is not None else sale.round
 
@@ -251,21 +252,21 @@ class Repair:
             pass
 
     async def _discard(self) -> None:
-        """Under keys of a round it goes with the rebuild."""
+        """Discards foreign values under the keys of lanes. Those under keys of rounds go with the rebuild."""
         await self._use.lane_damage.discard()
 
     async def _relay(self) -> None:
         await self._use.release_desk.relay()
 
     async def _write(self, finding: Finding) -> None:
-        """As a worker would. If the ledger refuses it, it is treated like every refused order: tried again, then failed
-        and released, and its buyer told."""
+        """Writes an order as a worker would. If the ledger refuses it, it is treated like any refused order: tried
+        again, then failed and released, and its buyer told."""
         lanes = [] if finding.number is None else [OrderNumber.from_int(finding.number).lane]
         standing = await self._gate.standing(lanes)
         admission = await self._remembered(finding)
-        if admission is None:  # another process was faster
+        if admission is None:  # another process has written it
             return
-        # What a server that takes over may lack must not be in the ledger: its buyer would buy once more.
+        # An order that a server taking over may lack must not be in the ledger: its buyer could buy once more.
         await self._gate.assure(lanes, standing)
         try:
             await self._ledger.record([admission])
@@ -305,7 +306,7 @@ class Repair:
         first_epoch = round_.epoch
         view = await self._gate.inspect(round_.ref)
         if view is not None:
-            # In whatever epoch it is: from here on no buyer is admitted.
+            # Fences the round in whatever epoch it is: from now on no buyer is admitted.
             await self._gate.fence(replace(round_, epoch=view.epoch))
         reached("repair.fence.after")
         await self._drain(round_)
@@ -319,13 +320,14 @@ class Repair:
         raise GateError(f"Round {place[0]} could not be rebuilt within {REBUILT_WITHIN_S:.0f} s: repeat it.")
 
     async def _sells_again(self, round_: Round, first_epoch: int) -> bool:
-        """A keeper running at the same time may have been faster."""
+        """Whether the round sells again. A keeper may have rebuilt it at the same time."""
         view = await self._gate.inspect(round_.ref)
         open_ = view is not None and view.status is not GateStatus.PREPARING and view.epoch == round_.epoch
         return open_ and round_.epoch > first_epoch
 
     async def _drain(self, round_: Round) -> None:
-        """Entries that are still queued would be void after the rebuild, so they are written first, workers or not."""
+        """Writes the queued entries first, whether there are workers or not, because they would be void after the
+        rebuild."""
         worker = self._use.worker(Stop(), lanes=round_.every_lane)
         try:
             await worker.prepare()
@@ -336,7 +338,7 @@ class Repair:
 
 
 def _of_gate(findings: Sequence[Finding]) -> list[Finding]:
-    """What a rebuild of the gate would mend."""
+    """Returns the findings that a rebuild of the gate would mend."""
     doubtful = _doubtful(findings)
     kinds = {(finding.invariant, finding.kind) for finding in findings}
     wanted = _REBUILD - _BY_COUNTERS if kinds & _RECOUNT else _REBUILD
@@ -348,10 +350,10 @@ def _of_gate(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _doubtful(findings: Sequence[Finding]) -> set[int]:
-    """Orders about which the ledger contradicts itself: nothing is changed to match it."""
+    """Returns the orders about which the ledger contradicts itself: nothing is changed to match those."""
     doubtful = {("history", "path"), ("releases", "of_live"), ("releases", "missing")}
     if any((finding.invariant, finding.kind) == ("items", "sold") for finding in findings):
-        doubtful.add(("orders", "content"))  # by what is counted of the items, the gate may be right and the row wrong
+        doubtful.add(("orders", "content"))  # the counts of items suggest that the gate may be right and the row wrong
     return {
         finding.number
         for finding in findings

@@ -1,5 +1,5 @@
-"""Whether a role is well: its event loop turns, none of its steps hangs, and its stores answer. The event loop takes
-note of it, and the thread of the metrics port tells it: that one still answers when the loop does not."""
+"""Whether a role is well: its event loop runs, none of its steps hangs, and its stores answer. The event loop notes
+this, and the thread of the metrics port reports it, since that one still answers when the loop does not."""
 
 import asyncio
 import platform
@@ -31,16 +31,16 @@ from seckill.telemetry import (
 BEAT_EVERY_S = 0.5
 TELL_EVERY_S = 5.0
 LOOK_EVERY_S = 2.0
-# A loop that did not turn for this long hangs. A busy machine makes it late by a second or two.
+# A loop that has not run for this long hangs. A busy machine only delays it by a second or two.
 HUNG_AFTER_S = 15.0
-# A step that has not ended after this long hangs. To rebuild or audit a large round may take minutes.
+# A step that has not ended after this long hangs. Rebuilding or auditing a large round may take minutes.
 STUCK_AFTER_S = 600.0
-# What was seen of the stores longer ago says nothing about now.
+# A look at the stores that is older than this means nothing any more.
 SEEN_WITHIN_S = 10.0
 
 
 class HealthReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is answered to somebody who asks."""
+    """The answer to a probe."""
 
     status: str
     good: bool = True
@@ -61,12 +61,13 @@ def can_sell(parts: Parts) -> bool:
 
 
 def can_write(parts: Parts) -> bool:
-    """Also with a gate that is unfit to sell: what was sold before still has to be written."""
+    """Whether orders can be written, even with a gate that is unfit to sell: those sold before still have to be
+    written."""
     return parts.gate is not StoreHealth.AWAY and parts.ledger is StoreHealth.OK
 
 
 class Vitals:
-    """`enough`: which stores the role can do its work with."""
+    """`enough`: decides whether the role can work with the stores that answer."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Vitals:
         self.role = role
         self._enough = enough
         self._monotonic = monotonic
-        self._beat_s = monotonic()  # a start that hangs is noticed as well
+        self._beat_s = monotonic()  # set now, so that a start that hangs is noticed as well
         self._seen: tuple[float, Parts] | None = None
 
     def health(self) -> HealthReport:
@@ -97,13 +98,13 @@ class Vitals:
             return HealthReport("starting", good=False)
         seen_s, parts = self._seen
         if self._monotonic() - seen_s > SEEN_WITHIN_S:
-            parts = Parts()  # away, as far as anybody knows
+            parts = Parts()  # as far as is known, they are away
         good = self._enough(parts)
         return HealthReport("ready" if good else "not_ready", good=good, gate=parts.gate, ledger=parts.ledger)
 
     @asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
-        """From the start of the process to its end."""
+        """Notes the beat of the event loop from the start of the process to its end."""
         BUILD_INFO.labels(__version__, platform.python_version()).set(1)
         PROCESSES.labels(self.role).set(1)
         START_TIME.labels(self.role).set(time.time())
@@ -117,7 +118,7 @@ class Vitals:
 
     @asynccontextmanager
     async def watching(self, readiness: Readiness) -> AsyncIterator[None]:
-        """While the stores are open."""
+        """Watches the stores while they are open."""
 
         async def look() -> None:
             parts = await readiness.look()
@@ -155,13 +156,13 @@ class Vitals:
 
 
 def watched(vitals: Vitals | None, readiness: Readiness) -> AbstractAsyncContextManager[None]:
-    """Nobody asks for them where several roles are one process."""
+    """Does nothing where several roles are one process: no one asks for their health there."""
     return nullcontext() if vitals is None else vitals.watching(readiness)
 
 
 def resident_bytes() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # not Linux: the most that it ever was
+    except OSError:  # not Linux: use the highest value so far
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

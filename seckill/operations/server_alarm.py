@@ -1,4 +1,4 @@
-"""Alerting operators that a server of the gate is not configured as it must be, so that no buyer is admitted there."""
+"""Alerts operators when a server of the gate is not configured as it must be, so that no buyer is admitted there."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,8 @@ class ServerAlarm:
         self._open: set[str] = set()  # servers whose alarm is not resolved
 
     async def step(self) -> int:
-        """Returns how many servers are unfit. Operators are told of each once, and when it is over; not of what is over
-        at the next look, such as a replica that reconnects."""
+        """Returns how many servers are unfit. Operators are told once about each, and again when it is over. They are
+        not told about trouble that is over at the next look, such as a replica that reconnects."""
         faults = {server: fault for server, fault in (await self._gate.watch_servers()).items() if fault}
         SERVERS_UNFIT.set(len(faults))
         lasting = {server: fault for server, fault in faults.items() if self._before.get(server) == fault}

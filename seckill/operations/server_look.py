@@ -1,6 +1,6 @@
-"""What an installation runs on, for operators who look from a console: its servers, asked now.
+"""Shows operators at the console which servers an installation runs on, by asking them now.
 
-`seckill doctor` asks more, and tries out what the account may do; whoever only looks changes nothing there.
+`seckill doctor` asks more, and tries out what the account may do; a look from the console changes nothing.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from seckill.operations.doctor.examination import Health
 from seckill.operations.doctor.gate import examine_gate
 from seckill.settings import TABLE, Settings, shown
 
-# Longer than that, and it is of no use to who waits for the page.
+# A later answer is of no use to an operator who waits for the page.
 WITHIN_S = 5.0
 
 
@@ -34,7 +34,7 @@ class ServerLook:
     address: str  # without its password
     state: ServerState
     says: str
-    answered_ms: float | None  # how long everything that was asked took; None: it is away
+    answered_ms: float | None  # how long all questions took; None: the server is away
     mend: list[str]
     advice: list[str]
 
@@ -45,7 +45,7 @@ class ServerLooks:
         self._looking = SharedAnswers[list[ServerLook]]()
 
     async def look(self) -> list[ServerLook]:
-        """One look is for all who ask meanwhile."""
+        """Asks the servers. All who ask meanwhile share one look."""
         return await self._looking.of("all", self._look)
 
     async def _look(self) -> list[ServerLook]:

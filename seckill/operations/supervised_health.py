@@ -1,5 +1,6 @@
-"""Whether the roles of `seckill up` are well, each of them. They are processes of their own and the metrics port is
-their parent's, so it is told from the figures that they write beside each other: these can be read when one hangs."""
+"""Whether each role of `seckill up` is well. The roles are separate processes and the metrics port belongs to their
+parent, so this is derived from the metrics that they write into shared files, which can be read even when a role
+hangs."""
 
 import time
 from collections import defaultdict
@@ -23,7 +24,7 @@ class SupervisedReport(msgspec.Struct, frozen=True):
         return all(report.good for report in self.roles.values())
 
     def body(self) -> bytes:
-        """The status of the first that is not well, and all of them."""
+        """Returns the status of the first role that is not well, and the reports of all."""
         first = min(self.roles.values(), key=lambda report: report.good)
         told = {role: report.told() for role, report in self.roles.items()}
         return msgspec.json.encode({"status": first.status, "roles": told}) + b"\n"
@@ -48,7 +49,7 @@ class SupervisedVitals:
         return SupervisedReport({role: of(figures[role]) for role in self._roles})
 
     def _health(self, figures: _Figures) -> HealthReport:
-        """Of several processes, that of the worst."""
+        """Returns the health of a role; of several processes, that of the worst."""
         if not figures.get(("seckill_processes", "")):
             return HealthReport("missing", good=False)
         now_s = time.time()

@@ -1,9 +1,9 @@
-"""When entries of several orders may be written: as soon as no process is left that cannot read them, and no longer
-when one is about to come back.
+"""Decides when entries with several orders may be written: as soon as no process is left that cannot read them, and no
+longer when such a process is about to come back.
 
-The version before would set aside what it cannot read. So the last step of an upgrade is said by people, when all
-processes are of the new version; the gate then refuses older ones. The first step of the way back is said by people,
-too. A ledger that this version has set up needs neither: no older one was ever there.
+The previous version would set aside entries that it cannot read. So people declare the last step of an upgrade, when
+all processes have the new version; from then on the gate refuses older ones. People also declare the first step of a
+downgrade. A ledger that this version has set up needs neither: no older version ever used it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ REPORT_WITHIN_S = 3 * EVERY_S
 
 
 class Forms(Protocol):
-    """What the gate's lanes are told of it."""
+    """Tells the gate's lanes about it."""
 
     async def refuse_older(self) -> None: ...
 
@@ -46,10 +46,11 @@ async def finish_upgrade(
     broker: bool = False,
     report_within_s: float = REPORT_WITHIN_S,
 ) -> None:
-    """Raises NotPossible as long as a process is there that cannot read such entries. `broker`: its messages have one
-    order each, so entries have one as well until it goes."""
+    """Raises NotPossible while there is a process that cannot read such entries. `broker`: a broker's messages have one
+    order each, so with one, entries have one order as well."""
     before = await ledger.entry_form()
-    # First the door is shut, and then it is looked who is inside: whoever came in before has reported by then.
+    # First older processes are refused, and then the running ones are looked at: any that came in before has reported
+    # by then.
     await forms.refuse_older()
     await asyncio.sleep(report_within_s)
     _, seen = await board.reports()
@@ -65,8 +66,8 @@ async def finish_upgrade(
 async def prepare_downgrade(
     ledger: EntryFormLedger, forms: Forms, lanes: Collection[int], within_s: float = BACK_WITHIN_S
 ) -> None:
-    """When it returns, the version before may start. Raises NotPossible if workers have not written by then what it
-    could not read."""
+    """When it returns, the previous version may start. Raises NotPossible if workers have not yet written the entries
+    that it could not read."""
     await ledger.set_entry_form(VERSION)
     every = await _all_of(ledger, lanes)
     await forms.forbid(every)

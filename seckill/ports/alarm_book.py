@@ -1,4 +1,4 @@
-"""Alarms that were raised, as the ledger keeps them: the same for every process, and after all of them have gone."""
+"""The alarms that were raised, kept in the ledger: all processes see the same, and they outlive the processes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaisedAlarm:
-    """`key`: the same for the same trouble, whichever process tells of it."""
+    """`key` is the same for the same trouble, whichever process raises the alarm."""
 
     key: str
     what: str
@@ -26,12 +26,12 @@ class KeptAlarm:
     times: int
     lasting: bool
     resolved_ms: int | None
-    is_on: bool  # it lasts, and somebody still says so
+    is_on: bool  # it lasts, and a process still confirms it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmFilter:
-    """Which alarms; None: all."""
+    """Which alarms are wanted; None: all."""
 
     sale_id: int | None = None
     since_ms: int | None = None
@@ -41,10 +41,10 @@ class AlarmFilter:
 
 class AlarmBook(Protocol):
     async def raised(self, alarm: RaisedAlarm) -> None:
-        """The same trouble again within a while is told of once more, and is no other alarm."""
+        """Notes an alarm. The same trouble again within a while counts as the same alarm, told once more."""
 
     async def renew(self, keys: Sequence[str]) -> None:
-        """These last."""
+        """Confirms that these alarms last."""
 
     async def resolved(self, key: str) -> None: ...
 
@@ -52,4 +52,4 @@ class AlarmBook(Protocol):
         """Newest first."""
 
     async def prune_alarms(self, kept_ms: int, count: int) -> int:
-        """Those that nobody has told of for so long. Returns how many went."""
+        """Deletes alarms that were not told for that long. Returns how many."""

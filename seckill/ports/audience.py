@@ -9,7 +9,7 @@ from seckill.domain.sale import Sale
 
 class AudienceLedger(Protocol):
     async def replace_list(self, sale_id: int, digests: Sequence[int]) -> Sale | None:
-        """In place of the list that there was, all at once. `digests`: in ascending order, each once. None: there is no
+        """Replaces the sale's list, all at once. `digests`: in ascending order, each once. Returns None if there is no
         such sale."""
 
     async def read_list(self, sale_id: int) -> tuple[int, Digests]:

@@ -1,4 +1,4 @@
-"""What every process tells of itself, for operators to see."""
+"""What every process reports about itself, for operators to see."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ def own_name() -> str:
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process says of itself. Counts are since its start."""
+    """What one process reports about itself. Counts are since its start."""
 
     node: str  # see `own_name`
     role: str
@@ -26,17 +26,17 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     started_ms: int
     recorded: int = 0  # orders that this worker has written
-    claims: int = 0  # that this API process has answered
+    claims: int = 0  # claims that this API process has answered
     refused: dict[str, dict[str, int]] = {}  # round → outcome → claims
-    answers: list[int] = []  # of the last seconds, by how long they took; see `figures`
-    cpu_s: float = 0.0  # time of processors that it has used
+    answers: list[int] = []  # answers of the last seconds, by how long they took; see `figures`
+    cpu_s: float = 0.0  # CPU time used
     memory_bytes: int = 0  # that it has now
     reads: int = 1  # the newest form of queue entries that it understands; an earlier version does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A report and when it came, by the board's clock."""
+    """A report, and when it came by the board's clock."""
 
     report: NodeReport
     at_ms: int
@@ -51,27 +51,27 @@ class LaneBacklog:
 
 
 class Turn(StrEnum):
-    """Of a process that has something to tell people."""
+    """What a process that wants to send an alarm has to do."""
 
     GO = "go"
-    TOLD = "told"  # by another, a while ago
-    WAIT = "wait"  # another is at it
+    TOLD = "told"  # another process has sent it
+    WAIT = "wait"  # another process is sending it
 
 
 class TellingBoard(Protocol):
-    """Where processes that see the same trouble agree on who tells people of it."""
+    """Where processes that see the same trouble agree on which one sends the alarm."""
 
     async def turn_to_tell(self, about: str, message: str, teller: str, within_s: float) -> Turn:
-        """`about`: which trouble. A process whose turn it is has that long, and may ask again for longer. Of the
-        messages about one trouble only the last counts as told: it may begin and end again and again."""
+        """`about`: the trouble. A process has its turn for `within_s`, and may ask again for longer. Of the messages
+        about one trouble only the last counts as told, because trouble may begin and end again and again."""
 
     async def told(self, about: str, message: str, for_s: float) -> None:
-        """It was told, and for so long nobody tells the same."""
+        """The message was sent, and no process sends the same for `for_s`."""
 
 
 class Board(TellingBoard, Protocol):
-    """Where every process puts up its report for all to see. Small: a report that is not renewed goes after a minute,
-    and a process's next report replaces its last."""
+    """Where every process puts up its report. The board stays small: a report that is not renewed is deleted after a
+    minute, and a process's next report replaces its last."""
 
     async def post(self, report: NodeReport) -> None: ...
 

@@ -29,7 +29,7 @@ class RelaySource(Protocol):
 
 
 class LaneStreams(Transport, RelaySource, Protocol):
-    """Both at once: where a broker's transport settles orders."""
+    """Both at once: a broker's transport settles orders here."""
 
 
 class Courier(Protocol):
@@ -54,18 +54,18 @@ class Delays(Protocol):
     async def remind_of_expiry(self, after_s: float) -> None: ...
 
     async def remind_of_retry(self, after_s: float, payload: str, reason: str) -> None:
-        """The entry travels along, so that people can see what waits."""
+        """The entry is sent along, so that people can see what waits."""
 
     async def give_up(self, payload: str, reason: str) -> None:
-        """For people: the entry is not tried again. The ledger has decided that."""
+        """Shows people an entry that is not tried again, as the ledger has decided."""
 
     async def due(self, wait_s: float) -> set[Due]:
-        """The reminders that are due, waiting up to `wait_s` for the first."""
+        """Returns the reminders that are due, waiting up to `wait_s` for the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """What a broker needs and the streams alone do without."""
+    """The parts that only exist with a broker."""
 
     outbox: RelaySource
     courier: Courier

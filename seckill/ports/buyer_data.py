@@ -16,7 +16,7 @@ class HindranceKind(StrEnum):
 
     ROUND = "round"  # a round of an order is still in the gate
     QUEUED = "queued"  # an order is not written yet
-    SET_ASIDE = "set_aside"  # an order could not be written, and nobody has decided about it
+    SET_ASIDE = "set_aside"  # an order could not be written, and no one has decided about it
     LINE = "line"  # an entry is waiting, or is being served
     MONEY = "money"  # a payment is not decided, or a refund is not made
 
@@ -30,7 +30,7 @@ class Hindrance:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """How many rows name the pseudonym now, or lists the buyer no more."""
+    """How many rows now have the pseudonym, and how many lists no longer have the buyer."""
 
     orders: int = 0
     entries: int = 0
@@ -54,10 +54,10 @@ class BuyerRows:
 
 class BuyerDataLedger(Protocol):
     async def rounds_in_gate(self) -> list[Round]:
-        """Those that the gate may have records of."""
+        """Returns the rounds of which the gate may have records."""
 
     async def rows_of(self, user: str) -> BuyerRows: ...
 
     async def erase(self, user: str, pseudonym: str) -> Erasure | list[Hindrance]:
-        """Puts the pseudonym in the buyer's place, takes what the shop said about the buyer's orders, and strikes the
-        buyer off every list. All of it, or nothing if something of the buyer's may still move."""
+        """Replaces the buyer's name with the pseudonym, deletes what the shop said about the buyer's orders, and
+        strikes the buyer off every list. Does nothing if anything of the buyer's may still move."""

@@ -1,5 +1,5 @@
-"""Services of others that are asked before a pass is issued or a draw is made. They may be away, and never hold up a
-claim."""
+"""Other people's services that are asked before a pass is issued or a draw is made. They may be away, and never hold up
+a claim."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,16 +9,17 @@ from seckill.errors import SeckillError
 
 
 class ServiceAway(SeckillError):
-    """It did not answer in time, or not in a way that is understood."""
+    """The service did not answer in time, or not in an understandable way."""
 
 
 class QuestionRefused(ServiceAway):
-    """It is there, and says that what it was asked makes no sense."""
+    """The service answered that the question makes no sense."""
 
 
 class HumanCheck(Protocol):
     async def passed(self, response: str, address: str) -> bool:
-        """Whether the service has given out this response, and for the first time. Raises ServiceAway."""
+        """Returns whether the service has given out this response, and it is used for the first time. Raises
+        ServiceAway."""
 
 
 class RiskDecision(StrEnum):

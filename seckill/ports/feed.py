@@ -11,14 +11,14 @@ from seckill.domain.order import Order
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedEvent:
     cursor: int
-    id: str  # never that of another event, even if the ledger is replaced by an older copy
+    id: str  # no other event ever gets it, even if the ledger is replaced by an older copy
     type: EventType
     at_ms: int
     sale_id: int
     round_id: int | None
     order: Order | None = None  # as it was then
     cause: str | None = None  # of a change of an order's state
-    # Of everything else. Names that end in `_ms` are times, those that end in `_number` are numbers of orders.
+    # For all other events. Names that end in `_ms` are times, those that end in `_number` are order numbers.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -34,7 +34,7 @@ class SaleEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Which events; None: all."""
+    """Which events are wanted; None: all."""
 
     types: Set[EventType] | None = None
     sale_id: int | None = None
@@ -42,7 +42,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """`next`: read on after this cursor. It grows also when nothing that was wanted has happened."""
+    """`next`: the cursor after which to read on. It grows even if no wanted event has happened."""
 
     events: Sequence[FeedEvent]
     next: int
@@ -50,17 +50,17 @@ class FeedPage:
 
 @dataclass(frozen=True, slots=True)
 class CursorGone:
-    """The feed cannot be read on from there: what follows has been pruned, or was never given out."""
+    """The feed cannot be read from this cursor: what follows has been pruned, or was never given out."""
 
-    oldest: int  # a cursor from which it can
+    oldest: int  # a cursor from which it can be read
     newest: int
 
 
 class Feed(Protocol):
     async def line_up(self) -> int:
-        """Gives cursors to what has been committed and has none yet. An event of a transaction that was committed
-        before another one wrote has the smaller cursor, and cursors become visible in their order: a reader that goes
-        on after the last one it has seen passes over nothing. Returns how many entries it was; some may be left."""
+        """Gives cursors to committed events that have none yet. If one transaction was committed before another one
+        wrote, its events have the smaller cursors, and cursors become visible in order: a reader that goes on after the
+        last one it has seen misses nothing. Returns how many entries it lined up; some may be left."""
 
     async def read(self, after: int | None, wanted: EventFilter, count: int) -> FeedPage | CursorGone:
         """Up to `count` events that have a cursor after this one, or from the oldest that is kept."""
@@ -68,7 +68,8 @@ class Feed(Protocol):
     async def of_sale(
         self, sale_id: int, types: Set[EventType], since_ms: int, until_ms: int, count: int
     ) -> Sequence[SaleEvent]:
-        """The newest `count` in that time, newest first, lined up or not. `types`: none that happen to orders."""
+        """Returns the newest `count` events in that time, newest first, lined up or not. `types`: may not be about
+        orders."""
 
     async def prune(self, kept_ms: int, count: int) -> int:
-        """Forgets the oldest, as far as they are older than this, up to `count` entries. Returns how many it was."""
+        """Forgets the oldest entries, up to `count`, that are older than this. Returns how many."""

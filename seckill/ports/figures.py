@@ -7,11 +7,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReading:
-    """How a round stood. Counts are of all that there ever were, so any two readings tell what happened in between."""
+    """The figures of a round. Counts include everything there ever was, so any two readings show what happened in
+    between."""
 
     round_id: int
     at_s: int  # by the gate's clock
-    fine: bool = True  # it goes after hours, unless it turns out to matter
+    fine: bool = True  # deleted after hours, unless it turns out to matter
     available: int | None  # units; None: the gate did not have the round
     accepted: int | None  # units
     persisted: int  # units
@@ -27,7 +28,7 @@ class RoundReading:
 
 @dataclass(frozen=True, slots=True)
 class StockTurn:
-    """The last unit went, or the first came back."""
+    """The moment when the last unit went, or the first came back."""
 
     round_id: int
     at_s: int
@@ -36,28 +37,28 @@ class StockTurn:
 
 class FiguresLedger(Protocol):
     async def note(self, readings: Sequence[RoundReading]) -> int:
-        """Of each round and second the first that comes; others are passed over. Returns how many were new."""
+        """Notes the first reading of each round and second; others are skipped. Returns how many were new."""
 
     async def spare(self, round_id: int, since_s: int, until_s: int) -> None:
-        """What was noted in this time matters: it is not fine any more."""
+        """Marks the readings of this time as important: they are no longer `fine`."""
 
     async def read(
         self, sale_id: int, round_id: int | None, from_s: int, to_s: int, step_s: int, count: int
     ) -> Sequence[RoundReading]:
-        """Of each round of the sale, or of that one, the last reading in each step of that many seconds, with the
-        greatest backlog, lag and p99 in it; the oldest `count`, in their order."""
+        """Returns, for each round of the sale or for that one, the last reading in each step of that many seconds, with
+        the step's greatest backlog, lag and p99; the oldest `count` of them, in order."""
 
     async def newest(self, round_ids: Sequence[int], before_s: int | None = None) -> Mapping[int, RoundReading]:
-        """The last of each round that has any, or the last before that second."""
+        """Returns the last reading of each round, or the last before that second."""
 
     async def turns(self, sale_id: int, from_s: int, to_s: int, count: int) -> Sequence[StockTurn]:
         """The newest `count`, newest first."""
 
     async def refusals(self, round_id: int) -> Mapping[str, int]:
-        """By reason, all that were noted: a process that goes away takes those of its last second with it."""
+        """Returns the noted refusals by reason. A process that ends takes those of its last second with it."""
 
     async def prune_fine(self, kept_ms: int, count: int) -> int:
-        """Readings that are fine and older than this. Returns how many went, up to `count`."""
+        """Deletes up to `count` readings that are `fine` and older than this. Returns how many."""
 
     async def prune_all(self, kept_ms: int, count: int) -> int:
         """The same for all others."""

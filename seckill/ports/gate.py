@@ -28,8 +28,8 @@ class GateReply:
 
 
 class GateStatus(StrEnum):
-    """What the operator wants, as far as the gate knows, or that the gate admits no one yet: the ledger has not noted
-    the opening, or the round is being rebuilt."""
+    """The status that the operator wants, as far as the gate knows; or that the gate admits no one yet, because the
+    ledger has not noted the opening or the round is being rebuilt."""
 
     PREPARING = "preparing"
     OPEN = RoundStatus.OPEN
@@ -85,7 +85,7 @@ class GateView:
     backlog: int
     dealt: int
     sold_out_ms: int | None = None  # when the last unit went that there was; None: not known, or none has yet
-    whole: bool = True  # False: buyers' records are gone, or what it sent or got; it has to be rebuilt
+    whole: bool = True  # False: buyers' records or the counts of units sent and got are gone, so it has to be rebuilt
     sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
     got: Mapping[int, int] = field(default_factory=dict)  # lane → units ever got from there
     items: Mapping[int, ItemView] = field(default_factory=dict)  # together they are all of the above
@@ -93,14 +93,14 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The little that an API node asks the gate for several times a second."""
+    """The few values that an API node reads from the gate several times a second."""
 
     version: int
     available: int
     admitted: int
     epoch: int
     revision: int
-    items: Mapping[int, int] = field(default_factory=dict)  # what is available of each
+    items: Mapping[int, int] = field(default_factory=dict)  # item → available units
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class MovedLane:
 
 class ViewGate(Protocol):
     async def inspect(self, ref: RoundRef) -> GateView | None:
-        """None if the gate does not have the round, or cannot read what stands in its place."""
+        """Returns None if the gate does not have the round, or cannot read it."""
 
 
 class PulseGate(Protocol):
@@ -189,25 +189,26 @@ class PulseGate(Protocol):
 
 class AdmittingGate(Protocol):
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
-        """Decides all claims, which must be of buyers of one lane, in order, in one atomic step. Deduction, buyer's
-        record and queue entry come together or not at all. Raises GateUnavailable if nothing was changed, GateUnclear
-        if that is not known. Never repeats the call on its own."""
+        """Decides all claims, in order and in one atomic step. The buyers must all be of one lane. Deduction, buyer's
+        record and queue entry are made together or not at all. Raises GateUnavailable if nothing was changed, and
+        GateUnclear if that is not known. Never repeats the call by itself."""
 
 
 class WinnersGate(ViewGate, Protocol):
-    """For knowing who has won when all is sold."""
+    """For knowing who has won when everything is sold."""
 
     def buyers(self, ref: RoundRef) -> AsyncIterator[Sequence[str]]:
-        """Everyone who ever got an order in the round, in portions. Complete for all who were there at the start."""
+        """Yields everyone who ever got an order in the round, in portions. Includes at least those who were there at
+        the start."""
 
 
 class ReleaseGate(Protocol):
     async def release(self, ref: RoundRef, releases: Sequence[Release]) -> ReleaseReply:
-        """Puts the units of these orders on sale again, once for each order, however often it is called."""
+        """Puts the units of these orders on sale again, once for each order, however often this is called."""
 
 
 class LatePaymentGate(AdmittingGate, ReleaseGate, Protocol):
-    """For an order in the place of one that was paid too late."""
+    """For replacing an order that was paid too late."""
 
 
 class RulesGate(Protocol):
@@ -219,14 +220,15 @@ class ForgettingGate(ViewGate, Protocol):
     """For rounds that leave the gate."""
 
     async def forget(self, ref: RoundRef) -> None:
-        """For a round that is retired: nothing of it stays."""
+        """Deletes everything of a retired round."""
 
 
 class RememberingGate(Protocol):
     async def remembered(
         self, ref: RoundRef, holdings: Mapping[str, Sequence[Holding]]
     ) -> dict[str, dict[OrderNumber, Holding]]:
-        """Those of these orders, by buyer, that the gate has, live or over; their numbers and request ids count."""
+        """Returns those of these orders that the gate has, live or over, by buyer. They are matched by number and
+        request id."""
 
 
 class CustodyGate(ViewGate, RememberingGate, Protocol):
@@ -241,21 +243,22 @@ class OpeningGate(RulesGate, ForgettingGate, Protocol):
     """For bringing a round to the gate."""
 
     async def open_round(self, round_: Round) -> Opening:
-        """Creates the round with its full stock if it was never created. It admits no one before `update_round`."""
+        """Creates the round with its full stock if it was never created. The round admits no one before
+        `update_round`."""
 
 
 class LossGate(ViewGate, PulseGate, Protocol):
     """For telling which rounds are lost."""
 
     async def damage(self, ref: RoundRef) -> Sequence[str]:
-        """What stands under the round's keys and is not the gate's, in a sentence each. It counts as lost."""
+        """Returns a sentence about each foreign value under the round's keys. Such data counts as lost."""
 
 
 class LaneGate(Protocol):
-    """For what a lane has besides its rounds."""
+    """For the data of a lane that belongs to no round."""
 
     async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
-        """Takes away what stands there and is not the gate's. Returns the keys."""
+        """Deletes foreign values under the lanes' keys. Returns the keys."""
 
 
 class FencingGate(Protocol):
@@ -272,63 +275,64 @@ class RebuildGate(FencingGate, RulesGate, ViewGate, Protocol):
         False if the gate has the round in this epoch already."""
 
     async def fill(self, ref: RoundRef, token: str, holdings: Mapping[str, Sequence[Holding]]) -> bool:
-        """Adds all orders of these buyers, live or over. False if the rebuild is void."""
+        """Adds all orders of these buyers, live or over. Returns False if the rebuild is void."""
 
     async def finish_rebuild(
         self, ref: RoundRef, token: str, admitted: int, released: int, items: Mapping[int, Sold] = NO_ITEMS
     ) -> int | None:
-        """When the round was created anew, for `mark_opened`. None if the rebuild is void. `items`: the same units by
-        item."""
+        """Returns when the round was created anew, for `mark_opened`, or None if the rebuild is void. `items`: the same
+        units by item."""
 
 
 class FailoverGate(FencingGate, RulesGate, ReleaseGate, PulseGate, RememberingGate, Protocol):
     """For comparing a lane that is on another server than before."""
 
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
-        """Lanes that are on another server than the one that was vouched for, or on one that was started again or
-        replaced in between. The gate admits no one there until the keeper has compared it once: it may have taken over
-        without the newest orders. Lanes that cannot be reached are left out."""
+        """Returns the lanes that are on another server than the one vouched for, or on one that was restarted or
+        replaced in between. Such a server may have taken over without the newest orders, so the gate admits no one
+        there until the keeper has compared the lane once. Lanes that cannot be reached are left out."""
 
     async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
-        """What this server has of the lane has been compared with the ledger: for the first time, or `for_good`."""
+        """Notes that this server's data of the lane has been compared with the ledger, for the first time or
+        `for_good`."""
 
 
 class LastingGate(Protocol):
     async def standing(self, lanes: Collection[int]) -> Mapping[int, str]:
-        """Which servers have these lanes: call it before reading what `assure` is to answer for."""
+        """Returns which servers have these lanes. Call it before reading what `assure` should answer for."""
 
     async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
-        """Returns when no server that takes over can lack what these lanes have told since then, as durably as an order
-        is admitted. Raises GateUnclear if that cannot be achieved, or if another server has taken over meanwhile. For
-        callers that pass on what they have only read."""
+        """Returns when no server that takes over can lack what was read from these lanes since then; it is then as
+        durable as an admitted order. Raises GateUnclear if that cannot be achieved, or if another server has taken over
+        meanwhile. For callers that pass on what they have only read."""
 
 
 class TrackingGate(LastingGate, ViewGate, Protocol):
     """For showing buyers orders that are not written yet."""
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
-        """The buyer's live orders in each of these rounds; None where the gate has no record of the buyer and may have
-        lost it. What is over is in the ledger."""
+        """Returns the buyer's live orders in each of these rounds, or None where the gate may have lost the buyer's
+        record. Orders that are over are in the ledger."""
 
 
 class UnwrittenGate(LastingGate, ViewGate, Protocol):
     """For orders that the gate remembers and no worker has written."""
 
     def orders(self, ref: RoundRef) -> AsyncIterator[Mapping[str, Sequence[Holding]]]:
-        """All orders of the round, live and over, by buyer, in portions; a buyer may come in several. Complete for all
-        that were there at the start. What cannot be read is left out."""
+        """Yields all orders of the round, live and over, by buyer, in portions; a buyer may be in several. Includes at
+        least the orders that were there at the start. Unreadable ones are left out."""
 
 
 class ServerGate(Protocol):
     """For telling whether its servers are fit to admit."""
 
     async def watch_servers(self) -> Mapping[str, str]:
-        """Looks whether the servers, and those that may take their places, can still keep the promises that `check` has
-        found them to keep. By the name of each server: what is wrong, in a sentence, or nothing. Every process that
+        """Checks whether the servers, and those that may replace them, can still keep the promises that `check` has
+        verified. Returns, by the name of each server, a sentence about what is wrong, or nothing. Every process that
         admits must call it at least once a second."""
 
     def full_servers(self) -> Collection[str]:
-        """Of the servers that the last look has found, those that have no room left, so that they refuse claims."""
+        """Returns the servers that had no room left at the last check, so that they refuse claims."""
 
     async def ping(self) -> None: ...
 
@@ -350,12 +354,12 @@ class Gate(
     ServerGate,
     Protocol,
 ):
-    """Atomic admission: what a backend implements. A use case asks for the part that it needs. Time is the gate's
-    own."""
+    """Atomic admission: everything that a backend implements. Each use case asks for the part that it needs. Time is
+    the gate's own."""
 
     async def bind(self, ledger: str) -> None:
-        """This gate serves that ledger from now on. Raises StartError if it serves another: round 1 of one would be
-        taken for round 1 of the other."""
+        """Makes this gate serve that ledger from now on. Raises StartError if it serves another one: round 1 of one
+        would be mistaken for round 1 of the other."""
 
     async def check(self, durability: str) -> list[str]:
         """Raises StartError with one sentence if the server cannot keep the promises. Returns advice. From then on

@@ -37,11 +37,11 @@ class Payment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFilter:
-    """Which orders; None: all."""
+    """Which orders are wanted; None: all."""
 
     sale_id: int | None = None
     round_id: int | None = None
-    item: int | None = None  # of the sale that is wanted, which has to be named as well
+    item: int | None = None  # of the wanted sale, which has to be named as well
     state: OrderState | None = None
     user: str | None = None
     since_ms: int | None = None  # admitted then or later
@@ -52,20 +52,20 @@ class History(Protocol):
     """Reads the record, changes nothing."""
 
     async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> Sequence[Order]:
-        """The newest orders that are written and wanted, or those that follow after this one, however many others there
-        are. Those of a sale that repeats come round after round, the newest first."""
+        """Returns the newest written orders that are wanted, or those after the given one, however many other orders
+        there are. Orders of a repeating sale come round after round, newest first."""
 
     async def ordinals(self, round_ids: Sequence[int]) -> Mapping[int, int]:
         """Each round's place among the rounds of its sale, for sales that repeat."""
 
     async def events(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Event]]:
-        """Every event of these orders, in their order."""
+        """Returns every event of these orders, in order."""
 
     async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
         """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
 
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
-        """What could not be written at first, or at all."""
+        """Returns the entries of these orders that could not be written at first, or at all."""
 
     async def actions(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[RecordedAction]]:
         """What operators did to these orders."""
@@ -74,4 +74,4 @@ class History(Protocol):
         """Money that was meant for these orders or has paid them, in the order in which it came."""
 
     async def payment_ids(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[str]]:
-        """Of these payments, only the provider's numbers, by order: for as many orders as an export has."""
+        """Returns only the provider's numbers of these payments, by order: fast enough for an export."""

@@ -1,4 +1,4 @@
-"""The ledger: the record. Whatever is there is true."""
+"""The ledger: the record of truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from seckill.ports.webhook import WebhookLedger
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a wish to change an order: the order as it is now, and whether this wish changed it."""
+    """The result of a wish to change an order: the order as it is now, and whether this wish changed it."""
 
     order: Order
     done: bool
@@ -42,7 +42,7 @@ class OutboxItem:
     """Something that the ledger has decided and the rest of the world does not know yet."""
 
     id: int
-    release: Release | None  # None: nothing comes back, the nodes only have to be told
+    release: Release | None  # None: no units come back, the nodes only have to be told
     number: OrderNumber
     ref: RoundRef
     state: OrderState
@@ -60,9 +60,9 @@ class Tally:
     kept: int  # of orders that are refunded and whose units do not go back on sale
     ended: int  # units whose release was decided
     dead: int  # units of dead letters that have no row: admitted, and never given back
-    voided: int  # of those that ended, units that were admitted before the round's epoch and never written
+    voided: int  # part of `ended`: units admitted before the round's epoch and never written
     next_expiry_ms: int | None
-    orders: int  # that there ever were; orders, not units
+    orders: int  # all there ever were; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
     taken_cents: int  # price of the paid orders, less what is refunded of it
     paid_orders: int  # that were ever paid, also those that are refunded
@@ -92,18 +92,18 @@ class OrdersLookup(Protocol):
 
 
 class CatalogueLedger(Protocol):
-    """What a node needs to know the sales by heart."""
+    """What a node needs to keep the sales in memory."""
 
     async def sales(self, changed_after: int = 0, rounds_max: int = 1) -> list[Sale]:
-        """All sales that changed after this version of the catalogue, each as often as it has rounds, the newest ones
-        up to `rounds_max`, in their order. No committed change is ever passed over."""
+        """Returns all sales that changed after this version of the catalogue, each once for each of its newest rounds,
+        up to `rounds_max`, in order. No committed change is ever missed."""
 
 
 class OpeningNotes(Protocol):
-    """What the gate is known to have of a round."""
+    """Notes about the rounds that the gate has."""
 
     async def mark_opened(self, round_id: int, epoch: int, opened_ms: int) -> int | None:
-        """Notes the opening unless one is noted already. Returns the one that counts; None for another epoch."""
+        """Notes the opening unless one is noted already. Returns the valid one, or None for another epoch."""
 
     async def mark_synced(self, round_id: int, epoch: int, revision: int) -> None: ...
 
@@ -114,7 +114,8 @@ class OpeningLedger(SaleLookup, OpeningNotes, Protocol):
 
 class SyncLedger(OpeningLedger, Protocol):
     async def rounds_to_sync(self) -> list[Round]:
-        """Rounds that are not open yet, or whose newest revision the gate is not known to have, unless retired."""
+        """Returns rounds that are not open yet, or whose newest revision the gate may not have, unless they are
+        retired."""
 
 
 class OperatorLedger(SyncLedger, Protocol):
@@ -124,10 +125,11 @@ class OperatorLedger(SyncLedger, Protocol):
         """Raises ExternalIdTaken."""
 
     async def announce(self, draft: SaleDraft, lane: int, key: AnnounceKey) -> Announced:
-        """Creates it unless the key is known already, however many ask at once. Raises ExternalIdTaken."""
+        """Creates the sale unless the key is known already, however many requests come at once. Raises
+        ExternalIdTaken."""
 
     async def announced(self, key: AnnounceKey) -> Announced | None:
-        """None: the key is not known."""
+        """Returns None if the key is not known."""
 
     async def change_sale(self, sale_id: int, change: SaleChange, round_id: int | None = None) -> Sale | None:
         """Changes that round, or the newest. Raises NotPossible if the sale's state does not allow it."""
@@ -135,8 +137,9 @@ class OperatorLedger(SyncLedger, Protocol):
 
 class RepetitionLedger(Protocol):
     async def add_round(self, after: Round, begins_ms: int, ends_ms: int, lane: int) -> Sale | None:
-        """The next round of a repeating sale, with the stock and limit that the sale was announced with. None if there
-        is one after `after` already, if the sale is closed, or if `after` ends later: then nothing is added."""
+        """Adds the next round of a repeating sale, with the stock and limit with which the sale was announced. Adds
+        nothing and returns None if there is a round after `after` already, if the sale is closed, or if `after` ends
+        later."""
 
 
 class TallyLedger(Protocol):
@@ -147,8 +150,8 @@ class CustodyLedger(TallyLedger, Protocol):
     """For telling where every unit is."""
 
     async def voided(self, round_id: int) -> dict[str, list[Holding]]:
-        """Orders that were admitted before the round's epoch and given up without ever having been written. A rebuild
-        has told the gate of those that were given up before it, and of no others."""
+        """Returns orders that were admitted before the round's epoch and given up without ever having been written. A
+        rebuild has told the gate about those given up before it, and about no others."""
 
 
 class RoundRecordsLedger(SaleLookup, CustodyLedger, Protocol):
@@ -167,82 +170,84 @@ class RetirementLedger(CustodyLedger, Protocol):
     """For letting old rounds leave the gate."""
 
     async def rounds_over(self, before_ms: int, count: int) -> list[Round]:
-        """Rounds that ended before and are not retired, oldest first, except those with an order that is unpaid, an
-        entry that is tried again, or something in the outbox."""
+        """Returns rounds that ended before then and are not retired, oldest first, except those with an unpaid order,
+        an entry that is tried again, or anything in the outbox."""
 
     async def retire(self, round_id: int, now_ms: int) -> bool:
-        """Nothing is written to the round any more. False if something is still to come, or it is retired already."""
+        """Retires the round: nothing is written to it any more. Returns False if something is still to come, or if it
+        is retired already."""
 
     async def rounds_to_forget(self, retired_before_ms: int, count: int) -> list[Round]: ...
 
     async def mark_forgotten(self, round_id: int) -> None:
-        """The gate does not have it any more, as it should be."""
+        """Notes that the gate has forgotten the round, as it should."""
 
 
 class LaneLedger(Protocol):
     async def lanes_in_use(self) -> set[int]:
-        """Where there are rounds that are not retired."""
+        """Returns the lanes with rounds that are not retired."""
 
 
 class MissingOrdersLedger(SaleLookup, CountLedger, Protocol):
-    """For telling which orders were admitted and not written."""
+    """For finding orders that were admitted but not written."""
 
 
 class LossLedger(SaleLookup, CountLedger, Protocol):
-    """For telling which rounds the gate has lost."""
+    """For finding rounds that the gate has lost."""
 
     async def rounds_waiting(self, count: int) -> list[Round]:
-        """Rounds that the oldest `count` items of the outbox are for, except retired ones."""
+        """Returns the rounds to which the oldest `count` items of the outbox belong, except retired ones."""
 
 
 class HoldingsLedger(Protocol):
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
-        """All orders of the next buyers after this one, in the database's order of names: about `count` orders."""
+        """Returns all orders of the next buyers after this one, in the database's order of names: about `count`
+        orders."""
 
 
 class FailoverLedger(SaleLookup, HoldingsLedger, Protocol):
-    """For comparing a lane that is on another server with what is written."""
+    """For comparing a lane that has moved to another server with the ledger."""
 
 
 class RebuildLedger(HoldingsLedger, OpeningNotes, Protocol):
     """For rebuilding a round of the gate."""
 
     async def next_epoch(self, known: Round, gate_epoch: int = 0) -> Round | None:
-        """Makes entries of the round's epoch, and of the gate's, void and the round ready to be rebuilt. None if
-        another process was quicker: the round has another epoch, or has been opened in this one."""
+        """Makes entries of the round's epoch, and of the gate's, void, and the round ready to be rebuilt. Returns None
+        if another process was first: the round has another epoch, or has been opened in this one."""
 
 
 class RecordLedger(Protocol):
     async def record(self, admissions: Sequence[Admission]) -> Recorded:
-        """Writes all of them in one transaction or none. An order that is already there with the same content is
-        success. Raises LedgerRefused if a constraint, an epoch or a different content stands against it."""
+        """Writes all of them in one transaction or none. An order that exists already with the same content counts as
+        written. Raises LedgerRefused if a constraint, an epoch or different content forbids it."""
 
 
 class WritingLedger(RecordLedger, Protocol):
     async def set_aside(self, delivery: Delivery, reason: str, retry_after_s: float) -> None:
-        """Keeps an entry that was refused, to be tried again. The stream can forget it then. Harmless to repeat."""
+        """Keeps a refused entry, to be tried again. The stream can then forget it. Harmless to repeat."""
 
 
 class ExpiryHintLedger(SaleLookup, OrderLookup, Protocol):
-    """For telling how long buyers have to pay."""
+    """For finding out how long buyers have to pay."""
 
 
 class WorkerLedger(WritingLedger, ExpiryHintLedger, LaneLedger, Protocol):
-    """For writing what workers read."""
+    """For writing the entries that workers read."""
 
 
 class UnwrittenLedger(WritingLedger, Protocol):
-    """For writing what was accepted, and what no worker has written."""
+    """For writing accepted orders that no worker has written."""
 
     async def holdings_of(self, round_id: int, users: Sequence[str]) -> dict[str, list[Holding]]:
-        """All orders of these buyers, those without any left out."""
+        """Returns all orders of these buyers; buyers without any are left out."""
 
     async def letters_in(self, round_id: int) -> list[Letter]:
-        """About orders of a round, as long as they are tried again."""
+        """Returns letters about orders of a round, as long as they are tried again."""
 
     async def end_forgotten(self, numbers: Sequence[OrderNumber]) -> int:
-        """`unpaid` → `cancelled`, for orders that the gate has given back, and of which this ledger, an older copy, has
-        forgotten how they ended."""
+        """`unpaid` → `cancelled`, for orders that the gate has given back and whose end this ledger, an older copy,
+        does not know."""
 
     async def bury_forgotten(self, admissions: Sequence[Admission]) -> int:
         """`failed`, for orders that the gate has given back and of which this ledger has no row."""
@@ -254,10 +259,10 @@ class TrackingLedger(SaleLookup, OrdersLookup, Protocol):
     async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]: ...
 
     async def letters_about(self, number: OrderNumber) -> list[Letter]:
-        """About one order, whatever has become of them."""
+        """Returns letters about one order, whatever has become of them."""
 
     async def letters_of(self, user: str) -> list[Letter]:
-        """About a buyer's orders, as long as they are tried again."""
+        """Returns letters about a buyer's orders, as long as they are tried again."""
 
 
 class BuyerActionLedger(Protocol):
@@ -271,20 +276,20 @@ class BuyerActionLedger(Protocol):
 
 
 class ReleaseLedger(Protocol):
-    """For ending orders that were not paid for, and for passing on what has ended."""
+    """For ending unpaid orders, and for relaying that they have ended."""
 
     async def expire_due(self, count: int) -> list[OrderNumber]:
         """Ends up to `count` orders whose time to pay is over by the database's clock, oldest first. Several callers
         share the work."""
 
     async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
-        """What is to be relayed, oldest first."""
+        """Returns the items to be relayed, oldest first."""
 
     async def outbox_done(self, ids: Sequence[int]) -> None: ...
 
 
 class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
-    """For what could not be written: tried again, given up, and shown to people."""
+    """For entries that could not be written: they are tried again, given up, and shown to people."""
 
     async def letters_due(self, count: int) -> list[Letter]: ...
 
@@ -294,11 +299,11 @@ class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
     async def letter(self, letter_id: int) -> Letter | None: ...
 
     async def put_off(self, letter: Letter, reason: str, retry_after_s: float) -> bool:
-        """One more try has failed. False if the letter has been dealt with meanwhile."""
+        """Notes that one more try has failed. Returns False if the letter has been dealt with meanwhile."""
 
     async def close_letter(self, letter: Letter, state: LetterState, admission: Admission | None = None) -> bool:
-        """False if it has been dealt with meanwhile. `admission`: what it is about, which is written as `record` does,
-        in the same transaction; then LedgerRefused is raised instead, and nothing is done."""
+        """Returns False if the letter has been dealt with meanwhile. `admission`: the order that it is about, which is
+        written in the same transaction, as `record` does. If that raises LedgerRefused, nothing is done."""
 
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
         """Gives up. If the order is not in the ledger, it gets a row that says `failed`, which wins against any later
@@ -307,18 +312,18 @@ class DeadLetterLedger(RecordLedger, OrderLookup, Protocol):
 
 
 class WatchdogLedger(SaleLookup, Protocol):
-    """For pauses that the audit has made."""
+    """For the audit's pauses."""
 
     async def rounds_of_audit(self) -> list[Round]:
-        """Rounds that concern the audit, see there, unless retired."""
+        """Returns rounds that concern the audit, see there, unless they are retired."""
 
 
 class RepairLedger(WritingLedger, SaleLookup, OrderLookup, Protocol):
     """For mending what the audit has found."""
 
     async def recount(self, round_id: int) -> bool:
-        """Sets the round's counters to what its rows add up to. False if they are right already. Raises LedgerRefused
-        if more is sold than there is."""
+        """Sets the round's counters to the sums of its rows. Returns False if they are right already. Raises
+        LedgerRefused if more units are sold than there are."""
 
 
 class EntryFormLedger(LaneLedger, Protocol):
@@ -333,10 +338,11 @@ class PingLedger(Protocol):
 
 
 class ProbeLedger(Protocol):
-    """For telling whether orders could be written."""
+    """For finding out whether orders could be written."""
 
     async def try_writing(self) -> None:
-        """Changes nothing. Raises LedgerError if nothing can be written now: it is away, locked, or read only."""
+        """Changes nothing. Raises LedgerError if nothing can be written now because the ledger is away, locked or
+        read-only."""
 
 
 class Ledger(
@@ -361,8 +367,8 @@ class Ledger(
     StoryLedger,
     Protocol,
 ):
-    """The record: what a backend implements. A use case asks for the part that it needs. Every method is one
-    transaction. Raises LedgerUnavailable when it makes sense to try again."""
+    """The record: everything that a backend implements. Each use case asks for the part that it needs. Every method is
+    one transaction, and raises LedgerUnavailable when it makes sense to try again."""
 
     @property
     def payments(self) -> PaymentLedger: ...

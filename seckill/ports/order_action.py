@@ -15,7 +15,7 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderAction:
-    """A wish. `request_id` is the same when it is repeated, and never that of another wish."""
+    """A wish. `request_id` is the same when it is repeated, and no other wish has it."""
 
     number: OrderNumber
     request_id: str
@@ -55,6 +55,6 @@ class OrderActionLedger(Protocol):
     """For what operators do to orders."""
 
     async def act(self, action: OrderAction) -> Acted | None:
-        """`unpaid` → `cancelled`, or money of a paid order is owed back, and the order is `refunded` when all of it is;
-        with the release of its units, once. All of it or nothing. None if there is no such order. Harmless to
-        repeat."""
+        """`unpaid` → `cancelled`, or money of a paid order is marked as owed back; when all of it is, the order is
+        `refunded`. The units are released, once. All of it happens or nothing. Returns None if there is no such order.
+        Harmless to repeat."""

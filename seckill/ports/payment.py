@@ -34,7 +34,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refund:
-    """Money that has to go back. `id` never stands for another one: providers tell a repeat by it."""
+    """Money that has to go back. No other refund ever has the same `id`: providers recognise a repeat by it."""
 
     id: int
     amount_cents: int  # to give back, in the capture's currency: all of it, or a part
@@ -44,8 +44,8 @@ class Refund:
     attempts: int
     created_ms: int
     done_ms: int | None
-    explanation: str | None = None  # an operator's, who wants it
-    refused: str | None = None  # what the provider said when it said no for good
+    explanation: str | None = None  # the reason of the operator who wants it
+    refused: str | None = None  # what the provider said when it refused for good
 
 
 class PaymentProvider(Protocol):
@@ -58,7 +58,7 @@ class PaymentProvider(Protocol):
 
     @property
     def sandbox(self) -> bool:
-        """Buyers pay by saying so, and no money moves."""
+        """Whether buyers pay just by saying so, and no money moves."""
 
     def read(self, headers: Mapping[str, str], body: bytes, now_s: float) -> Notice | None:
         """What a callback says; header names are in lower case. None: it is genuine, and tells of no money that was
@@ -84,16 +84,16 @@ class Bill:
     pay_before_ms: int
     return_url: str  # where the buyer comes back to
     cancel_url: str  # …without having paid
-    on_phone: bool  # what the buyer looks at
-    buyer_address: str  # of the network; empty if unknown
+    on_phone: bool  # whether the buyer uses a phone
+    buyer_address: str  # IP address; empty if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """A page of the provider's on which one order can be paid."""
+    """A page of the provider on which one order can be paid."""
 
-    ref: str  # the provider's name for it, or ours: it never stands for another order
-    address: str  # where the buyer has to go; what is not http is for an app, and shown as a QR code
+    ref: str  # the provider's name for it, or ours: no other order ever has the same
+    address: str  # where the buyer has to go; an address that is not http is for an app and shown as a QR code
     until_ms: int  # how long the address is good for
 
 
@@ -103,18 +103,18 @@ class CheckoutProvider(PaymentProvider, Protocol):
 
     @property
     def acknowledgement(self) -> str:
-        """What it wants to hear when a callback has been dealt with."""
+        """The answer that the provider expects when a callback has been dealt with."""
 
     @property
     def currencies(self) -> AbstractSet[str] | None:
-        """Those that it takes; None: any, as far as we know."""
+        """The currencies that it takes; None: any, as far as we know."""
 
     async def checkout(self, bill: Bill) -> Checkout:
-        """Where this order can be paid. The same bill again never makes a second page on which it can be paid as well.
-        Raises ProviderUnavailable, and CheckoutRefused if the provider does not take such a payment."""
+        """Returns where this order can be paid. Repeating the same bill never makes a second page on which it can be
+        paid as well. Raises ProviderUnavailable, and CheckoutRefused if the provider does not take such a payment."""
 
     async def call_off(self, ref: str, order_id: str) -> Notice | None:
-        """Nobody can pay there any more, if the provider can do that. A Notice: somebody has paid. Harmless to repeat.
+        """Closes the page, if the provider can do that. Returns a Notice if it has been paid. Harmless to repeat.
         Raises ProviderUnavailable to be called again later."""
 
 
@@ -134,14 +134,14 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatePayment:
-    """Money for an order that was over, not decided yet."""
+    """Money for an order that was over; it is not decided yet what becomes of it."""
 
     id: int
     provider: str
     order: Order
     ref: RoundRef
     round_over: bool  # for a while, so the keeper no longer brings it back to the gate
-    release_epoch: int | None  # of a release that is decided and not known to be relayed
+    release_epoch: int | None  # the epoch of a release that is decided but not known to be relayed
     request_id: str  # of the order
 
 
@@ -149,22 +149,23 @@ class Settlement(StrEnum):
     DONE = "done"
     NOT_WRITTEN = "not_written"  # no worker has written the new order yet
     OVER = "over"  # the new order cannot be paid with it: ended or paid meanwhile, or the old one was dealt with
-    DECIDED = "decided"  # by another caller who was quicker
+    DECIDED = "decided"  # another caller has decided it
 
 
 class CaptureLedger(Protocol):
-    """For money that comes in, also too late."""
+    """For money that comes in, even too late."""
 
     async def capture(self, number: OrderNumber, capture: Capture, lease_s: float) -> Captured:
-        """Notes that money was taken, once for each reference. It pays the order if that is unpaid and goes back if
-        the order has been paid otherwise. If the order is over, the money is late: for `lease_s`, only the caller may
+        """Notes that money was taken, once for each reference. It pays the order if that is unpaid, and is owed back if
+        another payment has paid the order. If the order is over, the money is late: for `lease_s`, only the caller may
         decide about it."""
 
     async def late(self, payment_id: int) -> LatePayment | None:
-        """None if it is decided."""
+        """Returns None if it is decided."""
 
     async def take_late(self, count: int, lease_s: float) -> list[LatePayment]:
-        """Late payments that are due; no other caller gets them for `lease_s`. Several callers share the work."""
+        """Returns late payments that are due; no other caller gets them for `lease_s`. Several callers share the
+        work."""
 
     async def put_off_late(self, payment_id: int, after_s: float) -> None: ...
 
@@ -172,7 +173,7 @@ class CaptureLedger(Protocol):
         """The late payment pays this order, which replaces the old one. All of it or nothing."""
 
     async def give_back(self, late: LatePayment, reason: str) -> bool:
-        """The old order → `refunded`, and the refund is to be made. False if another caller was quicker."""
+        """The old order → `refunded`, and its money is owed back. Returns False if another caller has decided it."""
 
 
 class RefundLedger(Protocol):
@@ -184,7 +185,7 @@ class RefundLedger(Protocol):
     async def put_off_refund(self, refund_id: int, after_s: float) -> None: ...
 
     async def refund_refused(self, refund_id: int, words: str, after_s: float) -> None:
-        """Notes what the provider said, and puts it off."""
+        """Notes what the provider said, and puts the refund off."""
 
     async def refund_done(self, refund_id: int) -> bool:
         """False if there is no such refund. Harmless to repeat."""
@@ -192,12 +193,12 @@ class RefundLedger(Protocol):
     async def refund(self, refund_id: int) -> Refund | None: ...
 
     async def refunds(self, count: int) -> Sequence[Refund]:
-        """Those that are not done first, then the newest."""
+        """Returns refunds: first those that are not done, then the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCheckout:
-    """One that may have to be called off."""
+    """A checkout that may have to be called off."""
 
     id: int
     provider: str
@@ -210,15 +211,16 @@ class CheckoutLedger(Protocol):
     """For pages on which orders can be paid."""
 
     async def checkout(self, number: OrderNumber, provider: str, *, on_phone: bool) -> Checkout | None:
-        """The one that was made for this order, if its address is still good."""
+        """Returns the checkout that was made for this order, if its address is still valid."""
 
     async def note_checkout(
         self, number: OrderNumber, provider: str, checkout: Checkout, *, on_phone: bool, look_after_s: float
     ) -> None:
-        """Before any buyer goes there: from now on it is looked at when its order ends, and after this time anyway."""
+        """Called before any buyer goes there. From now on the checkout is looked at when its order ends, and after this
+        time in any case."""
 
     async def take_checkouts(self, count: int, lease_s: float) -> list[OpenCheckout]:
-        """Those that are due; no other caller gets them for `lease_s`."""
+        """Returns checkouts that are due; no other caller gets them for `lease_s`."""
 
     async def put_off_checkout(self, checkout_id: int, after_s: float) -> None: ...
 

@@ -13,14 +13,14 @@ class PictureLedger(Protocol):
     async def picture(self, digest: str) -> Picture | None: ...
 
     async def use_pictures(self, digests: Sequence[str]) -> set[str]:
-        """Those of them that are there, and are not forgotten before they have been unused for long once more."""
+        """Returns those that exist, and starts their time of being unused anew."""
 
     async def forget_pictures(self, unused_ms: int, count: int) -> int:
-        """Up to `count` of those that no sale shows and that were neither uploaded nor given to a sale for so long.
-        Returns how many."""
+        """Deletes up to `count` pictures that no sale shows and that were neither uploaded nor given to a sale for that
+        long. Returns how many."""
 
 
 class PictureMaker(Protocol):
     def __call__(self, content: bytes) -> Picture:
-        """Whatever was uploaded, checked and made anew, without anything but what is to be seen. Takes a while and runs
-        in a thread. Raises BadPicture, and StartError where what it takes is not installed."""
+        """Checks an upload and re-encodes it, so that only the visible picture is left. Takes a while and runs in a
+        thread. Raises BadPicture, and StartError if the library for it is not installed."""

@@ -1,7 +1,7 @@
-"""What a queue entry looks like, on every transport.
+"""The form of a queue entry, on every transport.
 
-An entry has one order, as JSON; or, in a lane whose readers are all known to understand it, the orders that one call of
-the gate has admitted, as MessagePack: what they have in common once, and of the rest a list of each kind.
+An entry has one order, as JSON. In a lane whose readers are all known to understand it, an entry may have all orders
+that one call of the gate has admitted, as MessagePack: common values once, and a list for each other field.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _Person = Annotated[str, Meta(max_length=128)]
 
 
 class _Fields(msgspec.Struct, omit_defaults=True):
-    """What a gate writes. Bounded: what no gate can have written must not get as far as a database."""
+    """The fields that a gate writes, with bounds: a value that no gate can have written must not reach a database."""
 
     v: int
     round: _Round
@@ -81,8 +81,7 @@ class _Entry(_Fields, forbid_unknown_fields=True):
 
 
 class _Together(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """Orders that were admitted by one call: their counters follow one another. A list that would have nothing to say
-    is empty."""
+    """Orders that were admitted by one call, with consecutive counters. A list without any values is empty."""
 
     v: int
     round: _Round
@@ -130,12 +129,12 @@ def write_entry(admission: Admission) -> bytes:
 
 
 def read_entry(lane: int, entry_id: str, payload: bytes, trace: bytes = b"") -> Delivery:
-    """Never raises: an entry that cannot be understood says why, and keeps its text. `trace` travels beside the text,
-    where earlier versions do not look, and one that cannot be read is none."""
+    """Never raises: for an entry that cannot be understood, the delivery says why and keeps the text. `trace` travels
+    beside the text, where earlier versions do not look; an unreadable one is ignored."""
     try:
         entry = _decoder.decode(payload)
         if entry.metadata:
-            _object_decoder.decode(entry.metadata)  # or nobody could be shown the order
+            _object_decoder.decode(entry.metadata)  # otherwise the order could not be shown to anyone
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         return Delivery(lane, entry_id, payload, None, f"the entry cannot be read: {error}")
     if entry.v != VERSION or entry.lane != lane:
@@ -148,7 +147,7 @@ def read_entry(lane: int, entry_id: str, payload: bytes, trace: bytes = b"") -> 
 
 
 def write_together(admissions: Sequence[Admission]) -> bytes:
-    """As `admit.lua` writes them. All are of one call."""
+    """Writes orders of one call, as `admit.lua` does."""
     first = admissions[0]
 
     def of_all(name: str) -> list[Any]:
@@ -175,7 +174,7 @@ def write_together(admissions: Sequence[Admission]) -> bytes:
 
 
 def read_together(lane: int, entry_id: str, payload: bytes) -> list[Delivery]:
-    """Never raises, and one that cannot be understood is no hindrance to the others."""
+    """Never raises. An order that cannot be understood does not affect the others."""
     try:
         found = _together_decoder.decode(payload)
         for metadata in filter(None, found.metadata):
@@ -229,7 +228,7 @@ def _is_as_written(found: _Together, n: int) -> bool:
 
 
 def is_together(payload: bytes) -> bool:
-    """Where nothing else tells an entry of several orders from one of one."""
+    """Whether an entry has several orders, where nothing else shows it."""
     return payload[:1] == _ARRAY
 
 
@@ -238,7 +237,7 @@ _NAMES = ("user", "quantity", "slot", "request", "metadata", "item", "person")
 
 
 def _read_apart(lane: int, entry_id: str, payload: bytes) -> list[Delivery]:
-    """Each as if it stood in an entry of its own."""
+    """Reads each order as if it had an entry of its own."""
     try:
         v, round_, epoch, of_lane, seconds, at_ms, counter, *lists = _any_decoder.decode(payload)
         head = {"v": VERSION, "round": round_, "epoch": epoch, "lane": of_lane, "seconds": seconds, "at_ms": at_ms}
@@ -258,7 +257,7 @@ def _read_apart(lane: int, entry_id: str, payload: bytes) -> list[Delivery]:
 
 
 def standing_alone(delivery: Delivery) -> Delivery:
-    """An order of a shared entry as one in an entry of its own, under a name that no other has."""
+    """Returns an order of a shared entry as if it had an entry of its own, with a unique name."""
     if delivery.of == 1:
         return delivery
     payload = delivery.payload if delivery.admission is None else write_entry(delivery.admission)
@@ -268,8 +267,8 @@ def standing_alone(delivery: Delivery) -> Delivery:
 
 
 def salvage(lane: int, payload: bytes) -> Admission | None:
-    """Whose order an entry of another version is about, if it still says so: enough to fail it and to give back its
-    unit, which the gate does only for an order that it knows."""
+    """Reads from another version's entry whose order it is about, if possible: enough to fail the order and to give
+    back its unit, which the gate only does for an order that it knows."""
     try:
         fields = _loose_decoder.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError):

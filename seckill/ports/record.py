@@ -1,7 +1,8 @@
 """The record: who has changed what, when and why. It only ever grows.
 
-Who acts is set once, where a request is let in, and travels with it: so no method between there and the ledger has to
-pass it on, and none can forget to. What nobody in particular does (a worker, a keeper, a buyer) is not on it.
+The acting operator is set once, where a request is let in, and travels with the request's context, so no method in
+between has to pass it on or can forget to. Actions without an operator (of a worker, a keeper, a buyer) are not on the
+record.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 class Actor:
     name: str
     request_id: str = ""
-    why: str | None = None  # where the request says so and the change itself has no place for it
+    why: str | None = None  # the reason in the request, if the change itself has no field for it
 
 
 _acting: ContextVar[Actor | None] = ContextVar("acting", default=None)
@@ -64,7 +65,7 @@ class RecordBook(Protocol):
     """There is no way to change an entry, nor to remove one."""
 
     async def entries(self, wanted: RecordFilter, before: int | None, count: int) -> Sequence[RecordEntry]:
-        """Newest first, those that came before that entry."""
+        """Returns the entries before that one, newest first."""
 
     async def note(self, what: str, subject: str, *, after: Facts | None = None) -> None:
-        """For what is not changed in one transaction of the ledger."""
+        """For changes that are not made in one transaction of the ledger."""

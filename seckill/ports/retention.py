@@ -1,4 +1,4 @@
-"""What the ledger may forget when nobody needs it any more."""
+"""Deletes what the ledger no longer needs."""
 
 from typing import Protocol
 

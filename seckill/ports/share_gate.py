@@ -11,8 +11,8 @@ from seckill.ports.gate import NO_ITEMS, Gate, Opening, Sold
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Units that a share gets and gives away from the start, by the lane that they come from or go to. Where there are
-    items, it is empty but for what each of them gets and gives."""
+    """Units that a share gets and gives away from the start, by the lane from or to which they move. With items, only
+    the values of the items are set."""
 
     sent: Mapping[int, int] = field(default_factory=dict)
     got: Mapping[int, int] = field(default_factory=dict)
@@ -28,8 +28,8 @@ NOTHING_CARRIED = Carried()
 
 
 class ShareGate(Gate, Protocol):
-    """Knows rounds of one lane only, or shares of rounds: to it they are the same. Every backend is one of these;
-    `engine/rounds/shared_gate.py` makes whole rounds of them."""
+    """Only knows rounds with one lane, or shares of rounds, which it treats alike. Every backend is one of these;
+    `engine/rounds/shared_gate.py` combines them into whole rounds."""
 
     async def open_round(self, round_: Round, opened_ms: int = 0) -> Opening:
         """`opened_ms`: the opening that this share is part of. 0: it is the first, or the only one."""
@@ -46,10 +46,10 @@ class ShareGate(Gate, Protocol):
     ) -> int | None: ...
 
     async def give(self, ref: RoundRef, epoch: int, to: int, sent: int, units: int, item: int = NO_ITEM) -> int | None:
-        """Sends up to `units` of the units that are left to another lane, if no more than `sent` was ever sent there.
-        Returns what was ever sent there; all of it of that item, where there are items. None if the share is not here
-        in this epoch, or not open."""
+        """Sends up to `units` of the remaining units to another lane, if no more than `sent` units were ever sent
+        there. Returns how many were ever sent there. With items, all numbers are of that item. Returns None if the
+        share is not here in this epoch, or not open."""
 
     async def take(self, ref: RoundRef, epoch: int, origin: int, sent: int, item: int = NO_ITEM) -> int | None:
-        """Takes whatever was ever sent from there and has not arrived yet. Returns how much that is. None if the share
-        is not here in this epoch, or not open."""
+        """Takes all units that were sent from there and have not arrived yet. Returns how many. Returns None if the
+        share is not here in this epoch, or not open."""

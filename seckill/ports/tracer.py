@@ -1,4 +1,4 @@
-"""Where it is told how long each step of a traced order took. It never raises, and never waits for anybody."""
+"""Records how long each step of a traced order took. It never raises, and never waits."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -8,7 +8,7 @@ Facts = Mapping[str, str | int]
 
 
 class TraceSpanKind(Enum):
-    """As OpenTelemetry tells them apart."""
+    """The kinds of spans, as in OpenTelemetry."""
 
     INTERNAL = auto()
     SERVER = auto()
@@ -22,7 +22,7 @@ class TraceSpan(Protocol):
 
     @property
     def context(self) -> str:
-        """What the next steps hang on: a `traceparent`."""
+        """Returns the `traceparent` for the next steps."""
 
     @property
     def trace_id(self) -> str: ...

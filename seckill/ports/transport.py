@@ -13,8 +13,8 @@ from seckill.domain.order import States
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One order of a queue entry. `admission` is None if it cannot be understood; `problem` then says why. Orders that
-    were admitted together may share an entry, which is settled when all `of` them are; of these, `payload` is empty
-    unless it is needed to tell what cannot be understood."""
+    were admitted together may share an entry, which is settled when all `of` them are. Their `payload` is empty, unless
+    it is needed to show what cannot be understood."""
 
     lane: int
     entry_id: str
@@ -25,7 +25,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 def whole_entries(deliveries: Sequence[Delivery]) -> dict[int, dict[str, int]]:
-    """By lane, how many orders each entry has of which all are there."""
+    """Returns, by lane, the entries whose orders are all there, and how many orders each has."""
     found: dict[int, Counter[str]] = {}
     of: dict[tuple[int, str], int] = {}
     for delivery in deliveries:
@@ -39,7 +39,7 @@ def whole_entries(deliveries: Sequence[Delivery]) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """In orders."""
+    """How much was settled, counted in orders."""
 
     acknowledged: int
     deleted: int
@@ -47,8 +47,8 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A lane's queue: how many entries were ever added to it, and how many of them are not settled yet, whatever the
-    number of orders in them. One that has fewer than before has been lost since."""
+    """A lane's queue: how many entries were ever added to it, and how many are not settled yet. These are entries, not
+    orders. If fewer were added than before, the queue was lost."""
 
     added: int
     waiting: int
@@ -56,8 +56,8 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class LaneFlow:
-    """A lane in orders: how many were admitted in the days that its gate remembers, and how many of all are not settled
-    yet."""
+    """A lane, counted in orders: how many were admitted in the days that its gate remembers, and how many are not
+    settled yet."""
 
     admitted: int
     waiting: int
@@ -69,12 +69,12 @@ class FlowTransport(Protocol):
 
 class LanesTransport(Protocol):
     async def prepare(self, lanes: Sequence[int]) -> None:
-        """Makes sure that nothing that waits in these lanes can be missed; harmless to repeat."""
+        """Makes sure that no order waiting in these lanes can be missed; harmless to repeat."""
 
 
 class BacklogTransport(Protocol):
     async def backlog(self, lanes: Collection[int]) -> int:
-        """Orders not settled yet in these lanes."""
+        """Returns how many orders in these lanes are not settled yet."""
 
 
 class StatesTransport(Protocol):
@@ -89,11 +89,11 @@ class WorkerTransport(LanesTransport, StatesTransport, Protocol):
         """New deliveries, about `count` of each lane, waiting up to `wait_s` for the first."""
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
-        """Deliveries that some consumer took and did not settle within `idle_s`; they are ours from now on."""
+        """Takes over deliveries that another consumer took and did not settle within `idle_s`."""
 
     async def settle(self, deliveries: Sequence[Delivery]) -> Settled:
-        """Call only after the ledger has committed: these will never be delivered again. Those of one entry have to be
-        settled together: of an entry that lacks one, all are delivered again."""
+        """Must only be called after the ledger has committed: these will never be delivered again. Orders of one entry
+        have to be settled together: if one is missing, all are delivered again."""
 
 
 class QueuesTransport(Protocol):
@@ -108,14 +108,15 @@ class LaneQueuesTransport(LanesTransport, BacklogTransport, Protocol):
 
 
 class UnwrittenTransport(Protocol):
-    """For finding out what is on its way."""
+    """For finding orders on their way."""
 
     def entries(self, lanes: Collection[int]) -> AsyncIterator[Sequence[Delivery]]:
-        """All that are not settled yet, in portions, also those that a worker has in hand. It delivers none."""
+        """Yields all deliveries that are not settled yet, in portions, including those that a worker is handling.
+        Delivers none of them."""
 
 
 class ReleaseTransport(StatesTransport, Protocol):
-    """For telling nodes of orders that are over."""
+    """For telling nodes about orders that are over."""
 
     async def publish_version(self, round_id: int, version: int) -> None:
         """Tells all nodes that units of the round came back, best effort: a node that misses it asks the gate."""
@@ -127,7 +128,7 @@ class NewsTransport(Protocol):
     def state_changes(self) -> AsyncIterator[States]: ...
 
     def version_changes(self) -> AsyncIterator[tuple[int, int]]:
-        """Round and version, as they are announced. They may come late, repeated and in any order."""
+        """Yields announced rounds and versions. They may come late, repeatedly and in any order."""
 
 
 class Transport(
@@ -140,7 +141,7 @@ class Transport(
     NewsTransport,
     Protocol,
 ):
-    """Brings admissions to workers and news to nodes: what a backend implements. A use case asks for the part that it
-    needs."""
+    """Brings admissions to workers and news to nodes: everything that a backend implements. Each use case asks for the
+    part that it needs."""
 
     async def close(self) -> None: ...

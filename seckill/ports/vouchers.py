@@ -13,13 +13,13 @@ from seckill.domain.voucher import Pool, Voucher
 
 class ClashKind(StrEnum):
     SAME_UPLOAD = "same_upload"
-    OTHER_UPLOAD = "other_upload"  # one that is on its way, too
+    OTHER_UPLOAD = "other_upload"  # another upload under way
     POOL = "pool"  # of this sale or another: a code means one thing everywhere
 
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A line with a code that is there already. `earlier`: in which line, if it is of the same upload."""
+    """A line with a code that exists already. `earlier`: the line that has it, if it is in the same upload."""
 
     line: int
     kind: ClashKind
@@ -44,15 +44,15 @@ class Redeemed:
 
 
 class UploadLedger(Protocol):
-    """An upload arrives in portions, each a transaction of its own, so that no one has to wait for it. Nothing of it
-    counts before it is complete; then all of it does at once. One that is given up, or of which nothing was heard for
-    `idle_s`, never becomes complete, and is cleared away little by little."""
+    """An upload arrives in portions, each in a transaction of its own, so that no one has to wait for it. Its codes
+    count all at once when it is complete. One that is given up, or has been silent for `idle_s`, never becomes complete
+    and is cleared away little by little."""
 
     async def begin_upload(self, sale_id: int, item: int = NO_ITEM) -> int:
-        """`item`: for which alone the codes are."""
+        """`item`: the only item that the codes are for."""
 
     async def add_codes(self, upload_id: int, codes: Sequence[tuple[int, str]]) -> Sequence[Clash]:
-        """Lines and their codes. If any of them is there already, none is added. Raises UploadGivenUp."""
+        """Adds codes with their lines. If any of them exists already, none is added. Raises UploadGivenUp."""
 
     async def complete_upload(self, upload_id: int) -> Sale | None:
         """Returns the sale if a round of it can open now that could not before. Raises UploadGivenUp."""
@@ -60,16 +60,16 @@ class UploadLedger(Protocol):
     async def give_up_upload(self, upload_id: int) -> None: ...
 
     async def clear_uploads(self, idle_s: float, count: int) -> int:
-        """Gives up those that have been silent for so long, and clears away up to `count` codes of those that were
-        given up. Returns how many it cleared away."""
+        """Gives up uploads that have been silent for that long, and clears away up to `count` codes of given-up ones.
+        Returns how many."""
 
 
 class PoolLedger(Protocol):
-    """What becomes of codes that count."""
+    """What becomes of the codes of complete uploads."""
 
     async def cover_rounds(self) -> Sequence[Sale]:
-        """Lets rounds open that were waiting for codes and have enough of them now: an earlier round of their sale is
-        over and did not need all of its own. Returns their sales."""
+        """Lets rounds open that waited for codes and have enough now, because an earlier round of their sale is over
+        and did not need all of its codes. Returns their sales."""
 
     async def pool(self, sale_id: int) -> Pool: ...
 
@@ -79,8 +79,8 @@ class PoolLedger(Protocol):
     async def voucher(self, code: str) -> Voucher | None: ...
 
     async def redeem(self, code: str) -> Redeemed:
-        """Once, however many ask at the same time."""
+        """Redeems a code once, however many ask at the same time."""
 
 
 class VoucherLedger(UploadLedger, PoolLedger, Protocol):
-    """Both."""
+    """Both parts."""

@@ -1,4 +1,4 @@
-"""Webhooks: what the ledger keeps of them, and what sends a delivery."""
+"""Webhooks: what the ledger stores about them, and the part that sends deliveries."""
 
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class WebhookDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookChange:
-    """None: as it is."""
+    """A change of a webhook. None: the value stays."""
 
     url: str | None = None
     types: tuple[str, ...] | None = None
     sale_id: int | None = None
-    all_sales: bool = False  # of no certain sale any more
+    all_sales: bool = False  # no longer only of one sale
     description: str | None = None
     enabled: bool | None = None
 
@@ -40,7 +40,7 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What came of one try."""
+    """The result of one try."""
 
     status: int | None  # what the endpoint answered
     trouble: DeliveryTrouble | None = None  # or why it did not
@@ -54,15 +54,15 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
-    """An event on its way to an endpoint that has a row: it waits, or is one of the last."""
+    """A delivery with a row: it waits, or is one of the last successful ones."""
 
     id: int
     event_id: str  # the same for all endpoints, and whenever it is sent again
     type: str
     cursor: int | None  # of the event in the feed; None: a test, which is in no feed
-    subject: str  # deliveries of one subject, such as an order, are made in their order
+    subject: str  # deliveries of one subject, such as an order, are made in order
     state: DeliveryState
-    by_hand: bool  # an operator wants it sent, whatever else waits
+    by_hand: bool  # an operator wants it sent, even if others wait
     tries: int
     created_ms: int
     tried_ms: int | None
@@ -83,7 +83,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedDelivery:
-    """One that has a row was tried once more."""
+    """A delivery with a row that was tried once more."""
 
     event_id: str
     state: DeliveryState
@@ -101,17 +101,17 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What a keeper has to tell of an endpoint that it has taken; in one transaction with the cursor."""
+    """What a keeper notes about an endpoint that it has taken, in one transaction with the cursor."""
 
     cursor: int
     new: Sequence[NewDelivery] = ()
     tried: Sequence[TriedDelivery] = ()
     failures: int = 0
-    rest_s: float | None = None  # None: it need not be left alone
-    delivered: bool = False  # something was
-    recovered: bool = False  # after it had failed: what waits for it need not wait any longer
+    rest_s: float | None = None  # None: it may be tried at once
+    delivered: bool = False  # something was delivered
+    recovered: bool = False  # it works again after failing: waiting deliveries become due
     missed: Missed | None = None
-    is_gone: bool = False  # it has said so
+    is_gone: bool = False  # the endpoint has answered that it is gone
     give_up_s: float = 0.0
     leave: bool = False  # another keeper may take it
 
@@ -119,13 +119,13 @@ class Progress:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     webhook: Webhook
-    token: str  # only who has it may note something
+    token: str  # only the keeper that has it may note anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     webhook: Webhook  # as it is now
-    disabled: DisabledBy | None  # …by what was noted
+    disabled: DisabledBy | None  # if the notes have disabled it
     given_up: int  # deliveries
 
 
@@ -133,16 +133,18 @@ class WebhookDeskLedger(Protocol):
     """For what operators do to webhooks."""
 
     async def create_webhook(self, draft: WebhookDraft, most: int) -> Webhook | None:
-        """Events are sent to it from now on. None: there are as many as there may be."""
+        """Creates a webhook, to which events are sent from now on. Returns None if there are as many as there may
+        be."""
 
     async def list_webhooks(self, webhook_id: int | None = None) -> list[WebhookStatus]:
         """All of them, or one."""
 
     async def change_webhook(self, webhook_id: int, change: WebhookChange) -> Webhook | None:
-        """Enabled again, or with another address, it is asked at once, and what waited for it is tried anew."""
+        """If the webhook is enabled again, or gets another address, it is tried at once, including waiting
+        deliveries."""
 
     async def rotate_secret(self, webhook_id: int, secret: str, overlap_s: float) -> Webhook | None:
-        """The one before signs as well, for so long."""
+        """Sets a new secret. The old one goes on signing as well for `overlap_s`."""
 
     async def delete_webhook(self, webhook_id: int) -> bool: ...
 
@@ -154,7 +156,7 @@ class WebhookDeskLedger(Protocol):
     async def delivery(self, webhook_id: int, delivery_id: int) -> WebhookDelivery | None: ...
 
     async def send_again(self, webhook_id: int, delivery_id: int) -> WebhookDelivery | None:
-        """As soon as possible. One that waits keeps its place behind what waits before it."""
+        """Sends a delivery again as soon as possible. A waiting one keeps its place behind those before it."""
 
 
 class WebhookTestLedger(Protocol):
@@ -164,44 +166,45 @@ class WebhookTestLedger(Protocol):
 
 
 class DispatchLedger(Protocol):
-    """For sending. What a keeper has taken, no other keeper works at until the lease is over."""
+    """For sending. While a keeper has a lease on an endpoint, no other keeper works on it."""
 
     async def take_webhooks(self, count: int, lease_s: float) -> list[Lease]:
-        """Those for which there is something to do, and which no one else has taken."""
+        """Takes webhooks that have something to do and that no other keeper has."""
 
     async def due_deliveries(self, webhook_id: int, count: int) -> list[WebhookDelivery]:
-        """Those that are to be tried now, and of each subject the first only; those by hand at once."""
+        """Returns deliveries that are due, of each subject only the first; those by hand are due at once."""
 
     async def webhook(self, webhook_id: int) -> Webhook | None:
         """As it is now."""
 
     async def held_subjects(self, webhook_id: int, subjects: Collection[str]) -> Set[str]:
-        """Of these, those of which a delivery waits: what follows has to wait behind it."""
+        """Returns those of these subjects that have a waiting delivery, behind which others have to wait."""
 
     async def waiting_deliveries(self, webhook_id: int) -> int: ...
 
     async def note_deliveries(self, lease: Lease, progress: Progress, lease_s: float) -> Noted | None:
-        """All of it or nothing. None: the lease is over, or the webhook is gone, and nothing was noted."""
+        """Notes everything or nothing. Returns None if nothing was noted, because the lease is over or the webhook is
+        gone."""
 
     async def prune_deliveries(self, kept_ms: int, count: int) -> int:
-        """Forgets what does not wait and is older."""
+        """Deletes older deliveries that do not wait."""
 
     async def webhook_lag(self) -> "WebhookLag": ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookLag:
-    """Over all endpoints that are enabled."""
+    """How far enabled endpoints are behind, taken together."""
 
-    age_ms: int  # of the oldest event that one of them has not been asked about
+    age_ms: int  # the age of the oldest event that has not been sent to one of them
     waiting: int  # deliveries
     failing: int  # endpoints
 
 
 class WebhookLedger(WebhookDeskLedger, WebhookTestLedger, DispatchLedger, Protocol):
-    """All that the ledger keeps of webhooks."""
+    """Everything that the ledger stores about webhooks."""
 
 
 class WebhookSender(Protocol):
     async def send(self, target: Target, headers: Sequence[tuple[str, str]], body: bytes) -> Sent:
-        """One try, bounded in time. Never raises for what the other side does."""
+        """Tries once, bounded in time. Never raises because of what the other side does."""

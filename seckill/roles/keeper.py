@@ -1,4 +1,4 @@
-"""The clockwork: everything that has to happen without a request."""
+"""The keeper: everything that has to happen without a request."""
 
 from contextlib import suppress
 from functools import partial
@@ -41,7 +41,7 @@ async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
 
 
 def event_names(use: UseCases) -> EventNames:
-    """As the API has them: a webhook tells what the feed does."""
+    """The names of events as the API has them: a webhook says the same as the feed."""
     engine = use.engine
     return EventNames(
         sale_ids=engine.sale_ids,

@@ -1,4 +1,4 @@
-"""What an installation can be told from outside: the table of settings, the kinds of values, and what is secret."""
+"""The settings of an installation: their table, the kinds of values, and which are secret."""
 
 from seckill.settings.requirements import Role as Role
 from seckill.settings.requirements import missing_for_payment as missing_for_payment

@@ -1,4 +1,4 @@
-"""Settings that are good one by one and cannot be together."""
+"""Settings that are valid one by one but cannot be combined."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from seckill.settings import provider_keys
 
 
 def conflicts(values: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each. `values`: what is set, by name."""
+    """Yields a sentence for each conflict. `values`: the settings that are set, by name."""
     if "jwt_secret" in values and "jwt_public_key" in values:
         yield "Set SECKILL_JWT_SECRET or SECKILL_JWT_PUBLIC_KEY, not both."
     if "jwt_secret" in values and values["jwt_secret"] == values.get("admin_key"):

@@ -1,4 +1,4 @@
-"""Who may come in, and how often."""
+"""Settings about who may come in, and how often."""
 
 from dataclasses import dataclass, field
 from typing import Literal

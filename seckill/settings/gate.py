@@ -1,4 +1,4 @@
-"""How the gate is divided, how safely it keeps what it has said, and how long it is waited for."""
+"""Settings about how the gate is divided, how durable its answers are, and how long to wait for it."""
 
 from dataclasses import dataclass, field
 from typing import Literal

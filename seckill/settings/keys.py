@@ -1,4 +1,4 @@
-"""Whose tokens and keys count."""
+"""Settings about which tokens and keys are valid."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """The kinds of values that settings have.
 
-A kind gets the text of a variable and gives its value, or raises ValueError with the end of a sentence that
-begins with the variable's name. The text of a secret is never in that sentence.
+A kind takes the text of a variable and returns its value, or raises ValueError with the end of a sentence that begins
+with the variable's name. The text of a secret is never in that sentence.
 """
 
 import math
@@ -22,7 +22,7 @@ from seckill.settings.secret_strength import (
 
 Kind = Callable[[str], Any]
 
-# Each forged token without a name for its key is tried with all of them.
+# A limit, because each forged token that does not name its key is tried with all of them.
 KEYS_MAX = 8
 _DELAYS_MAX = 10
 _NETWORKS_MAX = 64
@@ -31,7 +31,7 @@ _ORIGINS_MAX = 32
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Network = IPv4Network | IPv6Network
-ROLES = ("viewer", "operator", "admin")  # as `seckill.domain.operator.Role` has them, which stands above
+ROLES = ("viewer", "operator", "admin")  # the same as in `seckill.domain.operator.Role`, which is in a higher layer
 
 
 def whole(low: int, high: int) -> Kind:
@@ -77,7 +77,7 @@ def networks(text: str) -> tuple[Network, ...]:
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """As a Content-Security-Policy spells them, so nothing else may be in them."""
+    """Hosts are spelled as in a Content-Security-Policy, so they may contain nothing else."""
     items = [item.strip().lower() for item in text.split(",")]
     if len(items) > _HOSTS_MAX:
         raise ValueError(f"must name at most {_HOSTS_MAX} hosts, not {len(items)}")
@@ -88,7 +88,7 @@ def hosts(text: str) -> tuple[str, ...]:
 
 
 def origins(text: str) -> tuple[str, ...]:
-    """As browsers spell them in `Origin`: lower case, and no port where it is the usual one."""
+    """Origins are spelled as browsers do in `Origin`: in lower case, and without the usual port."""
     items = [item.strip().lower() for item in text.split(",")]
     if len(items) > _ORIGINS_MAX:
         raise ValueError(f"must name at most {_ORIGINS_MAX} origins, not {len(items)}")
@@ -121,7 +121,7 @@ def url(*families: str) -> Kind:
         scheme, separator, _ = text.partition("://")
         # `redis+cluster` and `postgresql+asyncpg` are kinds of redis and postgresql; wiring tells them apart.
         if not separator or scheme.partition("+")[0] not in families:
-            # The text is not repeated: what stands in the wrong place may be the password.
+            # The text is not repeated: the misplaced part may be the password.
             raise ValueError(f"must begin with {' or '.join(f'{family}://' for family in families)}")
         return text
 
@@ -147,7 +147,7 @@ def named_secrets(text: str) -> tuple[tuple[str, Secret], ...]:
     found: dict[str, Secret] = {}
     for part in text.split(","):
         name, separator, secret = part.strip().partition("=")
-        # Nothing of the text is repeated: what stands in the wrong place may be the secret.
+        # Nothing of the text is repeated: the misplaced part may be the secret.
         if not separator or not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
             raise ValueError("must be kid=secret,kid=secret, each kid of letters, digits and . _ -")
         if name in found:
@@ -222,7 +222,7 @@ def public_key(text: str) -> str:
 
 
 def service_secret(text: str) -> Secret:
-    """Chosen by somebody else, as it is."""
+    """A secret chosen by another service, taken as it is."""
     if not re.fullmatch(r"[!-~]+", text):
         raise ValueError("must be visible ASCII characters only")
     return Secret(text)

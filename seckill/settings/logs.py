@@ -1,4 +1,4 @@
-"""What is logged, and how it looks."""
+"""Settings about what is logged, and in which form."""
 
 from dataclasses import dataclass, field
 from typing import Literal

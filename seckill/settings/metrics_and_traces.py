@@ -1,4 +1,4 @@
-"""Who may read the figures, and how much is traced."""
+"""Settings about who may read the metrics, and how much is traced."""
 
 from dataclasses import dataclass, field
 from typing import Literal

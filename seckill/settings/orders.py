@@ -1,4 +1,4 @@
-"""How long buyers and orders are waited for, and how much may wait."""
+"""Settings about how long to wait for buyers and orders, and how much may wait."""
 
 from dataclasses import dataclass, field
 

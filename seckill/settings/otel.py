@@ -1,14 +1,14 @@
 """What OpenTelemetry's own variables say: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 
 The SDK reads most of them itself: addresses, headers and certificates of the collector, the name of the service, the
-length of the queue. Here stands what decides whether anything is traced, and how much of it.
+length of the queue. This module reads those that decide whether anything is traced, and how much.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Without a word about it the SDK would trace every request. One in a thousand tells enough of a crowd.
+# By default the SDK would trace every request. One in a thousand says enough about a crowd.
 RATIO = 0.001
 _PARENT_BASED = "parentbased_"
 _SAMPLERS = {"always_on": 1.0, "always_off": 0.0, "traceidratio": None}
@@ -18,8 +18,8 @@ _PROTOCOL = "http/protobuf"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracing:
     endpoint: str = ""  # where spans go to; empty: nothing is traced
-    ratio: float = RATIO  # of the requests that nobody has decided about before
-    heeds_parent: bool = True  # a caller that is traced, or is not, decides for us
+    ratio: float = RATIO  # of the requests whose callers have not decided
+    heeds_parent: bool = True  # the caller's decision to trace or not counts for us
     problems: tuple[str, ...] = ()  # sentences
 
     @property
@@ -28,7 +28,7 @@ class Tracing:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Tracing":
-        """Never raises: a sale does not fail to begin because nobody could watch it."""
+        """Never raises: a sale must not fail to begin because it cannot be watched."""
         said = {name: value.strip() for name, value in environ.items() if name.startswith("OTEL_")}
         disabled = said.get("OTEL_SDK_DISABLED", "").lower() == "true"
         if disabled or said.get("OTEL_TRACES_EXPORTER") not in (None, "", "otlp"):

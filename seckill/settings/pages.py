@@ -1,4 +1,4 @@
-"""What buyers see, and on whose pages."""
+"""Settings about what buyers see, and on whose pages."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Who takes the money."""
+"""Settings about who takes the money."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
-"""The kinds of values that payment providers' keys are.
+"""The kinds of values for payment providers' keys.
 
-Each may stand in the variable itself or in a file that the variable names. While a key is being changed, the old and
-the new one may stand there together. As with all kinds, the text of a key is never repeated.
+A key may be in the variable itself or in a file that the variable names. While a key is being changed, both the old and
+the new one may be there. As with all kinds, the text of a key is never repeated.
 """
 
 import re
@@ -17,7 +17,7 @@ _PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----\n.*?\n-----END \1-----\n?", re.DOT
 
 
 def _text(given: str, is_meant: Callable[[str], bool], what: str) -> str:
-    """The text itself, or what stands in the file that it names."""
+    """Returns the text itself, or the content of the file that it names."""
     # Files of environment variables cannot hold line breaks, so there the breaks are written as \n.
     text = given.replace("\\n", "\n").strip()
     if is_meant(text):
@@ -86,8 +86,8 @@ def rsa_public_keys(given: str) -> tuple[str, ...]:
 
 
 def wechat_public_keys(given: str) -> tuple[str, ...]:
-    """Each with the name by which WeChat Pay says which it has signed with: ID=PATH, or the path of a certificate,
-    which has its serial number in it."""
+    """Each key comes with the name by which WeChat Pay says which one it has used: ID=PATH, or the path of a
+    certificate, which contains its serial number."""
     found = []
     for item in given.split(","):
         name, separator, rest = item.strip().partition("=")
@@ -110,14 +110,14 @@ def _serial(pem: str) -> str:
 
 
 def account(given: str) -> str:
-    """What a provider calls us; no secret."""
+    """The provider's name for us, which is not a secret."""
     if not re.fullmatch(r"[A-Za-z0-9_]{4,64}", given):
         raise ValueError("must be 4 to 64 letters and digits, as the provider shows it")
     return given
 
 
 def https_url(given: str) -> str:
-    """Loopback may do without TLS: that is how one tries things out."""
+    """Loopback addresses may do without TLS, for trying things out."""
     local = re.match(r"http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?(/|$)", given)
     if not local and not re.match(r"https://[^\s/?#@]+(/|$)", given):
         raise ValueError("must begin with https:// and name a host")
@@ -138,7 +138,7 @@ def _rsa() -> "ModuleType":
 
 SECRET = (stripe_key, stripe_webhook_secrets, wechat_api_keys, rsa_private_key)
 
-# What a provider cannot do without, and what for.
+# The settings that a provider needs, and what they are for.
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "stripe": {
         "public_url": "buyers come back there from paying",

@@ -4,7 +4,7 @@ import re
 
 
 class Secret:
-    """Holds a secret so that printing, logging or formatting whatever contains it does not tell it."""
+    """Holds a secret so that printing, logging or formatting anything that contains it does not reveal it."""
 
     __slots__ = ("_text",)
 
@@ -32,7 +32,7 @@ _CREDENTIALS = re.compile(r"""://([^\s:/@"'<>]{0,64}):([^\s"'<>]{1,256})@""")
 _QUERY_SECRET = re.compile(
     r"""([?&;](?:\w{0,32}(?:token|secret|passw(?:or)?d)|(?:api_|admin_)?key)=)[^\s&;#"'<>]+""", re.IGNORECASE
 )
-# Eight characters, to leave English alone; no credential is shorter.
+# At least eight characters, to leave English words alone; no credential is shorter.
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)(\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
 _JWT = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]*\.[\w-]*")
 
@@ -62,6 +62,6 @@ _SECRET_WORDS = (
 
 
 def names_a_secret(name: str) -> bool:
-    """Rather too often than too seldom: a count of tokens is hidden as well."""
+    """Errs on the safe side: even a count of tokens is hidden."""
     plain = name.lower().replace("-", "_")
     return any(word in plain for word in _SECRET_WORDS)

@@ -1,4 +1,4 @@
-"""What has to be set for a role that runs on its own, and for a payment provider."""
+"""Which settings a role that runs on its own needs, and which a payment provider needs."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ UNKNOWN_BUYERS = (
 
 
 def require_production(settings: Settings, role: Role) -> None:
-    """What `seckill up` makes for itself has to be set when a role runs on its own."""
+    """Requires the settings that `seckill up` would make itself, for a role that runs on its own."""
     if settings.in_memory:
         remedy = f"point SECKILL_REDIS_URL at a Valkey or Redis, which `seckill {role}` can share with the other roles"
         raise SettingsError([f"memory:// is the memory of one process, for `seckill up` only: {remedy}."])
@@ -38,6 +38,6 @@ def require_production(settings: Settings, role: Role) -> None:
 
 
 def missing_for_payment(settings: Settings) -> list[str]:
-    """A sentence for each setting that the payment provider cannot do without."""
+    """Returns a sentence for each missing setting that the payment provider needs."""
     needs = NEEDS.get(settings.payment_provider, {})
     return [f"Set {PREFIX}{name.upper()}: {why}." for name, why in needs.items() if not getattr(settings, name)]

@@ -1,4 +1,4 @@
-"""How long what is over is kept."""
+"""Settings about how long old data is kept."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""RSA keys, as they are written down."""
+"""Reads RSA keys from their text."""
 
 from functools import lru_cache
 
@@ -26,7 +26,7 @@ def private_key(pem: str) -> RSAPrivateKey:
 
 @lru_cache(maxsize=16)
 def public_key(pem: str) -> RSAPublicKey:
-    """Also of a certificate. Raises ValueError."""
+    """Reads a public key, even from a certificate. Raises ValueError."""
     try:
         in_certificate = "CERTIFICATE" in pem
         key = _certificate(pem).public_key() if in_certificate else load_pem_public_key(pem.encode())
@@ -38,7 +38,7 @@ def public_key(pem: str) -> RSAPublicKey:
 
 
 def serial_of(pem: str) -> str:
-    """Of a certificate, as it is written in headers."""
+    """Returns a certificate's serial number, as it is written in headers."""
     return f"{_certificate(pem).serial_number:X}"
 
 

@@ -1,9 +1,9 @@
 """How strong a secret must be, and how hard it is to guess for an attacker who knows how people make them up.
 
-People repeat, count, follow the rows of a keyboard and use words, and they hide that: with something between the
-characters, or by writing it in hexadecimal or base64. What follows from what stands before it is hardly a secret, so
-only the rest counts in full, in whatever view of the text it is the least. It is an estimate, there to refuse what
-stands in every list of guesses.
+People repeat, count, follow the rows of a keyboard and use words, and they hide that with something between the
+characters, or by writing it in hexadecimal or base64. A character that follows from those before it is hardly secret,
+so only the others count in full, and of several views of the text the weakest counts. This is an estimate, meant to
+refuse secrets that are in every list of guesses.
 """
 
 import base64
@@ -22,7 +22,7 @@ SECRET_BITS_MIN = 72
 ADMIN_KEY_BITS_MIN = 36
 _TELLTALES = ("secret", "changeme", "changethis", "example", "password", "random", "replace")
 
-_RUN_MIN = 4  # shorter ones turn up in random text
+_RUN_MIN = 4  # shorter runs occur in random text
 _LANGUAGE_MIN = 5
 _ROWS = (
     *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "azertyuiop", "yxcvbnm", "!@#$%^&*()_+"),
@@ -31,14 +31,15 @@ _ROWS = (
     # Every row of characters that count up, in the order of their codes.
     "".join(map(chr, range(ord("!"), ord("~") + 1))),
     *("0123456789abcdef", "零一二三四五六七八九十", "我的密码是", "abcdefghijklmnopqrstuvwxyzabc"),
-    # Numbers and sentences that everybody has heard of.
+    # Numbers and sentences that everyone knows.
     *("31415926535897932384626433832795028841971", "27182818284590452353602874713526624977572"),
     *("thequickbrownfoxjumpsoverthelazydog", "allworkandnoplaymakesjackadullboy", "correcthorsebatterystaple"),
     *("tobeornottobethatisthequestion", "loremipsumdolorsitametconsecteturadipiscingelit"),
 )
 _ROWS_BOTH_WAYS = tuple(way for row in _ROWS for way in (row, row[::-1]))
 _ROW_STARTS = frozenset(row[at : at + _RUN_MIN] for row in _ROWS_BOTH_WAYS for at in range(len(row) - _RUN_MIN + 1))
-# What people write where a secret is asked for. Others are caught by being language, which is worth less than chance.
+# Words that people write where a secret is asked for. Others are recognised as language, which counts less than random
+# text.
 _WORDS = frozenset(
     """
     access account admin administrator alpha apple april august auth autumn bearer beta buyer changeit changeme
@@ -55,7 +56,7 @@ _WORD_CHARS_MIN, _WORD_CHARS_MAX = min(map(len, _WORDS)), max(map(len, _WORDS))
 _WORD_STARTS = frozenset(word[:_WORD_CHARS_MIN] for word in _WORDS)
 _LEET = str.maketrans("013457$@!", "oieastsai")
 _BITS = {"repeated": 5.0, "run": 7.0, "word": 7.0, "year": 5.0, "date": 12.0, "language": 2.0, "separator": 1.0}
-# Small letters in a row, words that are told apart by their capitals, and words with something beside them.
+# Lower-case letters in a row, words separated by capitals, and words with something beside them.
 _LANGUAGE = re.compile(
     rf"(?:[A-Z][a-z]{{2,}}(?:[A-Z][a-z]?)?){{2,}}|[A-Z]?[a-z]{{{_LANGUAGE_MIN - 1},}}"
     rf"|\b[A-Z]{{{_LANGUAGE_MIN},}}|[A-Z]{{{_LANGUAGE_MIN},}}\b|(?<![^\W_])(?:[A-Z]?[a-z]+|[A-Z]+)(?![^\W_])"
@@ -76,7 +77,7 @@ def can_be_guessed(text: str, bits_min: int) -> bool:
 
 
 def bits(text: str) -> float:
-    """About how many guesses it takes, as a power of two."""
+    """Estimates how many guesses it takes, as a power of two."""
     bare = text.translate(_WITHOUT_SEPARATORS)
     by_turns = bare[::2] + bare[1::2]  # 00112233, a1b2c3d4: two rows that take turns
     least = min(_bits_of(text), _bits_of(by_turns, language=False))
@@ -91,7 +92,7 @@ def bits(text: str) -> float:
 
 
 def _decoded(text: str) -> Iterator[bytes]:
-    """What it stands for, if it is hexadecimal or base64."""
+    """Yields the decoded bytes, if the text is hexadecimal or base64."""
     with contextlib.suppress(ValueError):
         yield bytes.fromhex(text)
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
@@ -100,7 +101,7 @@ def _decoded(text: str) -> Iterator[bytes]:
 
 
 def _is_known_digest(found: bytes) -> bool:
-    """Of a word that people try first."""
+    """Whether it is the digest of a word that people try first."""
     name = _DIGESTS.get(len(found))
     return name is not None and any(
         hashlib.new(name, word.encode(), usedforsecurity=False).digest() == found for word in (*_WORDS, *_ALSO_HASHED)
@@ -136,7 +137,7 @@ def _bits_of_a_character(text: str) -> float:
 
 
 def _places(plain: str) -> set[int]:
-    """Where something may begin that is to be expected: random text has few such places, and is done with quickly."""
+    """Returns the places where something predictable may begin: random text has few, so it takes little time."""
     places = {found.start() for found in _YEAR.finditer(plain)}
     spelled = plain.translate(_LEET)
     seen: set[str] = set()
@@ -150,7 +151,7 @@ def _places(plain: str) -> set[int]:
 
 
 def _foreseen(plain: str, place: int) -> tuple[str, int]:
-    """What is to be expected here, and for how many characters; otherwise one character of no kind."""
+    """Returns what is predictable here, and for how many characters; otherwise one character of no kind."""
     lengths = {"repeated": _repeated(plain, place), "run": _run(plain, place), "word": _word(plain, place)}
     date, year = _DATE.match(plain, place), _YEAR.match(plain, place)
     lengths |= {"date": len(date[0]) if date else 0, "year": len(year[0]) if year else 0}
@@ -159,7 +160,7 @@ def _foreseen(plain: str, place: int) -> tuple[str, int]:
 
 
 def _repeated(plain: str, place: int) -> int:
-    """The longest text from here on that began earlier, perhaps just one character before."""
+    """Returns the length of the longest text from here on that occurred before, perhaps just one character earlier."""
     length = 0
     while place + length < len(plain) and plain.find(plain[place : place + length + 1], 0, place + length) >= 0:
         length += 1

@@ -1,4 +1,4 @@
-"""Where the servers are, and where the API listens."""
+"""Settings about where the servers are, and where the API listens."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

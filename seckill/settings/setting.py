@@ -1,4 +1,4 @@
-"""One setting: what is known of it besides its value."""
+"""One setting: everything known about it besides its value."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ class Setting:
     """One row of the table."""
 
     name: str
-    default: str  # as it would be written in the environment; empty: not set
+    default: str  # as in an environment variable; empty: not set
     kind: kinds.Kind
     sentence: str
     unit: str
@@ -38,7 +38,7 @@ class Setting:
 
 
 def written(value: object) -> str:
-    """A setting's value as it would stand in the environment."""
+    """Returns a setting's value as it would be written in the environment."""
     match value:
         case Secret():
             return value.reveal()

@@ -1,4 +1,4 @@
-"""Where operators sign in to the console, instead of with a key (OpenID Connect)."""
+"""Settings about the provider (OpenID Connect) with which operators sign in to the console, instead of using a key."""
 
 from dataclasses import dataclass, field
 

@@ -43,33 +43,34 @@ class Settings(
     KeySettings,
     ServerSettings,
 ):
-    """What is not set is None, or an empty URL. Fields are in the order of the bases from the last to the first."""
+    """A setting that is not set is None, or an empty URL. Fields are in the order of the bases, from the last to the
+    first."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """As the commands read them. Raises SettingsError with a sentence for everything that is wrong."""
+        """Reads the settings as the commands do. Raises SettingsError with a sentence for everything that is wrong."""
         return read(environ)
 
     @property
     def knows_buyers(self) -> bool:
-        """There is something to check buyers' tokens with."""
+        """Whether there is a key with which buyers' tokens can be checked."""
         return bool(self.jwt_secret or self.jwt_secrets or self.jwt_public_key or self.jwks_url)
 
     @property
     def in_memory(self) -> bool:
-        """Gate and streams live in one process, and nothing of them is kept."""
+        """Whether gate and streams are in the memory of one process and nothing of them is stored."""
         return self.redis_url.startswith("memory:")
 
     @property
     def replicas_to_wait_for(self) -> int:
         if self.replica_acks is not None:
             return self.replica_acks
-        # There a replica takes over automatically, and whatever it does not have is lost.
+        # With these, a replica takes over automatically, and everything that it does not have is lost.
         taken_over = self.redis_url.partition(":")[0].endswith(("+cluster", "+sentinel"))
         return int(taken_over and self.durability == "strict")
 
     def __repr__(self) -> str:
-        # URLs carry passwords, so the generated one would tell them.
+        # URLs contain passwords, which the generated repr would reveal.
         return f"Settings({', '.join(f'{setting.name}={shown(setting, self)!r}' for setting in TABLE)})"
 
 

@@ -1,17 +1,17 @@
-"""Variables that look like settings and are none: most are misspelt."""
+"""Finds variables that look like settings but are none: most are misspelt."""
 
 import difflib
 import re
 from collections.abc import Collection, Mapping
 
-# Read where it is used: it makes processes die in tests and sets nothing.
+# Read where it is used: it makes processes die in tests and is not a setting.
 _NOT_SETTINGS = frozenset({"SECKILL_FAILPOINTS"})
 # What Kubernetes puts into every container near a Service called seckill or seckill-something.
 _SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_\w+)?$")
 
 
 def unknown_names(environ: Mapping[str, str], known: Collection[str], prefix: str) -> list[str]:
-    """A sentence for each. `known`: the variables of all settings."""
+    """Returns a sentence for each. `known`: the variables of all settings."""
     return [
         _sentence(name, known, prefix)
         for name, value in sorted(environ.items())
@@ -24,7 +24,7 @@ def _is_somebody_elses(name: str, value: str) -> bool:
 
 
 def _sentence(name: str, known: Collection[str], prefix: str) -> str:
-    # Without the prefix, which all have in common and which would make everything look similar.
+    # Compared without the common prefix, which would make all names look similar.
     names = [variable.removeprefix(prefix) for variable in known]
     close = difflib.get_close_matches(name.removeprefix(prefix), names, n=1)
     return f"{name} is not a setting: " + (f"did you mean {prefix}{close[0]}?" if close else "remove it.")

@@ -1,4 +1,4 @@
-"""Where webhooks may go."""
+"""Settings about where webhooks may go."""
 
 from dataclasses import dataclass, field
 from typing import Literal

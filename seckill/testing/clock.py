@@ -1,4 +1,4 @@
-"""What time it is for gate and ledger in a test, which may let it pass in an instant."""
+"""The clock of gate and ledger in a test, which may let time pass in an instant."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from seckill.bootstrap.engine import Engine
 
 
 class Clock:
-    """The machine's, plus what a test has added."""
+    """The machine's clock, plus the time that a test has added."""
 
     def __init__(self) -> None:
         self._ahead_ms = 0
@@ -23,13 +23,13 @@ class Clock:
         self._ahead_ms += int(seconds * 1000)
 
     def strftime(self, form: str, _: str) -> str:
-        """In the place of SQLite's own, so that the ledger's `now` is this clock's."""
+        """Replaces SQLite's own function, so that the ledger's `now` is this clock's."""
         now_ms = self.now_ms()
         return str(now_ms // 1000) if form == "%s" else f"{now_ms // 1000 % 60:02}.{now_ms % 1000:03}"
 
 
 async def go_by(clock: Clock, engine: Engine) -> None:
-    """From now on the ledger's time is the clock's."""
+    """Makes the ledger use this clock from now on."""
     assert isinstance(engine.ledger, SqlLedger)
     database = engine.ledger.database
     assert isinstance(database, SqliteDatabase)
@@ -39,4 +39,4 @@ async def go_by(clock: Clock, engine: Engine) -> None:
         def tell(connection: Any, _: object) -> None:
             connection.create_function("strftime", 2, clock.strftime)
 
-        await connections.dispose()  # those that were made before
+        await connections.dispose()  # connections made before still use SQLite's own function

@@ -9,7 +9,7 @@ from seckill.client.errors import NoAnswer
 
 
 class InProcess:
-    """What a client sends goes straight to the application."""
+    """Sends a client's messages straight to the application."""
 
     url = "http://seckill.testing"
 

@@ -44,7 +44,7 @@ class MemoryEngine:
         self.operator = AsyncClient("", settings.admin_key.reveal(), repeat_for_s=0, transport=InProcess(self.app))
 
     def now(self) -> datetime:
-        """What the engine takes for the time."""
+        """Returns the engine's time."""
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
 
     def buyer(self, user: str) -> AsyncClient:
@@ -95,7 +95,7 @@ class MemoryEngine:
 
 
 class _Behind:
-    """What worker and keeper do, one step at a time when told to."""
+    """Runs the work of worker and keeper, one step at a time when told to."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._use = UseCases(engine, settings)
@@ -105,7 +105,7 @@ class _Behind:
         await self._worker.prepare()
 
     async def step(self) -> int:
-        """How much there was to do."""
+        """Returns how much there was to do."""
         return sum(
             [
                 await self._use.repeater.step(),
@@ -160,7 +160,7 @@ _made: list[bytes] = []
 
 
 async def _empty_ledger() -> bytes:
-    """With all its tables. Made once: that takes longer than most tests."""
+    """Returns an empty ledger with all its tables. It is made once, because that takes longer than most tests."""
     if not _made:
         with tempfile.TemporaryDirectory(prefix="seckill-") as folder:
             path = Path(folder) / "ledger.db"

@@ -1,4 +1,4 @@
-"""What becomes of a payment provider's callbacks in an engine: in memory, over HTTP, with real orders."""
+"""Checks what becomes of a payment provider's callbacks in an engine: in memory, over HTTP, with real orders."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ class _Trial:
     found: list[str]
 
     async def send(self, notice: Notice) -> int | None:
-        """The status of the answer; None: the payment side cannot say this."""
+        """Returns the status of the answer, or None if the payment side cannot say this."""
         callback = self.side.notify(notice, time.time())
         if callback is None:
             return None
@@ -46,7 +46,7 @@ class _Trial:
         return claimed.order_id
 
     async def expect(self, what: str, notice: Notice, statuses: tuple[int, ...], user: str, state: str) -> None:
-        """The order is another matter: a payment for it may say another one's name."""
+        """Checks the answer, and that the user's orders have `state`: the notice may name another order."""
         status = await self.send(notice)
         if status is not None and status not in statuses:
             self.found.append(f"{what} must be answered with {statuses[0]}, not {status}.")
@@ -100,7 +100,7 @@ async def _checkout(engine: MemoryEngine, order_id: str) -> list[str]:
 
 
 async def _late(trial: _Trial, engine: MemoryEngine) -> list[str]:
-    """Money for an order that has expired, when there is no unit left."""
+    """Pays an expired order when there is no unit left."""
     now = engine.now()
     sale = await engine.operator.create_sale(
         "Late", units=1, price_cents=PRICE, begins_at=now, ends_at=now + timedelta(minutes=30), pay_within_s=60

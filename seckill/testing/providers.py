@@ -1,4 +1,4 @@
-"""Does a payment provider keep what `PaymentProvider` promises?"""
+"""Checks whether a payment provider keeps the promises of `PaymentProvider`."""
 
 import asyncio
 import inspect
@@ -15,7 +15,7 @@ from seckill.testing.provider_in_engine import in_engine
 NAME_LENGTH_MAX = 32
 REF_LENGTH_MAX = 128
 NOW_S = 1_800_000_000.0
-# A keeper that waits for one refund makes no others.
+# A keeper makes no other refunds while it waits for one.
 REFUND_WITHIN_S = 25.0
 _FORGED: Mapping[str, bytes] = {
     "an empty callback": b"",
@@ -25,14 +25,14 @@ _FORGED: Mapping[str, bytes] = {
 
 
 class PaymentSide(Protocol):
-    """What is on the other side of the provider, or what stands in for it in a test."""
+    """The other side of the provider, or its stand-in in a test."""
 
     def notify(self, notice: Notice, now_s: float) -> tuple[Mapping[str, str], bytes] | None:
         """Headers and body of a genuine callback that says this, sent at that Unix time. None: it has no way to say
         it, for example because it knows one currency only."""
 
     def refunds(self) -> int:
-        """How many it has made so far."""
+        """Returns how many refunds it has made so far."""
 
     def trouble(self, kind: str) -> None:
         """From now on it is `away` (no answer, or 500), `slow` (an answer that comes too late), `mute` (what it is
@@ -170,7 +170,8 @@ def _callbacks(provider: PaymentProvider, side: PaymentSide, now_s: float) -> li
 
 
 def _changed_headers(provider: PaymentProvider, headers: Mapping[str, str], body: bytes, now_s: float) -> list[str]:
-    """A header may matter or not: but what does matter must not be taken for something else."""
+    """Changes headers. One may matter or not, but a changed header that matters must not be accepted as meaning
+    something else."""
     genuine = _read(provider, _lower(headers), body, now_s)
     for name in headers:
         without = {other: value for other, value in headers.items() if other != name}
@@ -183,7 +184,7 @@ def _changed_headers(provider: PaymentProvider, headers: Mapping[str, str], body
 
 
 async def _troubles(provider: PaymentProvider, side: PaymentSide) -> list[str]:
-    """Whatever happens in between, it is made once in the end."""
+    """Checks that a refund is made once in the end, whatever happens in between."""
     found: list[str] = []
     for refund_id, (kind, wanted) in enumerate(
         {

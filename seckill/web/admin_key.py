@@ -1,4 +1,4 @@
-"""The key of the settings, which lets whoever has it do everything."""
+"""The admin key of the settings, with which one may do everything."""
 
 import hashlib
 import hmac
@@ -7,7 +7,8 @@ from seckill.settings import Secret
 
 
 class AdminKey:
-    """Compares in constant time, and hashes first so that not even the length shows. Several: while one is replaced."""
+    """Compares in constant time, and hashes first so that not even the length shows. There are several keys while one
+    is being replaced."""
 
     def __init__(self, *keys: Secret | None) -> None:
         self._digests = [_digest(key.reveal()) for key in keys if key is not None]
@@ -15,7 +16,7 @@ class AdminKey:
     def matches(self, candidate: str) -> bool:
         """Never true when no key is set."""
         given = _digest(candidate)
-        # All of them, so that the time does not tell which.
+        # Compares with all of them, so that the time does not reveal which one matched.
         matches = [hmac.compare_digest(digest, given) for digest in self._digests]
         return any(matches)
 

@@ -1,11 +1,11 @@
-"""What every answer has, whichever handler made it: so that none can forget it.
+"""The headers of every answer, added here so that no handler can forget them.
 
     X-Request-Id             the request's name, which is also in what is logged about it
     X-Content-Type-Options   no client is to guess what it is
     Cache-Control            an error is not kept, unless it says so itself
     Content-Security-Policy  a page without one of its own may do nothing at all
 
-And a second spelling of an address gets no answer but 404.
+Another spelling of an address is always answered with 404.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ class Envelope:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         named = (HEADER, request_id_in(scope["headers"]))
-        # The context is this request's own: every request runs in a task.
+        # The context belongs to this request alone, since every request runs in a task of its own.
         structlog.contextvars.bind_contextvars(request_id=named[1].decode())
 
         async def send_enveloped(message: Any) -> None:

@@ -135,7 +135,7 @@ class Api:
         ctx = self.context
         self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
         self.joins = JoinRoute(ctx)
-        # None: nothing is traced, and nothing looks whether it should be.
+        # None: nothing is traced, and no code checks whether it should be.
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims
         self.outbox = TurnBuffer()
@@ -145,7 +145,7 @@ class Api:
         self._unpaid_units = use.unpaid_units
         self._engine = engine
         self._rest = _framework(ctx, engine.door_key)
-        # None: no page of another origin may call us, and nothing is done about it.
+        # None: no page of another origin may call us, and no headers are sent for that.
         self.origins = CrossOrigin(settings.origins, ROUTES, (*EMBED_PATHS, *EMBED_LOADS)) if settings.origins else None
         self._enveloped = Envelope(self.origins.around(self._answer) if self.origins else self._answer)
 
@@ -168,7 +168,7 @@ class Api:
     async def running(self) -> AsyncIterator[None]:
         ctx, engine = self.context, self._engine
         stop = Stop()
-        with suppress(LedgerError):  # otherwise the loop sees to it, and until then nobody can be told who may buy
+        with suppress(LedgerError):  # if it fails, the loop will do it; until then it is unknown who may buy
             await ctx.access_book.refresh()
 
         loops = begin_schedule(ctx, engine, self._unpaid_units, stop)
@@ -281,7 +281,7 @@ def _framework(ctx: Context, door_key: bytes) -> Starlette:
         routes=routes,
         exception_handlers=ERROR_ANSWERS,
     )
-    # Such a redirect names a host, taken from a header, and forgets whether it was https.
+    # Such a redirect would name a host taken from a header, and would forget whether it was https.
     app.router.redirect_slashes = False
     app.state.context = ctx
     return app
@@ -289,18 +289,18 @@ def _framework(ctx: Context, door_key: bytes) -> Starlette:
 
 @lru_cache(maxsize=PREFIXES_MAX)
 def _openapi(routes: tuple[Route, ...], prefix: str) -> bytes:
-    """Once, also where one process makes several nodes."""
+    """Makes the document once, even where one process makes several nodes."""
     return msgspec.json.encode(document(routes, prefix))
 
 
 @lru_cache
 def _by_path(routes: tuple[Route, ...]) -> tuple[BaseRoute, ...]:
-    """One route for each path, so that a wrong method learns all the right ones. They know nothing of a node: made
-    once, also where one process makes several."""
+    """Makes one route for each path, so that the answer to a wrong method names all the right ones. The routes do not
+    depend on a node, so they are made once, even where one process makes several nodes."""
     handlers: dict[str, dict[str, Handler]] = {}
     for route in routes:
         handlers.setdefault(route.path, {})[route.method] = _asked_properly(route)
-    # A voucher's code may have any character in it, also a slash.
+    # A voucher's code may contain any character, even a slash.
     return tuple(
         StarletteRoute(path.replace("{code}", "{code:path}"), _dispatch(found), methods=list(found))
         for path, found in handlers.items()
@@ -308,8 +308,8 @@ def _by_path(routes: tuple[Route, ...]) -> tuple[BaseRoute, ...]:
 
 
 def _asked_properly(route: Route) -> Handler:
-    """With no other parameters than it has. What anybody may read is not so strict: it may have come by way of a cache,
-    or of a page that adds something to every address."""
+    """Refuses parameters that the route does not have. Public resources are not so strict: such a request may come
+    through a cache, or from a page that adds something to every address."""
     handler, known = route.handler or _nothing, [name for name, _ in route.query]
 
     async def checked(request: Request) -> Response:
@@ -329,5 +329,5 @@ def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
 
 
 async def _nothing(_: Request) -> Response:
-    """In the place of the claim route, which answers before the framework is asked."""
+    """Stands in for the claim route, which answers before the framework is asked."""
     raise not_found()

@@ -33,5 +33,5 @@ async def replace_audience(request: Request) -> Response:
     if uploaded is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     ctx.sale_cache.put(uploaded.sale)
-    await ctx.lists.refresh()  # others hear of it with the next look at the catalogue
+    await ctx.lists.refresh()  # other nodes see it at their next look at the catalogue
     return json_response(AudienceReplaced(buyers=uploaded.buyers, repeated=uploaded.repeated))

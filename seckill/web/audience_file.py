@@ -1,4 +1,4 @@
-"""Reading buyers from CSV or JSON, line by line: a buyer on each."""
+"""Reads buyers from CSV or JSON, one in each line."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -8,10 +8,10 @@ from seckill.domain.audience_list import BUYERS_MAX
 from seckill.domain.buyer_id import BYTES_MAX, BadBuyerId, buyer_id
 from seckill.web.uploaded_lines import BadLine, numbered_lines, only_field
 
-# Buyers that are taken in together: a few hundredths of a second of work, between which others have their turn.
+# How many buyers are processed together: a few hundredths of a second of work, after which other tasks get a turn.
 PORTION = 5000
-HEADING = "buyer"  # as the first line of CSV: the column's name
-# Every character may be escaped, and stands between a name and quotation marks.
+HEADING = "buyer"  # the column's name, as the first line of CSV
+# Every character may be escaped, and there may be a field name and quotation marks.
 LINE_BYTES_MAX = 6 * BYTES_MAX + 64
 
 
@@ -44,7 +44,7 @@ READERS: dict[str, Read] = {
 
 
 async def portions(pieces: AsyncIterator[bytes], read: Read) -> AsyncIterator[list[str]]:
-    """Of buyers' ids, spelled as tokens spell them. Raises BadLine."""
+    """Yields buyers' ids in portions, spelled as in tokens. Raises BadLine."""
     found = 0
     portion: list[str] = []
     async for number, text in numbered_lines(pieces, LINE_BYTES_MAX, "is too long for a buyer's id"):

@@ -10,7 +10,7 @@ from seckill.web.responses import json_response
 
 
 async def show_audit(request: Request) -> Response:
-    """Read again for every request. All orders are compared at the first one, when the counters look wrong, with
+    """Reads again for every request. All orders are compared at the first request, when the counters look wrong, with
     `?full=true`, and otherwise as often as it costs little."""
     ctx = context(request)
     auditor = auditor_of(ctx)

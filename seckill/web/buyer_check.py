@@ -1,4 +1,4 @@
-"""Which buyer asks, by the token in a header, and what becomes of a request without a good one."""
+"""Finds the buyer by the token in a header, and refuses requests without a valid one."""
 
 import time
 
@@ -12,7 +12,7 @@ _BEARER = b"Bearer "
 
 
 def authenticate(buyers: Buyers, header: bytes | None) -> Buyer:
-    """Nothing of what was sent comes back in the refusal."""
+    """The refusal repeats nothing of what was sent."""
     now = time.time()
     if header is not None and header.startswith(_BEARER):
         buyer = buyers.believe(header[len(_BEARER) :], now)

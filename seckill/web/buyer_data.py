@@ -1,4 +1,4 @@
-"""One buyer's data: shown, and taken out. The buyer is named in the body, because addresses are logged."""
+"""Exports or erases one buyer's data. The buyer is named in the body, because addresses are logged."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SAYS = {
     HindranceKind.LINE: "they are waiting in a line: remove their entry first, or wait until the round is over",
     HindranceKind.MONEY: "money of theirs is on its way: a payment that is not decided, or a refund that is not made",
 }
-# What is inside only, or says nothing about the buyer.
+# Columns that are internal or say nothing about the buyer.
 _LEFT_OUT = {"user_id", "order_id", "payment_id", "round_id", "epoch", "active_slot", "lease", "entry_id", "upload_id"}
 _JSON = {"metadata", "history"}
 
@@ -105,7 +105,7 @@ def _of(ctx: Context, rows: Sequence[DataRow], order: int) -> list[dict[str, Any
 
 
 def _shown(ctx: Context, row: DataRow) -> dict[str, Any]:
-    """By the names of the API: times instead of milliseconds, public ids instead of ours."""
+    """Uses the names of the API, with times instead of milliseconds and public ids instead of ours."""
     shown: dict[str, Any] = {}
     for name, value in row.items():
         if name in _LEFT_OUT or name == "id" or value is None:

@@ -1,6 +1,6 @@
 """How often one buyer may press "buy": a number of claims in each second, on each API process.
 
-Counting starts over with every second, so it costs a dictionary lookup, and remembers no buyer for longer than that.
+Counting starts over every second, so it costs one dictionary lookup and remembers no buyer for longer than that.
 """
 
 

@@ -1,4 +1,4 @@
-"""Which buyer is asking: tokens that somebody else has signed, and what makes one good."""
+"""Finds out which buyer is asking, by tokens that another service has signed, and decides which tokens are valid."""
 
 import contextlib
 import re
@@ -20,18 +20,18 @@ from seckill.web.token_shortcut import SignedTokens
 LEEWAY_S = 30  # how far the clocks of token issuers may be from ours
 LIFETIME_S_MAX = 31 * 86_400  # a leaked token must not be valid for ever
 TOKEN_BYTES_MAX = 4096
-# The library takes as long for a token as all the rest of a claim, and a buyer returns with the same one.
+# The library needs as long for a token as all the rest of a claim takes, and a buyer comes back with the same one.
 KNOWN_TOKENS_MAX = 20_000
 
-# Strict, because the decoder is not: it skips what is not base64, so one token would have endless spellings
-# and each would take a place among the known ones.
+# Strict, because the decoder is not: it skips characters that are not base64, so one token would have endless
+# spellings, and each would take a place among the known ones.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _BEARER_CHARACTERS = (string.ascii_letters + string.digits + "-._~+/").encode()
 
 
 class Unauthenticated(Exception):
-    """The reason is fit for a header and for the buyer: no quotes, and nothing of the token in it, except for the name
-    of a character that no buyer's id may have."""
+    """The reason can go into a header and to the buyer: it has no quotes and nothing of the token in it, except the
+    name of a character that no buyer's id may have."""
 
     def __init__(self, reason: str, *, forged: bool = False) -> None:
         self.reason = reason
@@ -42,17 +42,17 @@ class Unauthenticated(Exception):
 class Buyer(msgspec.Struct, frozen=True, gc=False):
     user: str
     expires_s: float  # Unix time
-    claims: str = "{}"  # all that the token says, as JSON, for those who look at more of it
+    claims: str = "{}"  # the token's claims as JSON, for code that needs more of them
     issued_s: float = 0.0  # Unix time; 0: the token does not say
 
     @property
     def good_until_s(self) -> float:
-        """A connection that outlives it is closed."""
+        """When a connection that goes by this token has to be closed."""
         return self.expires_s + LEEWAY_S
 
 
 _OTHER_AUDIENCE = "The token is meant for another audience."
-# The first that applies wins, so subclasses stand before what they derive from.
+# The first that applies wins, so subclasses come before their base classes.
 _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.InvalidSignatureError, "The token is not signed with the key that is known here."),
     (jwt.InvalidAlgorithmError, "The token is not signed with the algorithm that is accepted here."),
@@ -66,8 +66,8 @@ _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
 
 
 class Buyers:
-    """Verifies buyers' tokens. Which keys there are, and what each is good for, `TokenKeys` knows; of a token's header
-    nothing is followed but its `kid`, which chooses among them."""
+    """Verifies buyers' tokens. `TokenKeys` knows which keys there are and what each may be used for. Of a token's
+    header only `kid` is used, which chooses among them."""
 
     def __init__(self, settings: Settings, keys: TokenKeys | None = None, barred: BarredBuyers | None = None) -> None:
         self.keys = keys or TokenKeys(settings)
@@ -84,7 +84,7 @@ class Buyers:
         return believed or self._verify_with_library(token, now)
 
     def believe(self, token: bytes, now: float) -> Buyer | None:
-        """The short way. None: `verify` decides."""
+        """The short way. Returns None if `verify` has to decide."""
         if len(token) > TOKEN_BYTES_MAX:
             return None
         signed = self._signed.read(token)
@@ -114,11 +114,11 @@ class Buyers:
         )
 
     def trusts(self, buyer: Buyer) -> bool:
-        """False: the token was ended since, or nobody can tell yet."""
+        """Returns False if the token was ended since, or if that is not known yet."""
         return not self._barred.active or self._barred.has_ended(buyer.user, buyer.issued_s) is False
 
     def _verify_with_library(self, token: str, now: float) -> Buyer:
-        if self._known_by != self.keys.version:  # the key of some of them may have been withdrawn
+        if self._known_by != self.keys.version:  # the key of some known tokens may have been withdrawn
             self._known.clear()
             self._known_by = self.keys.version
         buyer = self._known.get(token) or self._decode(token, now)
@@ -144,7 +144,7 @@ class Buyers:
         if "crit" in decoded["header"]:
             raise Unauthenticated("The token demands an extension that is not known here.")
         if self._audience is None and decoded["payload"].get("aud") is not None:
-            # The library takes an empty list for none. It is a token that was meant for nobody.
+            # The library treats an empty list like none, but such a token was meant for no one.
             raise Unauthenticated(_OTHER_AUDIENCE)
         buyer = _buyer(decoded["payload"], now, base64url_decode(token.split(".")[1]).decode())
         if key.hash is not None:
@@ -152,7 +152,7 @@ class Buyers:
         return buyer
 
     def _open(self, token: str) -> tuple[TokenKey, dict[str, Any]]:
-        """With the key that fits. What is wrong is said of the last that was tried."""
+        """Opens the token with the key that fits. An error concerns the last key that was tried."""
         try:
             tried = self.keys.of(jwt.get_unverified_header(token).get("kid"))
             if not tried:
@@ -161,7 +161,8 @@ class Buyers:
                 with contextlib.suppress(jwt.InvalidSignatureError, jwt.InvalidAlgorithmError):
                     return key, self._decoded(token, key)
             return tried[-1], self._decoded(token, tried[-1])
-        # Claims may be nested until the decoder reaches the end of the stack; older versions let that pass.
+        # Claims may be nested so deeply that the decoder reaches the end of the stack, which older versions do not
+        # catch.
         except (jwt.PyJWTError, RecursionError) as error:
             reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "The token is malformed.")
             raise Unauthenticated(reason, forged=isinstance(error, jwt.InvalidSignatureError)) from error
@@ -202,7 +203,7 @@ def _buyer(claims: dict[str, Any], now: float, text: str) -> Buyer:
 
 def _time(claims: dict[str, Any], name: str) -> float:
     value = claims[name]
-    # Within what a float holds exactly; false for nan.
+    # Integers that a float holds exactly; false for nan.
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1 << 53:
         raise Unauthenticated(f"The token's {name} is not a time.")
     return float(value)
@@ -211,7 +212,8 @@ def _time(claims: dict[str, Any], name: str) -> float:
 def mint_buyer_token(
     secret: Secret, user: str, lifetime_s: float, issuer: str | None, audience: str | None, now: float
 ) -> str:
-    """For trying things out: in a shop, the service that logs buyers in makes their tokens. Raises ValueError."""
+    """Makes a token for trying things out: in a shop, the service that logs buyers in makes their tokens. Raises
+    ValueError."""
     try:
         user = buyer_id(user)
     except BadBuyerId as error:
@@ -225,7 +227,8 @@ def mint_buyer_token(
 
 
 def looks_like_jwt(token: str) -> bool:
-    """Whatever it is worth: a token's header is a JSON object, and no admin key is made like that."""
+    """Whether the text has the form of a token, valid or not: a token's header is a JSON object, and no admin key looks
+    like that."""
     return token.startswith("eyJ") and token.count(".") == 2
 
 
@@ -234,7 +237,7 @@ def bearer(header: bytes | None) -> str | None:
     scheme, _, rest = (header or b"").partition(b" ")
     token = rest.strip(b" ")
     text = token.rstrip(b"=")
-    # What is left after all that may be there: a regular expression takes five times as long.
+    # Deletes all allowed characters and looks whether any are left: a regular expression takes five times as long.
     if scheme.lower() != b"bearer" or not text or text.translate(None, _BEARER_CHARACTERS):
         return None
     return token.decode("ascii")

@@ -1,4 +1,4 @@
-"""What operators do to buyers: block them, and end the tokens that they have."""
+"""What operators do to buyers: block them, and end their tokens."""
 
 import math
 from datetime import datetime
@@ -58,7 +58,7 @@ async def end_all_tokens(request: Request) -> Response:
 
 
 async def list_buyers(request: Request) -> Response:
-    """Those who are blocked, or the one who is asked for."""
+    """Lists blocked buyers, or shows the buyer who is asked for."""
     ctx = context(request)
     query = request.query_params
     if "buyer" in query:
@@ -77,8 +77,8 @@ def _buyer(text: str) -> str:
 
 
 def _before_s(ctx: Context, before: datetime | None) -> int:
-    """A token says in whole seconds when it was issued. So the second that has begun is over for all of them: whoever
-    signs in anew a moment later gets a token of the next."""
+    """A token gives its time of issue in whole seconds, so all tokens of the current second are ended, too. A buyer who
+    signs in again a moment later gets a token of the next second."""
     now_s = math.ceil(ctx.sale_cache.now_ms() / 1000)
     if before is None:
         return now_s

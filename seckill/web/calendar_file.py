@@ -27,7 +27,7 @@ async def show_calendar(request: Request) -> Response:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     sale = view(ctx, found)
     host = request.headers.get("host", "")
-    shop = ctx.settings.public_url.rstrip("/")  # what stands in front of us may speak https
+    shop = ctx.settings.public_url.rstrip("/")  # a proxy in front of us may use https
     if not shop and _HOST.fullmatch(host):
         shop = f"{request.url.scheme}://{host}{prefix_in(request.scope)}"
     here = f"{shop}/sales/{sale.id}" if shop else None
@@ -41,7 +41,7 @@ async def show_calendar(request: Request) -> Response:
 
 
 def calendar_of(sale: Sale, address: str | None, stamp: datetime) -> bytes:
-    """This round and the next ones, as far as they are known."""
+    """Contains this round and the next ones, as far as they are known."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//seckill//EN", "METHOD:PUBLISH"]
     begins, ends = (datetime.fromisoformat(at) for at in (sale.begins_at, sale.ends_at))
     windows = [(begins, ends)] if sale.state != "ended" else []

@@ -1,7 +1,7 @@
-"""Every address has one spelling; under all others there is nothing.
+"""Every address has one spelling. Any other spelling leads to nothing.
 
-A proxy, a rule in it and this server must mean the same by a path, or one serves a request that another forbids.
-Hardly anything that we serve needs an escape for a character of ASCII, two slashes in a row, or a way back up.
+A proxy, its rules and this server must understand a path in the same way; otherwise one serves a request that another
+forbids. Hardly any address of ours needs an escaped ASCII character, two slashes in a row, or `..`.
 """
 
 import re
@@ -9,13 +9,13 @@ import re
 _OTHERWISE = re.compile(rb"%(?![89A-F][0-9A-F])|//|/\.\.?(?:/|$)|\\")
 
 
-# But a voucher's code, which is a shop's own, may have any character in it.
+# The exception is a voucher's code, which the shop chooses and which may contain any character.
 _CODE = re.compile(rb"/v1/admin/vouchers/((?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)(?:/redeem)?", re.ASCII)
 _DOTS = re.compile(rb"(?:\.|%2[Ee]){1,2}")
 
 
 def is_canonical(raw_path: bytes) -> bool:
-    """Without the query."""
+    """Whether the path, given without the query, has its one spelling."""
     return _OTHERWISE.search(raw_path) is None or _has_code(raw_path)
 
 

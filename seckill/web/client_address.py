@@ -1,8 +1,8 @@
-"""Whose address a connection or a request has: the only place that decides it.
+"""Decides which client address a connection or a request has. Nothing else does.
 
-A connection has the address of its peer. Behind a proxy that is the proxy's, and the client's stands in a header, which
-anyone can write. So headers are believed only when the peer is one of `SECKILL_TRUSTED_PROXIES`, and of what they say
-only what those have added: read from the right, up to the first address that is not one of our proxies'.
+A connection has the address of its peer. Behind a proxy that is the proxy's address, and the client's is in a header,
+which anyone can write. So headers are only believed if the peer is one of `SECKILL_TRUSTED_PROXIES`, and only as far as
+those proxies wrote them: they are read from the right, up to the first address that is not one of our proxies.
 """
 
 import re
@@ -18,21 +18,21 @@ log = structlog.get_logger()
 
 Headers = Iterable[tuple[bytes, bytes]]  # with names in lower case
 
-# One customer of a provider has at least this much of IPv6, and could use another address for each connection.
+# A provider's customer gets at least a network of this size, and could use another IPv6 address for each connection.
 IPV6_PREFIX_BITS = 64
-# More hops than any chain of proxies has; each has to be looked at.
+# More hops than any chain of proxies has. There is a limit because each has to be looked at.
 HOPS_MAX = 20
 _REMEMBERED_MAX = 4096
-# Any client may pretend to be a proxy: it makes no more noise than this.
+# At most this many warnings, because any client may pretend to be a proxy.
 SUSPECTED_MAX = 10
-# Each is looked for from wherever it may begin: a quotation mark that a client has left open does not swallow what our
-# proxy has added behind it.
+# Matches may begin anywhere, so that a quotation mark that a client has left open does not swallow what our proxy has
+# added behind it.
 _FORWARDED_FOR = re.compile(rb'(?=(?:^|[;,])\s*for\s*=\s*(?:"([^"]*)"|([^;,\s"]*)))', re.IGNORECASE)
 
 
 @lru_cache(_REMEMBERED_MAX)
 def prefix_of(host: str) -> str:
-    """What counts as one client: an IPv4 address, or a /64 of IPv6."""
+    """Returns what counts as one client: an IPv4 address, or an IPv6 /64."""
     if ":" not in host:
         return host
     address = _parsed(host)
@@ -61,11 +61,12 @@ class ClientAddresses:
         self._trusted = trusted
         self._known: dict[str, bool] = {}
         self._suspected: set[str] = set()
-        # For the headers of a proxy alone, as a tuple: a client comes back with the same. It saves 4 µs of a claim.
+        # Only for a proxy's headers, given as a tuple: a client comes back with the same ones. It saves 4 µs for each
+        # claim.
         self.counted_again = lru_cache(_REMEMBERED_MAX)(self.counted)
 
     def trusts(self, host: str) -> bool:
-        """A proxy of ours."""
+        """Whether the host is a proxy of ours."""
         if not self._trusted:
             return False
         known = self._known.get(host)
@@ -78,12 +79,12 @@ class ClientAddresses:
         return known
 
     def is_near(self, host: str) -> bool:
-        """A proxy of ours, or something on this machine."""
+        """Whether the host is a proxy of ours, or this machine."""
         return self.trusts(host) or _is_of_this_machine(host)
 
     def suspect(self, peer: str, headers: Headers) -> None:
-        """Of whoever is refused because too much comes from there. If it passes on what others ask, it may be a proxy
-        of ours that nobody has named, and then all clients behind it are refused as one."""
+        """Called for a peer that is refused because too much comes from it. If it forwards requests, it may be a proxy
+        of ours that is missing in the settings, and then all clients behind it are refused as one."""
         if self.trusts(peer) or peer in self._suspected or len(self._suspected) >= SUSPECTED_MAX or not _hops(headers):
             return
         self._suspected.add(peer)
@@ -92,7 +93,7 @@ class ClientAddresses:
         )
 
     def of(self, peer: str, headers: Headers) -> str:
-        """The client's address, as far as those who state it are trusted."""
+        """Returns the client's address, as far as the headers that state it are trusted."""
         if not self.trusts(peer):
             return peer
         client = peer
@@ -106,14 +107,14 @@ class ClientAddresses:
         return client
 
     def counted(self, peer: str, headers: Headers) -> str:
-        """What the limits of one address count by. Empty: nobody in particular, who is not limited. That is what comes
-        from this machine, and a proxy of ours that does not say for whom it asks: behind both may stand everybody."""
+        """Returns the address by which limits count. It is empty, which means no limit, for requests from this machine
+        and from a proxy of ours that does not say for whom it asks: any number of clients may be behind both."""
         client = self.of(peer, headers)
         return "" if self.trusts(client) or _is_of_this_machine(client) else prefix_of(client)
 
 
 def _hops(headers: Headers) -> list[str]:
-    """`X-Forwarded-For` if it is there: nearly all proxies write it, and some pass on a `Forwarded` of the client's."""
+    """Prefers `X-Forwarded-For`: nearly all proxies write it, and some pass on a client's own `Forwarded`."""
     found = list(headers)
     simple = b",".join(value for name, value in found if name == b"x-forwarded-for")
     if simple:

@@ -1,8 +1,8 @@
-"""How many connections there may be: in total, and from one address, whatever they do or wait for.
+"""Limits the connections: in total, and from one address, whatever they do or wait for.
 
-Each connection is a file, and when there are no more, no client gets in, without a word. So there is a lower number at
-which new clients are told that it is full, and one address may have only a share of it. Our proxies may have any
-number: all clients stand behind them.
+Each connection takes a file descriptor, and when there are none left, clients cannot connect and are not told why. So
+at a lower number, new clients are told that the node is full, and one address may only have a share of the places. Our
+proxies may have any number, since all clients are behind them.
 """
 
 import resource
@@ -17,9 +17,9 @@ from seckill.web.request_limits import Refusal
 
 # Each costs about 15 kB.
 CONNECTIONS_MAX = 50_000
-# For everything else that is a file: gate, ledger, logs, and clients being told that it is full.
+# Descriptors for everything else: gate, ledger, logs, and clients that are told that the node is full.
 RESERVE_MAX = 512
-RESERVE_SHARE = 4  # a quarter of the files, where there are few
+RESERVE_SHARE = 4  # a quarter of the descriptors, where there are few
 ADDRESS_SHARE = 4  # one address may have a quarter of the places
 
 ADDRESS_CROWDED = Refusal(
@@ -44,7 +44,7 @@ class Room:
 
 
 def descriptors() -> int:
-    """Files that this process may have open."""
+    """Returns how many files this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft if soft != resource.RLIM_INFINITY else CONNECTIONS_MAX + RESERVE_MAX
 
@@ -57,10 +57,10 @@ class ConnectionPlaces:
         self.taken = 0
 
     def take(self, host: str) -> Refusal | Callable[[], None]:
-        """Why not; or what gives the place back, to be called once."""
+        """Returns why there is no place, or a function that gives the place back, to be called once."""
         if self.taken >= self.room.in_all:
             return NODE_CROWDED
-        # Without a host it is a socket of this machine, which only a proxy can reach.
+        # Without a host the connection comes over a unix socket, which only a proxy can reach.
         prefix = "" if not host or self._addresses.trusts(host) else prefix_of(host)
         if prefix and self._taken[prefix] >= self.room.per_address:
             return ADDRESS_CROWDED

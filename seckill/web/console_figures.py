@@ -1,4 +1,4 @@
-"""What the console shows and the rest of the API does not tell: live figures, processes, and the history of orders."""
+"""Data that only the console shows: live figures, processes, and the history of orders."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,9 @@
-"""The session of an operator who has signed in to the console, and what it is worth.
+"""The session of an operator who has signed in to the console, and which requests it is valid for.
 
-It is a secret in a cookie that no script can read, and a row of the ledger like a key: so it ends with its time, and
-within seconds where somebody revokes it. A browser sends cookies along whoever has it ask: so a session counts only for
-requests with a header that a page of another origin cannot set, and not for what says that it is such a page's.
+It is a secret in a cookie that no script can read, and a row in the ledger, like a key. So it ends with its time, or
+within seconds after it is revoked. A browser sends cookies whichever page makes the request. So a session only counts
+for requests with a header that a page of another origin cannot set, and never for requests that say they come from such
+a page.
 """
 
 from typing import Literal
@@ -20,7 +21,7 @@ HEADER = "seckill-console"
 
 
 class HiddenCookie:
-    """That no script can read."""
+    """A cookie that no script can read."""
 
     def __init__(self, name: str, same_site: Literal["lax", "strict"], *, secure: bool) -> None:
         # With this prefix, no other host of the same domain can set one in its place.
@@ -45,11 +46,11 @@ class ConsoleSessions:
         self._book = book
         secure = public.scheme == "https"
         self.session = HiddenCookie("seckill-session", "strict", secure=secure)
-        # What was asked of the provider, whose page sends the browser back here.
+        # The sealed question to the provider, whose page sends the browser back here.
         self.question = HiddenCookie("seckill-question", "lax", secure=secure)
 
     def cookie_of(self, request: Request) -> str | None:
-        """None: it has none, or goes by a key."""
+        """Returns None if the request has no cookie, or goes by a key."""
         return None if "authorization" in request.headers else self.session.of(request)
 
     def require_our_page(self, request: Request) -> None:

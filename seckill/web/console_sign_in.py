@@ -1,10 +1,10 @@
-"""Signing in to the console with a provider, and the session that comes of it.
+"""Signing in to the console with a provider, and the session that results from it.
 
     GET  /console/sign-in     to the provider; what is asked goes along in a cookie, sealed
     GET  /console/signed-in   back from it: who it is, and a session
     POST /console/sign-out    the session is over, on every node
 
-Nothing of a request says where to go afterwards.
+No part of a request decides where the browser goes afterwards.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from seckill.web.sign_in_provider import LEEWAY_S, NotBelieved, ProviderAway, Si
 
 log = structlog.get_logger()
 
-# As long as somebody takes to sign in at the provider.
+# How long an operator may take to sign in at the provider.
 QUESTION_WITHIN_S = 600
 
 _PAGE = Template(
@@ -67,7 +67,7 @@ _question = msgspec.json.Decoder(_Question)
 
 class ConsoleSignIn:
     def __init__(self, settings: Settings, key: bytes, desk: AccessDesk, sessions: ConsoleSessions) -> None:
-        """`key`: the same for every node that shares the ledger."""
+        """`key`: the same on every node that shares the ledger."""
         self.provider = SignInProvider(settings)
         self._key = hashlib.blake2b(key=key, person=b"console sign-in", digest_size=32).digest()
         self._desk = desk
@@ -140,7 +140,7 @@ class ConsoleSignIn:
                 operator = await self._sessions.operator(request, cookie)
                 with acting_as(Actor(operator.name, _request_id())):
                     await self._desk.end_session(cookie)
-            except HttpProblem as problem:  # it is told, and this browser has no session any more all the same
+            except HttpProblem as problem:  # the problem is reported, but this browser's session ends all the same
                 answer = problem.response()
             except LedgerError:
                 answer = HttpProblem(503, "not_ready", "The session could not be ended everywhere now.").response()

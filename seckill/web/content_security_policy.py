@@ -1,4 +1,4 @@
-"""What each kind of page may load, and from where: its Content-Security-Policy."""
+"""The Content-Security-Policy of each kind of page: what it may load, and from where."""
 
 import base64
 import hashlib
@@ -23,8 +23,8 @@ _INLINE = re.compile(rb"<script(?: id=[^ >]+)?>(.*?)</script>", re.DOTALL)
 
 
 def page_headers(image_hosts: Sequence[str] = (), check_hosts: Sequence[str] = ()) -> dict[str, str]:
-    """Nothing from other hosts but pictures of those that are named, nothing inline, no text that becomes markup, no
-    frame around it. Where a captcha's widget has to be shown, its hosts may do what it needs, which is much."""
+    """Allows nothing from other hosts except pictures from the named ones, nothing inline, no text that becomes markup,
+    and no frame around the page. Where a captcha's widget is shown, its hosts may do what it needs, which is much."""
     pictures = " ".join(["'self'", "data:", *(f"https://{host}" for host in image_hosts)])
     widget = "".join(f" {host}" for host in check_hosts)
     types = "require-trusted-types-for 'script'; trusted-types seckill-worker"
@@ -43,7 +43,7 @@ def page_headers(image_hosts: Sequence[str] = (), check_hosts: Sequence[str] = (
 
 
 def check_hosts_of(settings: Settings) -> list[str]:
-    """Where the captcha's widget comes from, as a policy spells it."""
+    """Returns the hosts of the captcha's widget, as a policy spells them."""
     if not settings.check_script_url:
         return []
     script = urlsplit(settings.check_script_url)
@@ -51,7 +51,7 @@ def check_hosts_of(settings: Settings) -> list[str]:
 
 
 def help_policy(page: bytes) -> str:
-    """The theme has scripts of a few lines in its pages. They are allowed by their digests, and no others are."""
+    """The theme has short scripts in its pages. They are allowed by their digests, and no others are."""
     digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE.findall(page))
     scripts = " ".join(f"'sha256-{digest}'" for digest in dict.fromkeys(digests))
     return (

@@ -61,7 +61,7 @@ class Context:
     order_ids: PublicIds
     entry_ids: PublicIds
     item_ids: ItemIds
-    auditor: Auditor | None  # None: with memory:// there is nothing that it could read
+    auditor: Auditor | None  # None: with memory:// there is nothing it could read
     sale_cache: SaleCache
     sale_lists: SaleLists
     desk: AdmissionDesk
@@ -105,7 +105,7 @@ class Context:
     operators: OperatorCheck
 
     def answer_waiting(self) -> None:
-        """Whoever waits for something is answered now; otherwise they would hold up the end of the process."""
+        """Answers all waiting requests now; otherwise they would hold up the end of the process."""
         self.orders.close()
         self.events.close()
         self.line.watches.close()
@@ -122,12 +122,12 @@ class Context:
         return self.addresses.of(peer, connection.scope["headers"])
 
     def counted_address(self, connection: HTTPConnection) -> str:
-        """What the limits of one address count by; empty: nobody in particular."""
+        """Returns the address by which limits count; empty: none in particular."""
         peer = connection.client.host if connection.client else ""
         return self.addresses.counted(peer, connection.scope["headers"])
 
     def note(self, problem: HttpProblem, connection: HTTPConnection) -> None:
-        """If it may be a sign of an attack, it leaves a trace."""
+        """Notes a problem that may be a sign of an attack."""
         incident = incident_in(problem)
         if incident is not None:
             peer = connection.client.host if connection.client else ""

@@ -1,7 +1,7 @@
-"""Pages of other origins that may call us: those that `SECKILL_ORIGINS` names, and nothing but what buyers may ask.
+"""Lets pages of the origins in `SECKILL_ORIGINS` call us, but only on the routes for buyers.
 
-A browser lets a page read our answers only if they name its origin (CORS). So a route for operators never does, whoever
-asks, and neither does any answer to an origin that is not named. Nothing here goes by cookies: a page has no more power
+A browser only lets a page read our answers if they name its origin (CORS). So routes for operators never do, and
+neither does any answer to an origin that is not in the list. Nothing here goes by cookies: a page has no more power
 than the token that it sends.
 
     before a claim   OPTIONS, answered here from what is prepared, and kept by the browser for two hours
@@ -26,7 +26,7 @@ _VARY = b"vary: Origin\r\n"
 
 class CrossOrigin:
     def __init__(self, origins: Sequence[str], routes: Iterable[Route], files: Iterable[str] = ()) -> None:
-        """`files`: paths of what is no call, but is fetched like one: scripts."""
+        """`files`: paths of scripts, which are fetched like calls."""
         self._lines = {
             origin.encode(): b"%baccess-control-allow-origin: %b\r\naccess-control-expose-headers: %b\r\n"
             % (_VARY, origin.encode(), EXPOSED)
@@ -36,7 +36,7 @@ class CrossOrigin:
         self._resources = _resources([*open_to_pages, *((path, "GET", ()) for path in files)])
 
     def lines(self, origin: bytes | None) -> bytes:
-        """Of the answer to a claim, as they are sent."""
+        """Returns the header lines for the answer to a claim, as they are sent."""
         return self._lines.get(origin, _VARY) if origin is not None else _VARY
 
     def around(self, app: Any) -> Any:
@@ -78,7 +78,7 @@ class _Resource:
 
 
 def _origin_in(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """None also where several are given: no browser does that."""
+    """Returns None also if several are given, which no browser does."""
     given = [value for name, value in headers if name == b"origin"]
     return given[0] if len(given) == 1 else None
 
@@ -97,7 +97,7 @@ def _resources(found: Iterable[tuple[str, str, Sequence[tuple[str, str]]]]) -> l
 
 
 async def _answer_options(resource: _Resource, origin: bytes, send: Any) -> None:
-    """A question about a method that buyers do not have is answered with those that they have: the browser sees."""
+    """Answers with the methods that buyers may use, even if the question is about another one: the browser compares."""
     headers = [
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-methods", ", ".join(sorted(resource.methods)).encode()),

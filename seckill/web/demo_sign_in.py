@@ -26,7 +26,7 @@ def signs_anybody_in(settings: Settings) -> bool:
 
 
 def limit_sign_ins(request: Request) -> None:
-    """Raises where too many come from one address."""
+    """Raises if too many sign-ins come from one address."""
     ctx = context(request)
     if wait_s := ctx.sign_in_rate.wait_s(ctx.counted_address(request), time.monotonic()):
         raise address_limited(wait_s)
@@ -53,7 +53,7 @@ async def demo_sign_in(request: Request) -> Response:
 
 
 def user_called(name: str) -> str:
-    """The name itself where it can be a user id, and something that stands for it otherwise."""
+    """Returns the name itself if it can be a user id, otherwise an id derived from it."""
     try:
         return buyer_id(name)
     except BadBuyerId:

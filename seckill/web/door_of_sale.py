@@ -1,4 +1,4 @@
-"""Who may press in a sale: as an operator says it, and as it is shown."""
+"""Translates a sale's door between the API and the domain: who may press in a sale."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ def door_of(new: NewSale, settings: Settings) -> Door:
 
 
 def door_after(patch: SalePatch, known: Door, settings: Settings) -> Door | None:
-    """None: the patch leaves it as it is."""
+    """Returns None if the patch leaves the door as it is."""
     if patch.pass_ is None and patch.pass_work is None and patch.audience is msgspec.UNSET:
         return None
     door = Door(
@@ -51,7 +51,8 @@ def audience_shown(audience: domain.Audience) -> Audience | None:
 def _audience(given: Audience | None) -> domain.Audience:
     if given is None:
         return EVERYBODY
-    if not (given.groups or given.early or given.list_):  # a list of groups that came out empty must not let all in
+    # a list of groups that happens to be empty must not let everyone in
+    if not (given.groups or given.early or given.list_):
         raise invalid("audience", "names nobody: say who may buy, or null for everybody")
     for field, groups in (
         ("audience.groups", given.groups),

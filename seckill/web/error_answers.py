@@ -1,4 +1,4 @@
-"""What is answered when a handler raises: each kind of error has its status, code and words."""
+"""Answers when a handler raises: each kind of error has its status, code and words."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -50,7 +50,7 @@ async def _not_in_force(request: Request, error: Exception) -> Response:
     response = HttpProblem(
         503, "not_in_force", str(error), sale=sale_view(ctx, error.sale, to_operator=True)
     ).response()
-    del response.headers["Retry-After"]  # to repeat it would do it twice
+    del response.headers["Retry-After"]  # a repetition would do it twice
     return response
 
 
@@ -60,7 +60,7 @@ async def _no_seat(request: Request, _: Exception) -> Response:
 
 
 def _without_code(request: Request) -> str:
-    """The path, but for a voucher's code, which is as good as money."""
+    """Returns the path without a voucher's code, which is as good as money."""
     return "/v1/admin/vouchers/…" if "code" in request.path_params else request.url.path
 
 

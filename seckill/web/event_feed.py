@@ -25,7 +25,7 @@ from seckill.web.waiting_seats import gone
 
 EVENTS_MAX = 1000
 EVENTS_DEFAULT = 100
-# Facts that are numbers of orders, and the names under which their public ids are known.
+# Facts that are order numbers, and the names under which the API shows their public ids.
 _ORDERS = {"order_number": "order_id", "pays_number": "pays"}
 
 
@@ -52,7 +52,7 @@ def _after(request: Request) -> int | None:
 
 
 def _types(request: Request) -> frozenset[EventType] | None:
-    """`order.*` stands for all that begin with it."""
+    """`order.*` stands for all types that begin with `order.`."""
     given = request.query_params.getlist("types")
     if not given:
         return None
@@ -103,7 +103,7 @@ class EventNames:
 
 
 async def event_document(ctx: orders.Names, event: FeedEvent) -> EventDocument:
-    """The same for a webhook."""
+    """Makes the document of an event, which is the same in the feed and in webhooks."""
     await _know_items(ctx, [event])
     return EventDocument(type=event.type, at=rfc3339(event.at_ms), data=_data(ctx, event))
 

@@ -1,4 +1,4 @@
-"""Server-sent events: what a buyer watches, now and at each change."""
+"""Server-sent events: shows what a buyer watches, now and at each change."""
 
 import asyncio
 import random
@@ -19,31 +19,32 @@ from seckill.web.responses import NO_STORE
 MEDIA_TYPE = "text/event-stream"
 # Shorter than the time after which proxies and phone networks forget a silent connection.
 HEARTBEAT_EVERY_S = 15.0
-# Each stream has its own: all those of a node that stops end at once, and must not come to the others at once.
+# Each stream has its own delay: all streams of a stopping node end at once, and must not reach the other nodes at once.
 RETRY_MS_MIN = 1000
 RETRY_MS_MAX = 3000
 EVENT_HEADERS = {**NO_STORE, "X-Accel-Buffering": "no"}
 
 
 class Watched(Protocol):
-    """As its buyer was told of it last."""
+    """Something that a buyer watches, as the buyer was last told about it."""
 
     @property
     def name(self) -> str:
-        """Of what there is to see in it: another name is another event."""
+        """Names the state that is shown: another name means another event."""
 
     @property
     def goes_on(self) -> bool:
-        """False: it is told to the end."""
+        """Returns False when nothing more can change."""
 
     async def shown(self) -> msgspec.Struct: ...
 
     async def change(self) -> bool:
-        """True when it has another name, False when this node stops. May be broken off, and called again."""
+        """Returns True when the name has changed, False when this node stops. The call may be cancelled and
+        repeated."""
 
 
 class EventStream(StreamingResponse):
-    """Looks when it is sent, so that what it holds is given back however the sending ends."""
+    """Only looks when it is being sent, so that everything it holds is given back however the sending ends."""
 
     def __init__(
         self, request: Request, ctx: Context, buyer: Buyer, watching: AbstractAsyncContextManager[Watched]

@@ -1,7 +1,8 @@
-"""The first view of a buyers' page, drawn by the server: goods, price, state and times are there before any script.
+"""The first view of a buyers' page, drawn by the server: goods, price, state and times are visible before any script
+runs.
 
-The script takes over with the same data, which the page brings along, and draws the same; what it needs a clock, a
-buyer or a language for comes then. So a view is the same for every visitor, and a CDN can keep it.
+The script takes over with the same data, which is in the page, and draws the same. Only then comes anything that
+depends on a clock, a buyer or a language. So a view is the same for every visitor, and a CDN can keep it.
 """
 
 import html
@@ -18,9 +19,9 @@ from seckill.domain.recurrence import BadRecurrence, zone_of
 from seckill.web.page_texts import language_of, tag_of, text
 from seckill.web.schemas import Sale
 
-# Of the list: more than that is below the first screen, and comes with the script.
+# How many sales of the list are drawn: more would be below the first screen, and come with the script.
 LISTED_MAX = 24
-# As lists.js: fewer are seen at a glance.
+# The same as in lists.js: fewer sales are seen at a glance.
 SEARCHED_FROM = 12
 _GROUPS = {"open": "open", "scheduled": "coming", "paused": "resting", "sold_out": "resting"}
 _SIGNS = {"CNY": "CN¥", "EUR": "€", "GBP": "£", "JPY": "JP¥", "USD": "US$"}
@@ -38,14 +39,14 @@ _LONG_TITLE, _VERY_LONG_TITLE = 60, 140
 class FirstView:
     language: str
     title: str
-    head: str  # what other sites show of a link to it
+    head: str  # what other sites show for a link to it
     body: str
     data: bytes  # JSON
 
 
 class SalesShown(msgspec.Struct):
     sales: list[Sale]
-    many: int  # that there are, also those that are left out here
+    many: int  # how many there are, including those left out here
     older: str | None = None
 
 
@@ -78,7 +79,7 @@ def view_of_sale(sale: Sale, prefix: str) -> FirstView:
 
 
 def view_of_list(sales: Sequence[Sale], many: int, shop: str, prefix: str) -> FirstView:
-    """Of those that are not over."""
+    """Draws the list of sales that are not over."""
     language = language_of("".join(sale.title for sale in sales) or shop)
     shown = _in_order(sales)[:LISTED_MAX]
     body = [f"<h1>{text(language, 'sales')}</h1>"]
@@ -94,7 +95,7 @@ def view_of_list(sales: Sequence[Sale], many: int, shop: str, prefix: str) -> Fi
 
 
 def _in_order(sales: Sequence[Sale]) -> list[Sale]:
-    """As lists.js: what is on and ends soonest comes first, what cannot be bought now last."""
+    """Sorts as lists.js does: sales that are on and end soonest come first, those that cannot be bought now last."""
     groups = list(dict.fromkeys(_GROUPS.values()))
 
     def place(sale: Sale) -> tuple[int, str]:
@@ -120,7 +121,7 @@ def page_around(view: FirstView, shop: str, test: str, prefix: str) -> str:
 
 
 def price_shown(amount: int, currency: str, language: str) -> str:
-    """As browsers have it, but for what differs from one to the next."""
+    """Formats a price as browsers do, except where they differ."""
     if amount == 0:
         return text(language, "free")
     decimals = DECIMALS.get(currency, 2)
@@ -160,7 +161,7 @@ def _stock(sale: Sale, language: str) -> str:
 
 
 def _period(sale: Sale, language: str) -> str:
-    """By the clocks of the sale's zone; the script tells the reader's."""
+    """Uses the time in the sale's zone; the script shows the reader's."""
     zone = _zone(sale.timezone)
     begins, ends = (datetime.fromisoformat(at).astimezone(zone) for at in (sale.begins_at, sale.ends_at))
     date = _DATES[language]
@@ -174,7 +175,7 @@ def _period(sale: Sale, language: str) -> str:
 def _zone(name: str) -> tzinfo:
     try:
         return zone_of(name)
-    except BadRecurrence:  # one that another machine knew when the sale was announced
+    except BadRecurrence:  # a zone that another machine knew when the sale was announced
         return UTC
 
 

@@ -1,4 +1,4 @@
-"""`GET /v1/time`: what the time is, by the clock that opens and closes sales. Pages count down by it."""
+"""`GET /v1/time`: the time of the clock that opens and closes sales. Pages use it for their countdown."""
 
 from starlette.requests import Request
 from starlette.responses import Response

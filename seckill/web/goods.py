@@ -1,4 +1,4 @@
-"""What a sale sells: checked when an operator says it."""
+"""Checks what an operator says about the goods of a sale."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from seckill.web.schemas import NewSale, SalePatch
 
 _FIELDS = tuple(field.name for field in fields(Goods))
 _TEXTS = ("description", "delivery")
-# What RFC 3986 allows in an address, so that it means the same to everybody who reads it.
+# The characters that RFC 3986 allows in an address, so that it means the same to every reader.
 _URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _LINES = str.maketrans("", "", "\n\t")
 
@@ -28,7 +28,7 @@ def goods_of(new: NewSale, price_cents: int, image_hosts: Sequence[str]) -> Good
 
 
 def goods_change(patch: SalePatch, price_cents: int, image_hosts: Sequence[str]) -> dict[str, GoodsValue]:
-    """Of what the patch names; null takes it away."""
+    """Returns the changes that the patch names; null removes a value."""
     given = {name: getattr(patch, name) for name in _FIELDS}
     named = {name: value for name, value in given.items() if value is not msgspec.UNSET}
     return _checked(named, price_cents, image_hosts)
@@ -75,7 +75,7 @@ def _check_url(field: str, text: str) -> None:
 
 
 def _host(url: str) -> str | None:
-    """With its port if it has one. None: an address that nobody should follow."""
+    """Returns the host, with its port if it has one, or None for an address that no one should follow."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -87,7 +87,7 @@ def _host(url: str) -> str | None:
 
 
 def uploaded_in(images: Sequence[str], of_items: Sequence[str | None]) -> dict[str, str]:
-    """The fields of those that were uploaded, by their digest."""
+    """Returns the fields with uploaded pictures, by digest."""
     named = {f"images[{place}]": image for place, image in enumerate(images)}
     named |= {f"items[{place}].image": image for place, image in enumerate(of_items) if image}
     digests = {field: digest_in(image) for field, image in named.items()}
@@ -95,7 +95,7 @@ def uploaded_in(images: Sequence[str], of_items: Sequence[str | None]) -> dict[s
 
 
 def check_image(field: str, text: str, image_hosts: Sequence[str]) -> None:
-    if digest_in(text) is not None:  # whether it is there, the ledger knows
+    if digest_in(text) is not None:  # the ledger knows whether it exists
         return
     host = _host(text) if _URL.fullmatch(text) and text.startswith("https://") else None
     if host is None:

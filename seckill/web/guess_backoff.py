@@ -1,8 +1,8 @@
-"""An address that guesses at the admin key has to wait, longer each time; other addresses do not notice.
+"""An address that guesses admin keys has to wait, longer each time. Other addresses do not notice.
 
-While an address has to wait, nothing it sends is compared, the right key included: otherwise it could go on guessing,
-and only honest clients would wait. So behind a proxy the client's address must be known (`SECKILL_TRUSTED_PROXIES`), or
-one guesser makes all operators wait, a minute at most.
+While an address has to wait, none of its keys is compared, not even the right one: otherwise it could go on guessing,
+and only honest clients would wait. So behind a proxy the client's address must be known (`SECKILL_TRUSTED_PROXIES`);
+otherwise one guesser makes all operators wait, a minute at most.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from seckill.web.client_address import prefix_of
 
-# A key that was mistyped, or changed a moment ago.
+# Allows for a key that was mistyped, or changed a moment ago.
 FREE_GUESSES = 5
 WAIT_S_MAX = 60
 # After this long without a guess, everything is forgotten.
@@ -37,12 +37,12 @@ class GuessBackoff:
         self._guessers: OrderedDict[str, _Guesser] = OrderedDict()  # the latest guesser is last
 
     def wait_s(self, address: str) -> int:
-        """How long this address has to wait before it is heard again; 0: not at all."""
+        """Returns how long this address has to wait before it is heard again; 0: not at all."""
         guesser = self._guessers.get(prefix_of(address))
         return 0 if guesser is None else max(0, -int((self._clock() - guesser.until_s) // 1))
 
     def wrong(self, address: str, key: str) -> None:
-        """The same wrong key again is no guess: a page left open, a script left unchanged."""
+        """Counts a wrong key. The same one again is not a guess, but a page left open or an unchanged script."""
         now, prefix = self._clock(), prefix_of(address)
         guesser = self._guessers.pop(prefix, None)
         if guesser is None or now - guesser.last_s > FORGOTTEN_S:

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, which version, and its figures."""
+"""Health, readiness, version and metrics of an API process."""
 
 import asyncio
 

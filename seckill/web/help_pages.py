@@ -15,7 +15,7 @@ from seckill.web.pages import SHELL_MAX_AGE_S, SITE, Content
 from seckill.web.problems import HttpProblem
 
 FIRST = "index.html"
-# As many as anybody reads in one sitting.
+# As many pages as anyone reads in one sitting.
 KEPT_MAX = 64
 
 
@@ -28,7 +28,7 @@ def help_routes() -> list[BaseRoute]:
 
 
 async def _first(request: Request) -> Response:
-    """Where it is relative to `/help`; no host is named."""
+    """Redirects to a relative address; no host is named."""
     if not is_built():
         raise HttpProblem(404, "not_found", "The documents are not part of this installation: `make docs` builds them.")
     return Response(None, 307, {"Location": f"help/{FIRST}", "Cache-Control": "no-store"})
@@ -37,7 +37,7 @@ async def _first(request: Request) -> Response:
 async def _page(request: Request) -> Response:
     found = _read(request.path_params["path"])
     if found is None:
-        raise HTTPException(404)  # which a person sees as a page
+        raise HTTPException(404)  # a person sees this as a page
     content, headers = found
     return content.answer(request, f"public, max-age={SHELL_MAX_AGE_S}", headers)
 
@@ -57,7 +57,7 @@ def _read(path: str) -> tuple[Content, dict[str, str]] | None:
 
 
 def _file(path: str) -> Traversable | None:
-    """Of the site and nothing above it: each part is looked for among what its folder has."""
+    """Finds a file of the site and nothing above it: each part is looked up among the names in its folder."""
     place: Traversable = SITE
     for part in path.split("/"):
         if not place.is_dir():

@@ -1,6 +1,6 @@
-"""When it gets crowded, idle connections make room for new ones.
+"""When places get scarce, idle connections make room for new ones.
 
-A browser that comes back opens another one and notices nothing; a buyer who is turned away does.
+A browser that comes back opens another connection and notices nothing, while a buyer who is turned away does.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from seckill.web.connection_limits import ConnectionPlaces
 from seckill.web.guarded_protocol import GuardedProtocol
 
-# Of the places; looking for the oldest means looking at all, so many are found at once and it is not done all the time.
+# The share of places in use from which room is made. Finding the oldest connections means looking at all, so many are
+# found at once and it is not done all the time.
 CROWDED_SHARE = 0.95
 MADE_SHARE = 0.05
 EVERY_S = 0.5

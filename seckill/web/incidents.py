@@ -1,7 +1,7 @@
-"""What attacks leave behind: a count of every kind, and a line in the log that says from where.
+"""Records signs of attacks: a count of every kind, and a line in the log that says where they come from.
 
-One attacker makes thousands of refusals a second. So each is counted, the first of a kind is logged at once, and all
-that follow are logged together, at most every ten seconds.
+One attacker can cause thousands of refusals a second. So each is counted, but only the first of a kind is logged at
+once; those that follow are logged together, at most every ten seconds.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from seckill.web.client_address import prefix_of
 log = structlog.get_logger()
 
 TOLD_EVERY_S = 10.0
-# Addresses that are kept apart until they are told; more are counted as one.
+# How many addresses are told apart until they are logged; further ones count as one.
 ADDRESSES_MAX = 1_000
 ADDRESSES_TOLD = 5
 OTHERS = "others"
@@ -57,7 +57,7 @@ class Incidents:
         asyncio.get_running_loop().call_later(TOLD_EVERY_S, self.tell, incident)
 
     def tell(self, incident: Incident) -> None:
-        """What has gathered since the last time. If nothing has, the next one is logged at once again."""
+        """Logs what has gathered since the last time. If nothing has, the next incident is logged at once again."""
         untold = self._untold.pop(incident)
         if untold:
             self._untold[incident] = Counter()

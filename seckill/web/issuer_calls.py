@@ -1,4 +1,4 @@
-"""Asking an issuer of tokens for what it publishes: bounded in time and size."""
+"""Asks an issuer of tokens for what it publishes, bounded in time and size."""
 
 import urllib.request
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 WITHIN_S = 5.0
 BYTES_MAX = 64 * 1024
-# What `ask` raises, and what reading its answer may: also timeouts and refusals.
+# The errors that `ask`, and reading its answer, may raise, including timeouts and refusals.
 FAILURES = (OSError, ValueError, HTTPException, RecursionError)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Whoever can redirect us would choose whom we believe."""
+    """Refuses redirects: with one, another server could choose whom we believe."""
 
     def redirect_request(self, *args: Any) -> None:
         return None

@@ -9,7 +9,7 @@ class ItemIds:
     def __init__(self, public_ids: PublicIds) -> None:
         self._public_ids = public_ids
         self._texts: dict[int, str] = {}
-        self._numbers: dict[str, int] = {}  # as we spell them: nobody can fill it with anything else
+        self._numbers: dict[str, int] = {}  # keyed by ids as we spell them, so no one can fill it with anything else
 
     def of(self, number: int) -> str:
         text = self._texts.get(number)
@@ -22,6 +22,6 @@ class ItemIds:
         return text
 
     def number(self, text: str) -> int | None:
-        """None: no id that was ever given out."""
+        """Returns None if the id was never given out."""
         number = self._numbers.get(text)
         return self._public_ids.decode(text) if number is None else number

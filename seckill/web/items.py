@@ -1,4 +1,4 @@
-"""The items of a sale: checked when an operator says them, and as everybody sees them."""
+"""The items of a sale: checks what an operator says, and shows them as everyone sees them."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def item_drafts(new: schemas.NewSale, image_hosts: Sequence[str]) -> tuple[domai
 
 
 def price_of(new: schemas.NewSale) -> int:
-    """Of a unit, where no item says otherwise."""
+    """Returns the price of a unit for items without a price of their own."""
     return 0 if new.price_cents is UNSET else new.price_cents
 
 
@@ -84,7 +84,7 @@ def item_changes(
 
 
 def item_meant(item_ids: ItemIds, sale: Sale, item_id: str | None) -> int:
-    """By a claim, or by an entry of a line."""
+    """Returns the item that a claim or an entry of a line means."""
     if not sale.items:
         if item_id is not None:
             raise invalid("item_id", "this sale has no items: leave it out")

@@ -20,7 +20,7 @@ class IssuerAway(SeckillError):
 
 class KeySet:
     def __init__(self, url: str, setting: str = "SECKILL_JWKS_URL") -> None:
-        """`setting`: what has led to that address."""
+        """`setting`: the setting that contains the address."""
         self._url = url
         self._setting = setting
 
@@ -38,8 +38,8 @@ class KeySet:
 
 
 def read(document: bytes) -> Mapping[str, TokenKey]:
-    """Those that can be used here. Others are passed over: an issuer may have keys for other purposes. Secrets too:
-    what is published is none. Raises ValueError if nothing is left."""
+    """Returns the keys that can be used here. Others are skipped: an issuer may have keys for other purposes. Symmetric
+    keys are skipped too, since a published one is no secret. Raises ValueError if nothing is left."""
     content = json.loads(document)
     listed = content.get("keys") if isinstance(content, dict) else None
     if not isinstance(listed, list):
@@ -60,7 +60,7 @@ def _key(entry: dict[str, Any]) -> TokenKey | None:
         return None
     try:
         key = public_key(jwt.PyJWK(entry).key)
-    # The library trips over what is not of the type that it expects.
+    # The library fails in various ways on values of unexpected types.
     except (jwt.PyJWTError, ValueError, TypeError, AttributeError, KeyError):
         return None
     return key if key is not None and entry.get("alg", key.algorithm) == key.algorithm else None

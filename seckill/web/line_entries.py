@@ -60,7 +60,7 @@ async def join_line(request: Request) -> Response:
     if wait := ctx.line.rate.wait_s(ctx.counted_address(request), time.monotonic()):
         raise address_limited(wait)
     _check_round(ctx, sale, joining)
-    # Where there is a pass, the hook was asked before that was given.
+    # Where a pass is needed, the hook was asked before it was issued.
     if sale.door.pass_kind is PassKind.NONE:
         judgement = await ctx.passes.judge(applicant_of(ctx, request, sale, buyer.user))
         if judgement is RiskDecision.DENY:
@@ -100,7 +100,7 @@ def _check_round(ctx: Context, sale: Sale, joining: Joining) -> None:
 
 
 async def list_own(request: Request) -> Response:
-    """In the round that one would join now, or another that is asked for."""
+    """Shows the buyer's entries in the round that one would join now, or in the one asked for."""
     ctx = context(request)
     user = ctx.require_buyer(request)
     only(request, ("round",))
@@ -182,7 +182,7 @@ def _refusal(why: NoEntry) -> HttpProblem:
 
 
 async def view(ctx: Context, standing: Standing, sale: Sale | None = None, *, to_operator: bool = False) -> Entry:
-    """`sale`: with the entry's round, if it is at hand."""
+    """`sale`: the sale with the entry's round, if it is at hand."""
     entry, line = standing.entry, standing.line
     if sale is None:
         await ctx.sale_cache.know([line.sale_id])
@@ -204,7 +204,7 @@ def shown(
     *,
     to_operator: bool = False,
 ) -> Entry:
-    """`progress`: of the line, for an entry that has somebody or nobody ahead."""
+    """`progress`: the line's progress, which says how many are ahead of the entry."""
     entry, line = standing.entry, standing.line
     return Entry(
         entry_id=entry_id,

@@ -1,8 +1,8 @@
-"""The quick way of joining a line: from the bytes that arrived to the next transaction and back, without a task.
+"""The quick way to join a line: from the bytes that arrived to the next transaction and back, without a task.
 
-When a draw is announced, as many people join as will press later, and two thirds of what a join cost was the framework.
-Like the quick way of a claim (`claim_protocol.py`), this takes what is plainly right, and does nothing about anything
-else: that becomes an ordinary request (`line_entries.py`), which decides and words the refusal.
+When a draw is announced, as many people join as will press later, and two thirds of a join's cost was the framework.
+Like the quick way of a claim (`claim_protocol.py`), this only takes requests that are plainly right. All others become
+ordinary requests (`line_entries.py`), which decide and word the refusal.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from seckill.web.token_person import person_of
 
 
 class JoinInProgress(ABC):
-    """Somebody waits for an entry, without a task."""
+    """A join that waits for its entry, without a task."""
 
     __slots__ = ("_route", "sale")
 
@@ -36,14 +36,14 @@ class JoinInProgress(ABC):
         self.sale = sale
 
     def done(self) -> bool:
-        return False  # whoever hangs up is in the line all the same, and finds the entry by joining again
+        return False  # a buyer who hangs up is in the line all the same, and finds the entry by joining again
 
     def set_result(self, joined: Joined) -> None:
         self._route.answer_soon(self, joined)
 
     @abstractmethod
     def joined(self, joined: Joined, reply: ClaimReply | None) -> None:
-        """`reply` is None where it is the ordinary request that has to answer."""
+        """`reply` is None if the ordinary request has to answer."""
 
 
 class JoinRoute:
@@ -54,8 +54,8 @@ class JoinRoute:
     def begin(
         self, sale_id: str, address: str, headers: Mapping[bytes, bytes], body: bytes, join: JoinInProgress
     ) -> bool:
-        """True: `join` will be told what has become of it. False: nothing was done about it. `address`: what its limit
-        counts by; empty: nobody in particular."""
+        """Returns True if `join` will be told the result, and False if nothing was done. `address`: the address by
+        which limits count; empty: none in particular."""
         ctx = self._context
         sale = ctx.sale_cache.known(sale_id)
         if sale is None or not self._is_simple(sale):
@@ -79,7 +79,7 @@ class JoinRoute:
         return True
 
     def _is_simple(self, sale: Sale) -> bool:
-        """Its line is open, and there is nothing to ask anybody else for."""
+        """Whether the line is open and no one else has to be asked."""
         ctx, round_ = self._context, sale.round
         return (
             sale.door is not OPEN_DOOR
@@ -97,7 +97,7 @@ class JoinRoute:
         self._answered.append((join, joined))
 
     def _answer(self) -> None:
-        """All of a transaction at once: an id costs a sixth then, and a receipt much less than that."""
+        """Answers all joins of a transaction together: an id then costs a sixth, and a receipt much less than that."""
         answered, self._answered = self._answered, []
         entries = [joined.entry for _, joined in answered if isinstance(joined, Standing)]
         ids = self._context.entry_ids.encode_all([entry.id for entry in entries])
@@ -109,7 +109,7 @@ class JoinRoute:
         progress = None
         if standing.ahead is not None:
             progress = self._context.line.figures.fresh(sale.round.id)
-            if progress is None:  # it has to be asked for
+            if progress is None:  # the line's progress has to be read first
                 return None
         entry = shown(self._context, standing, sale, entry_id, receipt, progress)
         location = b"location: /v1/entries/%b\r\n" % entry_id.encode()

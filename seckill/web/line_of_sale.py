@@ -1,4 +1,4 @@
-"""How buyers come to the units of a sale, as an operator says it."""
+"""Reads from an operator's request how buyers get the units of a sale."""
 
 from seckill.domain.beacon import BeaconSource
 from seckill.domain.line import NO_LINE, LineOrder, LineRules
@@ -26,7 +26,7 @@ def line_rules_of(new: NewSale, settings: Settings) -> LineRules:
 
 
 def _source(settings: Settings) -> BeaconSource | None:
-    """As it is announced: what is set later counts for later sales."""
+    """Returns the beacon's source as it is announced: later settings count for later sales."""
     if not settings.beacon_url:
         return None
     return BeaconSource(
@@ -38,6 +38,6 @@ def _source(settings: Settings) -> BeaconSource | None:
 
 
 def check_time_of_draw(rules: LineRules, begins_ms: int, now_ms: int) -> None:
-    """Who could enter before it is made, if it is in the past?"""
+    """Refuses a draw in the past: no one could enter before it is made."""
     if rules.order is LineOrder.DRAW and begins_ms <= now_ms:
         raise invalid("begins_at", "must be in the future: that is when the list is closed and the draw is made")

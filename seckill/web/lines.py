@@ -1,4 +1,4 @@
-"""The line of a sale as a whole: how far it has come, its draw, and what an operator does to it."""
+"""The line of a sale as a whole: how far it has come, its draw, and operators' changes."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from seckill.web.schemas import rfc3339_or_none
 ENTRIES_MAX = 1_000
 DRAW_ENTRIES_MAX = 9_999
 DRAW_ENTRIES_DEFAULT = 5_000
-# What is drawn stays so.
+# A draw that is made never changes.
 DRAWN_MAX_AGE_S = 60
 MAX_AGE_S = 1
 
@@ -94,7 +94,7 @@ def _base64url(key: bytes) -> str:
 
 
 async def list_draw(request: Request) -> Response:
-    """By place, or before there are any by entry."""
+    """Lists the draw by place or, before there are places, by entry."""
     ctx = context(request)
     only(request, ("after", "limit", "round"))
     sale = await sale_asked_for(ctx, request)
@@ -155,7 +155,7 @@ async def _now(ctx: Context, sale: Sale) -> LineProgress:
 
 
 def _last(entries: Sequence[LineEntry], count: int, key: Callable[[LineEntry], int | None]) -> int | None:
-    """None: there are no more."""
+    """Returns None if there are no more."""
     return key(entries[-1]) if len(entries) == count else None
 
 

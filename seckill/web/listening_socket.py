@@ -1,13 +1,13 @@
-"""The socket that the API listens on. Separate from the server, because `seckill up` makes the one and starts the
-other."""
+"""The socket on which the API listens. It is separate from the server, because `seckill up` makes the socket and then
+starts the server."""
 
 import errno
 import socket
 
 from seckill.errors import StartError
 
-# Connections that the kernel keeps for us while all buyers arrive at once. It keeps no more than net.core.somaxconn,
-# and a client that finds no place tries again a second later.
+# How many connections the kernel keeps waiting while all buyers arrive at once. It keeps no more than
+# net.core.somaxconn, and a client that finds no place tries again a second later.
 BACKLOG = 65_535
 
 

@@ -93,13 +93,13 @@ def _points(found: SaleHistory) -> list[schemas.HistoryPoint]:
     before = {round_id: each.refused for round_id, each in found.before.items()}
     for each in found.readings:
         points.append(_point(each, before.get(each.round_id, {})))
-        if each.refused:  # for a moment no API process may report: what it has counted is not undone
+        if each.refused:  # no API process may report for a moment, but what it counted stays counted
             before[each.round_id] = each.refused
     return points
 
 
 def _point(each: RoundReading, before: Mapping[str, int]) -> schemas.HistoryPoint:
-    """`before`: what had been refused."""
+    """`before`: the claims refused until then."""
     since = {name: many - before.get(name, 0) for name, many in each.refused.items()}
     return schemas.HistoryPoint(
         at=rfc3339(each.at_s * 1000),

@@ -1,4 +1,4 @@
-"""What a shop says of its sales and claims, in its own words: kept, shown, and never read."""
+"""A shop's own metadata about its sales and claims: stored and shown, but never interpreted."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from seckill.web.problems import invalid
 
 
 def canonical_metadata(metadata: dict[str, Any]) -> str:
-    """One text for one meaning, whatever the order and the spaces it was sent with."""
+    """Returns the same text for the same content, whatever the order and the spaces in which it was sent."""
     text = msgspec.json.encode(metadata, order="sorted")
     if len(text) > METADATA_BYTES_MAX:
         raise invalid("metadata", f"must have at most {METADATA_BYTES_MAX} bytes as JSON, and has {len(text)}")

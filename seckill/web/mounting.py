@@ -1,14 +1,15 @@
 """The API under a path of another application, such as `/sale`.
 
-Inside, every path is as if the API had the host to itself. Whatever shows a path to the outside puts the prefix before
-it: the pages, the OpenAPI document, and `Location`.
+Inside, every path is as if the API had the host to itself. Only where a path is shown to the outside is the prefix
+added: in the pages, the OpenAPI document, and `Location`.
 """
 
 from typing import Any
 from urllib.parse import quote
 
 _PREFIX = "seckill.prefix"
-# What ASGI itself puts into a scope. The rest is the surrounding framework's, and ours would take it for its own.
+# The keys that ASGI itself puts into a scope. Others are the surrounding framework's, which ours would mistake for its
+# own.
 _OF_ASGI = (
     "type",
     "asgi",
@@ -27,7 +28,7 @@ _OF_ASGI = (
 
 
 def prefix_in(scope: Any) -> str:
-    """As it stands in an address: it begins with a slash and does not end with one. Empty: the API has the host to
+    """Returns the prefix as it is in an address, beginning but not ending with a slash. Empty: the API has the host to
     itself."""
     prefix: str = scope.get(_PREFIX, "")
     return prefix
@@ -62,7 +63,7 @@ def _below(prefix: Any, path: Any) -> Any:
 
 
 def _with_prefix(prefix: bytes, send: Any) -> Any:
-    """Sends what it is given, with the prefix in `Location`."""
+    """Adds the prefix to `Location` in everything that is sent."""
     if not prefix:
         return send
 

@@ -11,7 +11,7 @@ NEXT_ROUNDS = 5
 
 
 def next_rounds(sale: Sale) -> Sequence[int]:
-    """After the one that the sale is shown with."""
+    """Returns the beginnings of the rounds after the one with which the sale is shown."""
     if sale.recurrence is None or sale.round.status is RoundStatus.CLOSED:
         return ()
     return _begins_after(sale.recurrence, max(sale.round.scheduled_ms, sale.round.ends_ms - 1))
@@ -19,7 +19,7 @@ def next_rounds(sale: Sale) -> Sequence[int]:
 
 @lru_cache(maxsize=10_000)
 def _begins_after(recurrence: Recurrence, after_ms: int) -> Sequence[int]:
-    """Remembered, because every buyer looks at sales, and they change once in a round."""
+    """Cached, because every buyer looks at sales, while this only changes once in a round."""
     try:
         return tuple(islice(recurrence.after(after_ms), NEXT_ROUNDS))
     except BadRecurrence:  # a zone that another machine knew when the sale was announced

@@ -1,4 +1,4 @@
-"""What an API node does without a request, and how often: it keeps what it knows by heart fresh."""
+"""What an API node does without a request, and how often: it refreshes the data that it keeps in memory."""
 
 import asyncio
 
@@ -10,13 +10,13 @@ from seckill.telemetry import BACKLOG, ROUNDS_MISSING, WAITING_CLIENTS
 from seckill.web.context import Context
 
 SALES_EVERY_S = 0.5
-# Returned units are announced. This is the net under it, for announcements that are lost.
+# Returned units are announced. This is the safety net for lost announcements.
 PULSES_EVERY_S = 0.4
 PACE_EVERY_S = 0.25
 LOOK_UP_EVERY_S = 1.0
 SERVERS_EVERY_S = 0.5
 FIGURES_EVERY_S = 1.0
-# A query for each round that is sold out.
+# Each look takes a query for each sold-out round.
 UNPAID_EVERY_S = 3.0
 
 

@@ -1,4 +1,4 @@
-"""Which operator asks, by a key or by a session, and what becomes of a request with a wrong key."""
+"""Finds the operator by a key or a session, and refuses requests with a wrong key."""
 
 from starlette.requests import Request
 
@@ -21,7 +21,7 @@ _NO_LONGER = {
 
 
 class OperatorCheck:
-    """`sessions`: None where operators have keys only."""
+    """`sessions`: None if operators only have keys."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class OperatorCheck:
         self.sessions = sessions
 
     async def of(self, request: Request) -> Operator:
-        """By a key, or by the session of somebody who has signed in."""
+        """Finds the operator by a key or, for one who has signed in, by the session."""
         cookie = None if self.sessions is None else self.sessions.cookie_of(request)
         if self.sessions is None or cookie is None:
             return self.by_key(request)
@@ -68,8 +68,8 @@ class OperatorCheck:
         return _ROOT if self._admin_key.matches(token) else self._access_book.operator(token)
 
     async def is_operator(self, request: Request) -> bool:
-        """For what an operator sees more of. Without the key, with a wrong one or with a buyer's token it is seen as
-        anybody sees it."""
+        """For resources of which operators see more. Without a key, with a wrong one or with a buyer's token, one sees
+        what everyone sees."""
         if self.sessions is not None and (cookie := self.sessions.cookie_of(request)) is not None:
             return await self.sessions.is_operator(request, cookie)
         token = bearer(request.headers.get("authorization", "").encode("latin-1"))

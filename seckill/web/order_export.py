@@ -1,4 +1,4 @@
-"""Orders for operators as a file: CSV, or JSON line by line, portion by portion."""
+"""Exports orders for operators: as CSV or as lines of JSON, portion by portion."""
 
 import csv
 import io
@@ -19,9 +19,10 @@ from seckill.web.responses import NO_STORE
 
 # How many rows of an export are in memory at a time.
 PORTION = 1000
-# Where a portion that was asked for with `limit` tells what to give as `after`.
+# In a portion that was asked for with `limit`, this header says what to give as `after`.
 NEXT_HEADER = "Seckill-Next"
-# A spreadsheet takes a cell that begins like this for a formula; some also if it is as wide as a Chinese character.
+# A spreadsheet takes a cell that begins like this for a formula; some do so even for the full-width form of the
+# character.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
@@ -30,7 +31,7 @@ class _Lines(Protocol):
 
 
 class _CsvLines:
-    """Before the first row come the names of the columns, unless the export goes on after an earlier portion."""
+    """The names of the columns come before the first row, unless the export continues after an earlier portion."""
 
     def __init__(self, with_names: bool) -> None:
         self._names = [schemas.ExportedOrder.__struct_fields__] if with_names else []
@@ -50,7 +51,7 @@ class _JsonLines:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, dict):  # what the shop has said of the claim
+    if isinstance(value, dict):  # the shop's metadata of the claim
         return msgspec.json.encode(value).decode()
     if isinstance(value, list):  # codes, or numbers of payments
         value = " ".join(value)
@@ -67,7 +68,7 @@ async def export_jsonl(request: Request) -> Response:
 
 
 async def _export(request: Request, suffix: str, media_type: str, lines: _Lines) -> Response:
-    """All that there is, in portions; or one portion, if `limit` says how long."""
+    """Exports all orders in portions, or a single portion of `limit` orders."""
     ctx = context(request)
     with_codes = asks_for_codes(request)
     headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="orders.{suffix}"'}

@@ -1,4 +1,4 @@
-"""The public ids of orders, those of a batch made at once: a sixth of what they cost one by one."""
+"""Makes the public ids of a batch of orders together, at a sixth of what they cost one by one."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ _ADMITTED = Outcome.ADMITTED  # looking up a member of an enum is slow
 class OrderIds:
     def __init__(self, public_ids: PublicIds) -> None:
         self._public_ids = public_ids
-        # Of the batch that is being answered, by what its numbers differ in: their counters.
+        # For the batch that is being answered, by counter: its numbers differ in nothing else.
         self._prepared: dict[int, str] = {}
         self._second = self._lane = -1
 
     def prepare(self, answers: Sequence[Answer]) -> None:
-        """Before the waiting clients get these answers."""
+        """Called before the waiting clients get these answers."""
         numbers = [answer.holdings[0].number for answer in answers if answer.outcome is _ADMITTED]
         if numbers:
             self._second, self._lane = numbers[0].seconds, numbers[0].lane

@@ -35,7 +35,8 @@ async def find_orders(request: Request) -> Response:
     if alone:
         only(request, (alone[0], "limit"))
         found = await _named(request, ctx, alone[0])
-        with_codes = operator_in(request).role.may_act_as(Role.OPERATOR)  # whoever only reads sees the order without
+        # a role that may only read sees the order without codes
+        with_codes = operator_in(request).role.may_act_as(Role.OPERATOR)
         return json_response(schemas.FoundOrders(await _shown(ctx, found, with_codes=with_codes)))
     page, next_ = await orders_page(request, ctx, page_size(request))
     found = await ctx.search.by_number([order.number for order in page])
@@ -54,7 +55,7 @@ async def _named(request: Request, ctx: Context, name: str) -> Sequence[OrderRec
 
 
 def asks_for_codes(request: Request) -> bool:
-    """Only who asks for them sees the codes of many orders: what was seen never goes back into the pool."""
+    """The codes of many orders are only shown if asked for: a code that was seen never goes back into the pool."""
     if request.query_params.get("codes", "true") != "true":
         raise invalid("codes", "must be true, or left out")
     if "codes" not in request.query_params:
@@ -116,12 +117,12 @@ def _action(done: RecordedAction) -> schemas.OrderAction:
 
 
 async def know_items(ctx: Context, page: Sequence[Order]) -> None:
-    """So that they can be told by their titles."""
+    """Makes sure that the items are known, so that they can be shown by their titles."""
     await ctx.sale_cache.know({order.sale_id for order in page if order.item})
 
 
 async def orders_page(request: Request, ctx: Context, count: int) -> tuple[Sequence[Order], str | None]:
-    """One page, and what to give as `after` for the next one, if there is one."""
+    """Returns one page, and what to give as `after` for the next one, if any."""
     found = await ctx.search.page(await orders_wanted(request, ctx), cursor_in(request, ctx), count + 1)
     page = found[:count]
     await know_items(ctx, page)

@@ -15,7 +15,7 @@ from seckill.web.orders import order_number, view
 from seckill.web.problems import not_yours
 from seckill.web.schemas import Order
 
-# Everything else is the end, or only money moves after it: that is told to buyers who ask again.
+# In any other state the order is over, or only money can move: buyers learn about that when they ask again.
 _GOES_ON = {OrderState.QUEUED, OrderState.UNPAID}
 
 
@@ -43,7 +43,7 @@ class _WatchedOrder:
 
     @property
     def name(self) -> str:
-        """The state, and how much of the price is refunded if any of it is."""
+        """Returns the state and, if any of the price is refunded, how much."""
         order = self._watch.order
         return f"{order.state}-{order.refunded_cents}" if order.refunded_cents else order.state.value
 

@@ -29,7 +29,7 @@ from seckill.web.waiting_seats import gone
 
 
 class Names(Protocol):
-    """What makes public ids of numbers, and knows what items are called."""
+    """Makes public ids from numbers, and knows the titles of items."""
 
     @property
     def sale_ids(self) -> PublicIds: ...
@@ -50,7 +50,7 @@ class Names(Protocol):
 def view(
     ctx: Names, order: OrderView, vouchers: Sequence[Voucher] | None = None, *, to_operator: bool = False
 ) -> Order:
-    """`vouchers`: of a sale that gives some, where they are to be shown."""
+    """`vouchers`: the order's codes, if its sale gives codes and they may be shown here."""
     item = ctx.sale_cache.item(order.sale_id, order.item) if order.item else None
     return Order(
         order_id=ctx.order_ids.encode(int(order.number)),
@@ -76,12 +76,12 @@ def view(
 
 
 def with_buyer(shown: Order, buyer: str) -> ExportedOrder:
-    """As operators are told of it."""
+    """Returns the order as operators see it."""
     return ExportedOrder(**msgspec.structs.asdict(shown), buyer=buyer)
 
 
 async def views(ctx: Context, orders: Sequence[OrderView], *, to_operator: bool = False) -> list[Order]:
-    """With their codes, for whoever may see them: the orders' buyer and operators."""
+    """Shows orders with their codes: only for the orders' buyer and for operators."""
     vouchers = await ctx.vouchers.show(orders)
     return [view(ctx, order, vouchers.get(order.number), to_operator=to_operator) for order in orders]
 
@@ -108,8 +108,8 @@ async def show_order(request: Request) -> Response:
 
 
 async def pay_order(request: Request) -> Response:
-    """In the sandbox the money is there as soon as the buyer says so. A provider with a page of its own tells where
-    that is."""
+    """In the sandbox, an order is paid as soon as the buyer says so. With a provider that has its own page, the answer
+    says where that is."""
     ctx = context(request)
     user = ctx.require_buyer(request)
     ctx.door.refuse_blocked(user)
@@ -130,7 +130,7 @@ async def _where_to_pay(request: Request, ctx: Context, order: OrderView) -> Res
     visitor = Visitor(on_phone=is_on_phone(request.headers), address=ctx.client_of(request))
     try:
         checkout = await ctx.checkouts.of(order, visitor)
-    except ProviderUnavailable:  # its words are in the log, and are none of a buyer's business
+    except ProviderUnavailable:  # the provider's words are in the log and do not concern the buyer
         raise HttpProblem(
             503, "provider_away", "The payment provider does not answer: try again in a moment.", retry_after_s=2
         ) from None

@@ -1,4 +1,4 @@
-"""The texts of the buyers' pages, for what the server draws of them: read from the same files that browsers load."""
+"""The texts for the parts of the buyers' pages that the server draws, read from the same files that browsers load."""
 
 import re
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ def text(language: str, key: str, **values: object) -> str:
 
 
 def language_of(words: str) -> str:
-    """A page is the same for every visitor, so it begins in the language that its goods are described in; the browser
-    then goes on in the reader's."""
+    """A page is the same for every visitor, so it begins in the language of its goods' description; the browser then
+    goes on in the reader's."""
     kana, han = len(_KANA.findall(words)), len(_HAN.findall(words))
     if 4 * kana > han:
         return "ja"

@@ -1,9 +1,10 @@
 """The pages: a shell for each, and the files that it loads. They are the same for every buyer, so a CDN can keep them.
 The list and a sale begin with a first view that is drawn here (first_view.py).
 
-An asset's address has a digest of all assets in it, so it may be kept for ever, and modules find each other by relative
-addresses. A node that is asked for another version's asset, while nodes are being replaced, answers with its own and
-forbids caching it. `embed.js`, for pages of shops, is kept as briefly as a shell, or for ever under its digest.
+An asset's address contains a digest of all assets, so it may be cached for ever, and modules find each other by
+relative addresses. While nodes are being replaced, a node may be asked for another version's asset: it answers with its
+own and forbids caching it. `embed.js`, for the pages of shops, is cached as briefly as a shell, or for ever under its
+digest.
 """
 
 import gzip
@@ -39,7 +40,7 @@ from seckill.web.schemas import Sale
 STATIC = files("seckill.web") / "static"
 SITE = files("seckill.web") / "help"  # the documents, where they have been built (help_pages.py)
 EMBED_PATHS = ("/embed.js", "/embed/{version}.js")
-# What embed.js loads where it is needed, with what that imports.
+# The modules that embed.js loads when it needs them, with their imports.
 EMBED_LOADS = tuple(
     f"/assets/{{version}}/{path}"
     for path in (
@@ -55,7 +56,7 @@ EMBED_LOADS = tuple(
         "app/sha256.js",
     )
 )
-# What embed/build.mjs leaves in the script for the server to fill in.
+# The placeholder that embed/build.mjs leaves in the script for the server to fill in.
 EMBED_FACTS = b'"__SECKILL_FACTS__"'
 FOLDERS = ("app", "bundle", "vendor/htm", "vendor/preact", "vendor/uplot", "vendor/uqr")
 MEDIA_TYPES = {
@@ -66,13 +67,13 @@ MEDIA_TYPES = {
 }
 # Every client sees a new release after this time at the latest.
 SHELL_MAX_AGE_S = 60
-# What is drawn of a sale may be so old, until the script has asked for news.
+# A drawn view of a sale may be this old, until the script has asked for news.
 FIRST_VIEW_MAX_AGE_S = 10
 FOR_EVER_S = 365 * 24 * 3600
-# Paths that one process is under, each with pages of its own. A prefix may be a parameter of the surrounding
+# How many prefixes one process serves, each with pages of its own. A prefix may be a parameter of the surrounding
 # application, so it may come from a request.
 PREFIXES_MAX = 16
-# First views that are kept ready: each is drawn and packed once for as long as its sale does not change.
+# How many first views are kept ready. Each is drawn and packed once for as long as its sale does not change.
 FIRST_VIEWS_MAX = 256
 
 
@@ -97,12 +98,12 @@ class Content:
 
     @classmethod
     def of(cls, body: bytes, media_type: str) -> "Content":
-        # No time in it, so that every node makes the same bytes.
+        # Without a time in it, so that every node makes the same bytes.
         return cls(body, gzip.compress(body, mtime=0), f'"{_digest(body)}"', media_type)
 
     def answer(self, request: Request, cache_control: str, extra: dict[str, str]) -> Response:
         packs = "gzip" in request.headers.get("accept-encoding", "")
-        # One tag for each form: a cache that compares tags must not take one for the other.
+        # Each form has its own tag: a cache that compares tags must not confuse them.
         etag = f'{self.etag[:-1]}-gz"' if packs else self.etag
         headers = {"Cache-Control": cache_control, "ETag": etag, "Vary": "Accept-Encoding", **extra}
         if etag in request.headers.get("if-none-match", ""):
@@ -207,7 +208,7 @@ class Pages:
             cache_control,
             {
                 "X-Content-Type-Options": "nosniff",
-                # It is there to be loaded by others, also by pages that are isolated from all who do not say so.
+                # Other sites may load it, including pages that are isolated from all resources without this header.
                 "Cross-Origin-Resource-Policy": "cross-origin",
                 "Content-Location": f"{prefix_in(request.scope)}/embed/{version}.js",
             },
@@ -221,7 +222,7 @@ class Pages:
         return self._make_shell("buyer.html", prefix, view_of_list(sales, many, self._shop, prefix))
 
     def _make_shell(self, name: str, prefix: str, first: FirstView | None = None) -> Content:
-        """What the page has of its own in its head, in the frame that all pages share."""
+        """Puts the page's own head into the frame that all pages share."""
         base = html.escape(prefix)
         facts = self._facts | {"base": base, "assets": f"{base}/assets/{self.version}"}
         facts |= {"lang": "en", "title": self._facts["shop"], "head": "", "data": "", "first": ""}
@@ -246,20 +247,20 @@ def nowhere(prefix: str) -> Response:
 
 @lru_cache(maxsize=PREFIXES_MAX)
 def _embed_script(facts: bytes) -> Content:
-    """Packed once, also where one process makes several nodes."""
+    """Packed once, even where one process makes several nodes."""
     script = (files("seckill.web") / "embed.js").read_bytes()
     return Content.of(script.replace(EMBED_FACTS, facts), MEDIA_TYPES["js"])
 
 
 @cache
 def _assets() -> dict[str, Content]:
-    """They are part of the package: packed once, also where one process makes several nodes."""
+    """The assets are part of the package. They are packed once, even where one process makes several nodes."""
     return {path: _asset(STATIC / path) for folder in FOLDERS for path in _names(folder)}
 
 
 @cache
 def version_of_assets() -> str:
-    """Packs them, if they were not packed yet: processes that are copied from this one then share them."""
+    """Packs the assets if that has not been done yet, so that processes forked from this one share them."""
     return _digest(b"".join(path.encode() + b"\0" + content.plain for path, content in _assets().items()))
 
 

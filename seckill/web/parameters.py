@@ -1,4 +1,4 @@
-"""What several addresses read from their path, query or headers in the same way."""
+"""Parameters that several addresses read from their path, query or headers in the same way."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from seckill.web.schemas import to_ms
 
 PAGE_MAX = 100
 PAGE_DEFAULT = 20
-# May be given several times, which is the same as all of them in one.
+# May be given several times, which means the same as all values in one.
 MANY = ("types",)
 ID_DIGITS_MAX = 18  # fits into the ledger's columns
 
@@ -31,7 +31,8 @@ def idempotency_key(value: bytes | None) -> str:
 
 
 def only(request: Request, known: Sequence[str]) -> None:
-    """A filter with a typing error would silently give everything, and of two only one would count."""
+    """Refuses unknown and repeated parameters: a misspelled filter would silently return everything, and of two values
+    only one would count."""
     given = [name for name, _ in request.query_params.multi_items()]
     for name in given:
         if name not in known:
@@ -73,7 +74,7 @@ def instant(request: Request, name: str) -> int | None:
 
 
 async def known_sale(ctx: Context, request: Request) -> int | None:
-    """The sale that a filter names; None: it names none."""
+    """Returns the sale that a filter names, if any."""
     public_id = request.query_params.get("sale_id")
     if public_id is None:
         return None
@@ -84,7 +85,7 @@ async def known_sale(ctx: Context, request: Request) -> int | None:
 
 
 async def known_item(ctx: Context, request: Request) -> tuple[int, int] | None:
-    """The item that a filter names, and its sale; None: it names none."""
+    """Returns the item that a filter names, if any, and its sale."""
     public_id = request.query_params.get("item_id")
     if public_id is None:
         return None
@@ -96,7 +97,7 @@ async def known_item(ctx: Context, request: Request) -> tuple[int, int] | None:
 
 
 async def sale_asked_for(ctx: Context, request: Request, *, hidden_too: bool = False) -> Sale:
-    """With its current round, or the one that is asked for."""
+    """Returns the sale with its current round, or with the one asked for."""
     find = ctx.sale_cache.find_any if hidden_too else ctx.sale_cache.find
     sale = await find(request.path_params["sale_id"])
     if sale is None:
@@ -112,7 +113,7 @@ async def sale_asked_for(ctx: Context, request: Request, *, hidden_too: bool = F
 
 
 def id_in_path(request: Request, name: str, what: str) -> int:
-    """What cannot be the number of a row does not exist."""
+    """Reads an id. One that cannot be the number of a row does not exist."""
     found = row_id(request.path_params[name])
     if found is None:
         raise no_such(what, request.path_params[name])

@@ -1,4 +1,4 @@
-"""`POST /v1/sales/{id}/pass`: a challenge, and for whoever has met it a pass."""
+"""`POST /v1/sales/{id}/pass`: returns a challenge and, once that is met, a pass."""
 
 import time
 
@@ -50,7 +50,7 @@ async def ask_for_pass(request: Request) -> Response:
 
 
 def applicant_of(ctx: Context, request: Request, sale: Sale, user: str) -> Applicant:
-    """As the risk hook is told of them."""
+    """Describes the buyer for the risk hook."""
     return Applicant(
         buyer=user,
         sale_id=ctx.sale_cache.public_id(sale),
@@ -61,7 +61,8 @@ def applicant_of(ctx: Context, request: Request, sale: Sale, user: str) -> Appli
 
 
 async def sale_meant(ctx: Context, public_id: str) -> Sale:
-    """With the round that is on or to come: whoever asks while the last one is just over wants to press in the next."""
+    """Returns the sale with the round that is on or to come: a buyer who asks just after a round wants to press in the
+    next."""
     sale = await ctx.sale_cache.find(public_id)
     if sale is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)

@@ -1,4 +1,4 @@
-"""What payment providers say, and the refunds that operators see."""
+"""The notices of payment providers, and the refunds that operators see."""
 
 import time
 
@@ -66,13 +66,13 @@ async def payment_callback(request: Request) -> Response:
         raise no_such("order", notice.order_id)
     if captured.fate in (Fate.WRONG_AMOUNT, Fate.REF_REUSED):
         _say_that_it_fits_nothing(captured.fate, notice)
-    if captured.payment_id and has_checkout(provider):  # whatever it pays for: it is noted, and is not to come again
+    if captured.payment_id and has_checkout(provider):  # whatever it pays for, it is noted and need not come again
         return _thanks(provider)
     return _answer(ctx, captured)
 
 
 def _say_that_it_fits_nothing(fate: Fate, notice: Notice) -> None:
-    """Nobody here gives it back: people have to look at it, with the provider's list."""
+    """The engine does not refund it: people have to compare it with the provider's list."""
     log.error(
         "money came that fits no order",
         fate=fate.value,

@@ -1,4 +1,4 @@
-"""Pictures that operators upload, and everybody sees."""
+"""Pictures that operators upload and everyone sees."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,7 +11,7 @@ from seckill.web.responses import json_response
 from seckill.web.upload_schemas import UploadedImage
 from seckill.web.uploads import IMAGES, pieces
 
-# What an address leads to never changes.
+# The content of an address never changes.
 _HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
     "Content-Security-Policy": "default-src 'none'; sandbox",

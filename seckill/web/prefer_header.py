@@ -1,7 +1,7 @@
 """`Prefer: wait=S` (RFC 7240): how long a client would rather wait for the result than be told to ask again.
 
-A preference is a wish. What cannot be understood is ignored, as the RFC asks for; more than there may be is cut down to
-that, and `Preference-Applied` says to what.
+A preference is only a wish. One that cannot be understood is ignored, as the RFC demands. One that exceeds the maximum
+is reduced to it, and `Preference-Applied` says so.
 """
 
 import re
@@ -15,7 +15,7 @@ _WAIT = re.compile(rb'\s*wait\s*(?:=\s*"?([0-9]*)"?\s*)?(?:;.*)?', re.IGNORECASE
 
 
 def preferred_wait_s(headers: Headers) -> int | None:
-    """None: the client has no such preference, or none that can be understood."""
+    """Returns None if the client has no such preference, or none that can be understood."""
     given = b",".join(value for name, value in headers if name == HEADER)
     for preference in _PREFERENCES.findall(given):
         named = preference.partition(b"=")[0].partition(b";")[0]

@@ -11,7 +11,7 @@ from seckill.web.incidents import Incident
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
-# What is longer is not repeated to whoever asks for it.
+# A longer name is not repeated in the answer.
 NAMED_LENGTH_MAX = 64
 
 _STATUSES = {
@@ -51,7 +51,7 @@ _INCIDENTS = {401: Incident.UNAUTHENTICATED, 403: Incident.FORBIDDEN, 429: Incid
 class HttpProblem(Exception):
     """Raised by a handler, answered as problem+json."""
 
-    incident: Incident | None = None  # what it is a sign of, where the status does not tell
+    incident: Incident | None = None  # the incident that it is a sign of, if the status does not show that
 
     def __init__(self, status: int, code: str, detail: str, retry_after_s: int = RETRY_AFTER_S, **extra: Any) -> None:
         super().__init__(detail)
@@ -105,17 +105,18 @@ def incident_in(problem: HttpProblem) -> Incident | None:
 
 
 def not_found() -> HttpProblem:
-    """Of an address."""
+    """The problem for an unknown address."""
     return HttpProblem(404, "not_found", "There is nothing here.")
 
 
 def not_yours(what: str) -> HttpProblem:
-    """One answer for what does not exist and for what belongs to another buyer, to the letter."""
+    """The answer is exactly the same for something that does not exist and for something that belongs to another
+    buyer."""
     return HttpProblem(404, "not_found", f"There is no such {what}, or it is somebody else's.")
 
 
 def no_such(what: str, named: str) -> HttpProblem:
-    """For operators, who may know of everything."""
+    """For operators, who may know what exists."""
     is_plain = named.isprintable() and len(named) <= NAMED_LENGTH_MAX
     return HttpProblem(404, "not_found", f"There is no {what} {named}." if is_plain else f"There is no such {what}.")
 
@@ -125,7 +126,7 @@ def invalid(field: str, message: str) -> HttpProblem:
 
 
 def bad_lines(faults: Sequence[tuple[int, str]]) -> HttpProblem:
-    """Of an upload, of which nothing was taken."""
+    """For an upload that was refused as a whole."""
     errors = [{"field": f"line {line}", "message": why} for line, why in faults]
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     line, why = faults[0]

@@ -15,7 +15,7 @@ from seckill.web.responses import json_response
 from seckill.web.schemas import rfc3339, rfc3339_or_none
 
 ENTRIES_MAX = 1000
-_SALES = ("sale", "audience")  # what these are about is a sale
+_SALES = ("sale", "audience")  # entries about these concern a sale
 
 
 async def show_record(request: Request) -> Response:
@@ -54,7 +54,7 @@ def _view(ctx: Context, entry: Known) -> RecordEntry:
 
 
 def _subject(ctx: Context, entry: Known) -> str:
-    """As the rest of the API calls it."""
+    """Names the subject as the rest of the API does."""
     kind = entry.what.partition(".")[0]
     if kind == "order":
         return ctx.order_ids.encode(int(entry.subject))
@@ -68,7 +68,7 @@ def facts_view(ctx: Context, facts: Facts | None) -> dict[str, Any] | None:
 
 
 def _fact(ctx: Context, name: str, value: Any) -> tuple[str, Any]:
-    """The ledger's numbers and times in the words of the API."""
+    """Shows the ledger's numbers and times as the API does."""
     if name == "order_number":
         return "order_id", ctx.order_ids.encode(int(value))
     if name == "sale":

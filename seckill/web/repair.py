@@ -15,7 +15,7 @@ _new_repair = msgspec.json.Decoder(NewRepair)
 
 
 async def repair(request: Request) -> Response:
-    """Each time with its own auditor, which also reads the rounds that were over long ago."""
+    """Uses a new auditor each time, which also reads rounds that were over long ago."""
     ctx = context(request)
     apply = decode(await read_body(request.receive), _new_repair).apply
     auditor_of(ctx)

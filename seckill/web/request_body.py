@@ -1,4 +1,4 @@
-"""Reading a request's body: bounded, then strictly into a schema."""
+"""Reads a request's body, with limits, and then strictly into a schema."""
 
 import contextlib
 import json
@@ -46,14 +46,14 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def _given_twice(body: bytes) -> str | None:
-    """A name that an object has twice: of two values, readers on the way may believe one and we another."""
+    """Finds a name that an object has twice: proxies on the way might use one of its values and we the other."""
     found: list[str] = []
 
     def look(pairs: list[tuple[str, object]]) -> None:
         names = [name for name, _ in pairs]
         found.extend(name for name in names if names.count(name) > 1)
 
-    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is refused as such
+    with contextlib.suppress(ValueError, RecursionError):  # a body that is not JSON is refused as such
         json.loads(body, object_pairs_hook=look)
     return found[0] if found else None
 
@@ -66,7 +66,7 @@ def _depth(body: bytes) -> int:
     return deepest
 
 
-# What msgspec says, and what readers understand. The first that fits.
+# Patterns of msgspec's messages, and sentences that readers understand. The first that matches counts.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"missing required field", "is missing"),
     (r"unknown field", "is not a field of this request"),
@@ -91,7 +91,7 @@ def field_and_message(text: str) -> tuple[str, str]:
     """msgspec says "Expected `int`, got `str` - at `$.units`" or names the field in the sentence itself."""
     message, _, path = text.partition(" - at `$")
     named = re.search(r"field `([^`]*)`", message)
-    # The path leads to the object that the field is in.
+    # The path leads to the object that contains the field.
     field = ".".join(filter(None, (path.strip("`").lstrip("."), named.group(1) if named else ""))) or "body"
     for pattern, sentence in _SENTENCES:
         if found := re.search(pattern, message):

@@ -1,6 +1,7 @@
-"""A name for each request: in its answer and in whatever is logged about it, so that one can be found by the other.
+"""An id for each request, in its answer and in everything that is logged about it, so that one leads to the other.
 
-A proxy in front may have given it one already. It is kept if it is short and plain: it goes into logs and headers.
+A proxy in front may have given the request an id already. It is kept if it is short and plain, because it goes into
+logs and headers.
 """
 
 import itertools
@@ -14,7 +15,7 @@ _SANE = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
 
 class _Names:
-    """Every process has its own beginning, so that no two give the same name; a copy of a process too."""
+    """Every process, even a forked one, has its own prefix, so that no two give the same id."""
 
     def __init__(self) -> None:
         self.begin_anew()

@@ -1,4 +1,4 @@
-"""How large and how slow a request may be, and the answers to those that exceed it."""
+"""Limits how large and how slow a request may be, and answers those that exceed the limits."""
 
 import json
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ class Limits:
     headers_bytes_max: int = 16 * 1024
     headers_max: int = 100
     body_bytes_max: int = 64 * 1024
-    # With the framing of its chunks: enough for small ones, not for endless extensions or trailers.
+    # A body including the framing of its chunks: enough for small chunks, but not for endless extensions or trailers.
     framed_body_bytes_max: int = 256 * 1024
     head_within_s: float = 10.0
     body_within_s: float = 10.0
@@ -24,14 +24,14 @@ class Limits:
     # How long an error answer waits for the client to stop sending: closing at once would reset the connection,
     # and the client would lose the answer.
     linger_s: float = 2.0
-    # Who uploads something must send this much in each `body_within_s`, and all of it in that time.
+    # An upload must send this much in each `body_within_s`, and a smaller body all of it.
     upload_bytes_min: int = 16 * 1024
     upload_within_s: float = 900.0
     # A few kilobytes can hold thousands of requests, each of which becomes an object that waits.
     pipelined_max: int = 16
 
     def of_upload(self, bytes_max: int) -> "Limits":
-        """The same, but for the size of the body."""
+        """Returns the same limits, but with another maximum for the body."""
         return replace(self, body_bytes_max=bytes_max, framed_body_bytes_max=2 * bytes_max)
 
 
@@ -84,12 +84,12 @@ def fault_in_head(
     *,
     upgrades: bool,
 ) -> Refusal | None:
-    """What is wrong with a request line and its headers, whose names are in lower case."""
+    """Returns what is wrong with a request line and its headers, whose names are in lower case."""
     if len(target) > limits.target_bytes_max:
         return URI_TOO_LONG
     if b"#" in target:  # a fragment is for the client alone: the address without it would have a second spelling
         return BAD_REQUEST
-    # Adding up is rarely needed: the headers are no larger than what has arrived.
+    # Adding up is rarely needed, because the headers are no larger than the bytes that have arrived.
     if len(headers) > limits.headers_max or (
         arrived_bytes > limits.headers_bytes_max
         and sum(len(name) + len(value) + len(b": \r\n") for name, value in headers) > limits.headers_bytes_max
@@ -105,7 +105,7 @@ def fault_in_head(
     if (
         (version == "1.1" and b"host" not in values)
         or (version != "1.1" and (version != "1.0" or encoding is not None))
-        # Two ways of telling where a request ends are how one is smuggled inside another.
+        # A request that states its end in two ways can smuggle another one inside.
         or (encoding is not None and (length is not None or encoding.lower() != b"chunked"))
         # The parser takes what follows an upgrade as the new protocol, not as a body.
         or (upgrades and (length is not None or encoding is not None))

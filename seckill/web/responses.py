@@ -12,13 +12,13 @@ NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] = NO_STORE) -> Response:
-    """Not cached, unless other headers say so."""
+    """The answer is not cached, unless other headers say so."""
     return Response(msgspec.json.encode(content), status, headers, "application/json")
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """What caches may keep, written down."""
+    """A serialised answer that caches may keep."""
 
     body: bytes
     etag: str

@@ -1,7 +1,6 @@
-"""Before every route of operators: the key, the role, and whose name goes on the record.
+"""Runs before every route of operators: checks the key and the role, and notes whose name goes on the record.
 
-One place for all of them, by the table of routes: a handler can neither forget it nor ask for another role than the
-table says.
+It goes by the table of routes: a handler can neither forget the check nor ask for another role than the table says.
 """
 
 from typing import cast
@@ -40,12 +39,12 @@ def guarded(route: Route, handler: Handler) -> Handler:
 
 
 def operator_in(request: Request) -> Operator:
-    """Whose request it is."""
+    """Returns the operator who makes the request."""
     return cast(Operator, request.scope[_OPERATOR])
 
 
 def require_role(request: Request, role: Role) -> None:
-    """For what one parameter of a route adds to it."""
+    """For a parameter that needs a higher role than its route."""
     _require(operator_in(request), role)
 
 
@@ -60,7 +59,8 @@ def _request_id() -> str:
 
 
 def _reason(request: Request) -> str | None:
-    """Of a change that has no place for one. Escaped like an address: a header is no place for Chinese otherwise."""
+    """Reads the reason of a change whose body has no field for it. It is escaped like an address, because a header
+    cannot hold Chinese otherwise."""
     given = request.headers.get(REASON)
     if given is None:
         return None

@@ -27,12 +27,12 @@ class Route:
     others: tuple[tuple[int, str, type[msgspec.Struct]], ...] = ()  # statuses with another body
     empty_answers: tuple[tuple[int, str], ...] = ()
     body: type[msgspec.Struct] | None = None
-    upload: str | None = None  # the media type of a body that is no JSON
+    upload: str | None = None  # the media type of a body that is not JSON
     query: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     problems: tuple[int, ...] = ()
-    role: Role | None = None  # the smallest that may call it; every route of operators has one
-    open_to_all: Callable[[Settings], bool] | None = None  # whether the settings let everybody call it all the same
+    role: Role | None = None  # the lowest role that may call it; every route of operators has one
+    open_to_all: Callable[[Settings], bool] | None = None  # whether the settings let everyone call it all the same
 
     def __post_init__(self) -> None:
         if (self.who == "operator") is (self.role is None):

@@ -530,7 +530,7 @@ ROUTES = (
     ),
 )
 
-# There only with `seckill up --demo`.
+# These only exist with `seckill up --demo`.
 DEMO_ROUTES = (
     Route(
         method="POST",

@@ -1,5 +1,4 @@
-"""What an operator may announce or change, as far as it can be told without the ledger; and the draft that comes of
-it."""
+"""Checks what an operator announces or changes, as far as that is possible without the ledger, and makes the draft."""
 
 import asyncio
 from collections.abc import Sequence
@@ -72,7 +71,7 @@ async def draft_of(ctx: Context, new: NewSale) -> domain.SaleDraft:
 
 
 async def check_early(recurrence: Recurrence | None, door: Door) -> None:
-    """Whoever comes early must not come into the round before."""
+    """Early buyers must not get into the round before."""
     early_ms = 1000 * door.audience.early_s_max
     if recurrence is None or not early_ms:
         return
@@ -91,14 +90,14 @@ async def check_uploaded(
 
 
 def check_years(**instants: datetime | None) -> None:
-    """What every calendar and clock on the way can write down."""
+    """Only allows years that every calendar and clock on the way can represent."""
     for field, instant in instants.items():
         if instant is not None and not YEARS[0] <= instant.year <= YEARS[1]:
             raise invalid(field, f"must be in the years {YEARS[0]} to {YEARS[1]}")
 
 
 def check_order(begins_at: datetime, ends_at: datetime) -> None:
-    """In milliseconds: what is shorter is no window."""
+    """Compares in milliseconds: anything shorter is not a window."""
     check_years(begins_at=begins_at, ends_at=ends_at)
     if to_ms(ends_at) <= to_ms(begins_at):
         raise invalid("ends_at", "must be later than begins_at")
@@ -128,7 +127,7 @@ def _recurrence_if_any(new: NewSale) -> Recurrence | None:
 
 
 def recurrence_of(new: NewSale | Repetition, repeat: str) -> Recurrence:
-    """Looks at years of windows, which takes a moment."""
+    """Checks the recurrence over years of windows, which takes a moment."""
     begins_ms = to_ms(new.begins_at)
     recurrence = Recurrence(
         repeat=" ".join(repeat.split()),
@@ -144,7 +143,8 @@ def recurrence_of(new: NewSale | Repetition, repeat: str) -> Recurrence:
 
 
 def _first_window(new: NewSale, recurrence: Recurrence | None, now_ms: int) -> tuple[int, int]:
-    """Of a sale that repeats: the first that is not over. It may have been announced long ago elsewhere."""
+    """For a repeating sale, returns the first window that is not over: the sale may have been announced long ago
+    elsewhere."""
     if recurrence is None:
         return to_ms(new.begins_at), to_ms(new.ends_at)
     begins_ms = recurrence.next_not_over(recurrence.begins_ms - 1, now_ms)

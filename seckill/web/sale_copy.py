@@ -1,4 +1,4 @@
-"""A sale as the model of another: all that an operator has said of it, and nothing that has become of it."""
+"""Copies a sale as the model for another: everything that an operator decided, and nothing that happened in it."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from seckill.domain import sale as domain
 from seckill.domain.recurrence import DAILY, Recurrence
 from seckill.web.schemas import NewItem, NewSale, Sale, rfc3339, to_ms
 
-# What is to be different: the fields of a new sale, none of them needed, and null stands for leaving it out there.
+# The differences: all fields of a new sale are optional here, and null leaves one out.
 SaleCopy = msgspec.defstruct(
     "SaleCopy",
     [
@@ -23,15 +23,15 @@ SaleCopy = msgspec.defstruct(
 
 _FIELDS = [each.encode_name for each in msgspec.structs.fields(NewSale)]
 _ITEM_FIELDS = [each.encode_name for each in msgspec.structs.fields(NewItem)]
-# Told by the items, if there are any.
+# If there are items, these follow from them.
 _OF_ITEMS = ("items", "units", "price_cents")
 
 
 def copied(
     sale: domain.Sale, shown: Sale, changes: dict[str, Any], begins_at: datetime | None, now_ms: int
 ) -> dict[str, Any]:
-    """The new sale as it might be announced, `changes` and all; `begins_at` as they have it. `shown`: the sale as
-    operators see it, by the same names. A draft, and without the shop's own id, of which there are no two."""
+    """Returns the new sale as it might be announced, with `changes`; `begins_at` is theirs. `shown`: the sale as
+    operators see it, with the same names. The copy is a draft and has no external id, since that must be unique."""
     known = msgspec.to_builtins(shown)
     new = {name: known[name] for name in _FIELDS if name in known}
     new |= {"published": False, "external_id": None}
@@ -45,8 +45,9 @@ def copied(
 
 
 def _window(sale: domain.Sale, begins_at: datetime | None, now_ms: int) -> dict[str, str]:
-    """As long as the sale's. If nobody says when, it begins when that does, or else at the same time by the clocks of
-    its zone on the first day on which that is to come; of one that repeats, with the next round."""
+    """Returns a window as long as the sale's. Without a wish it begins when the sale does or, if that is past, at the
+    same time of day in the sale's zone on the first day on which that is still to come. A repeating sale begins with
+    its next round."""
     again = sale.recurrence or _every_day(sale)
     begins_ms = next(again.after(now_ms), again.begins_ms) if begins_at is None else to_ms(begins_at)
     return {"begins_at": rfc3339(begins_ms), "ends_at": rfc3339(begins_ms + again.window_ms)}

@@ -1,5 +1,5 @@
-"""The list of sales as everybody sees it. Each sale in it takes time to write down, and every buyer asks again and
-again: so it is made a few times a second at most, however many ask."""
+"""The list of sales as everyone sees it. Serialising each sale takes time, and every buyer asks again and again, so the
+list is made a few times a second at most."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -9,9 +9,9 @@ import msgspec
 from seckill.web.responses import Tagged
 from seckill.web.schemas import Sale, Sales, rfc3339
 
-# What time alone changes, as that a sale begins, may be told so much later. Anything else is told at once.
+# Changes by time alone, such as a sale's beginning, may be shown this much later. Other changes show at once.
 MADE_EVERY_MS = 100
-# Pages of the past that are kept so long.
+# How many pages of past sales are kept that long.
 KEPT_MAX = 16
 
 
@@ -31,24 +31,24 @@ class SaleList:
 
     @cached_property
     def answer(self) -> Tagged:
-        """The tag leaves the server's time out: a list that did not change is a 304 although time went on."""
+        """The tag ignores the server's time: an unchanged list is a 304 although time went on."""
         content = Sales(self._sales, rfc3339(self.at_ms), self._older)
         return Tagged.of(content, Sales([timeless(sale) for sale in self._sales], "", self._older))
 
     @cached_property
     def going(self) -> bytes:
-        """Those that are not over, the same for as long as they do not change."""
+        """Returns the sales that are not over, as the same bytes as long as they do not change."""
         return msgspec.json.encode([timeless(sale) for sale in self._sales if sale.state != "ended"])
 
 
 class SaleLists:
-    """Those that were made a moment ago, by the sale before which they end; None: the newest."""
+    """Keeps lists made a moment ago, by the sale before which they end; None: the newest list."""
 
     def __init__(self) -> None:
         self._made: dict[str | None, tuple[int, SaleList]] = {}
 
     def of(self, before: str | None, news: int, now_ms: int, make: Callable[[], SaleList]) -> SaleList:
-        """`news`: another one if anything was learnt since."""
+        """`news`: a number that changes whenever anything new was learnt."""
         known = self._made.get(before)
         if known is not None and known[0] == news and 0 <= now_ms - known[1].at_ms < MADE_EVERY_MS:
             return known[1]

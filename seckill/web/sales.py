@@ -58,9 +58,9 @@ from seckill.web.schemas import (
 log = structlog.get_logger()
 
 MAX_AGE_S = 1
-VARY = {"Vary": "Authorization, Seckill-Console"}  # an operator gets another answer from the same address
+VARY = {"Vary": "Authorization, Seckill-Console"}  # operators get another answer from the same address
 ROUNDS_MAX = 50  # in one answer
-# The gate was not asked, because the ledger comes first: otherwise it would sell again when the two are compared.
+# The gate was not told, because the ledger comes first: otherwise the round would sell again when the two are compared.
 NOT_STOPPED = (
     "Nothing was stopped: the database cannot be written to, and buyers are admitted as before. Try again; if it "
     "cannot wait, stop the API processes: that stops payment notices, too, and providers repeat them."
@@ -74,7 +74,7 @@ _repetition = msgspec.json.Decoder(Repetition)
 
 
 def view(ctx: Context, sale: domain.Sale, *, whole: bool = True, to_operator: bool = False) -> Sale:
-    """`whole`: not one of many. An operator is shown all there is."""
+    """`whole`: shows the sale with all fields, rather than as one in a list. An operator is always shown everything."""
     shown = _summary(ctx, sale)
     goods = sale.goods
     if sale.items:
@@ -147,7 +147,7 @@ async def list_sales(request: Request) -> Response:
 
 
 def sale_list(ctx: Context, before: str | None) -> SaleList:
-    """As everybody sees it."""
+    """Returns the list as everyone sees it."""
 
     def make() -> SaleList:
         found, older = listed_sales(ctx, before, hidden_too=False)
@@ -158,8 +158,8 @@ def sale_list(ctx: Context, before: str | None) -> SaleList:
 
 
 def listed_sales(ctx: Context, before: str | None, *, hidden_too: bool) -> tuple[list[domain.Sale], str | None]:
-    """What is on or to come and the last that are over, or those that were over before that one; by their windows.
-    Also the id with which to ask for earlier ones."""
+    """Returns the current and coming sales and the last past ones, or those that were over before the given one, sorted
+    by window. Also returns the id with which to ask for earlier ones."""
     now_ms = ctx.sale_cache.now_ms()
     going: list[domain.Sale] = []
     over: list[domain.Sale] = []
@@ -184,14 +184,14 @@ async def show_sale(request: Request) -> Response:
     if found is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
     sale = view(ctx, found)
-    if request.path_params["sale_id"] != sale.id:  # as somebody has typed it: only one spelling is for caches
+    if request.path_params["sale_id"] != sale.id:  # the id was misspelled: caches may only keep one spelling
         return json_response(sale, headers={"Cache-Control": "no-store"})
-    # The tag leaves the server's time out: a sale that did not change is a 304 although time went on.
+    # The tag ignores the server's time: an unchanged sale is a 304 although time went on.
     return cacheable(request, sale, MAX_AGE_S, timeless(sale), VARY)
 
 
 async def sale_in_path(request: Request) -> domain.Sale:
-    """Also one that is hidden: for operators only."""
+    """Returns the sale, even a hidden one: for operators only."""
     sale = await context(request).sale_cache.find_any(request.path_params["sale_id"])
     if sale is None:
         raise HttpProblem.of(Outcome.UNKNOWN_SALE)
@@ -218,20 +218,20 @@ async def duplicate_sale(request: Request) -> Response:
 
 async def _create(request: Request, new: NewSale, key: domain.AnnounceKey | None) -> Response:
     ctx = context(request)
-    # Asked first: what was announced in time is not too late when it is repeated.
+    # Asked first: repeating an announcement that was in time is not too late.
     announced = None if key is None else await ctx.operator_desk.announced(key)
     if announced is None:
         announced = await _announce(ctx, await draft_of(ctx, new), key)
     if announced.sale is None:
         raise HttpProblem.of(Outcome.KEY_REUSED)
-    ctx.sale_cache.put(announced.sale)  # a repeat may come to a node that has not heard of it yet
+    ctx.sale_cache.put(announced.sale)  # a repeat may come to a node that does not know the sale yet
     sale_id = ctx.sale_ids.encode(announced.sale.id)
     content = view(ctx, await ctx.sale_cache.find_any(sale_id) or announced.sale, to_operator=True)
     return json_response(content, 201 if announced.new else 200, {"Location": f"/v1/sales/{sale_id}"})
 
 
 def _announce_key(request: Request, body: bytes) -> domain.AnnounceKey | None:
-    """Two bodies that mean the same as JSON are the same."""
+    """Bodies with the same meaning as JSON count as the same."""
     key = idempotency_key(dict(request.scope["headers"]).get(b"idempotency-key"))
     meaning = msgspec.json.encode(msgspec.json.decode(body or b"{}"), order="sorted")
     return domain.AnnounceKey(_digest(key.encode()), _digest(meaning)) if key else None
@@ -262,7 +262,7 @@ def _taken(ctx: Context, error: ExternalIdTaken) -> HttpProblem:
 
 
 async def show_windows(request: Request) -> Response:
-    """Before it is announced, so that no operator has to trust in cron."""
+    """Shows a sale's windows before it is announced, so that no operator has to trust a cron expression."""
     ctx = context(request)
     wanted = decode(await read_body(request.receive), _repetition)
     check_order(wanted.begins_at, wanted.ends_at)
@@ -341,7 +341,7 @@ def _units(taken: UnitCustody) -> dict[str, Any]:
 
 
 async def with_round(ctx: Context, sale: domain.Sale, text: str | None) -> domain.Sale:
-    """The sale with the round that was asked for, as the ledger has it."""
+    """Returns the sale with the round that was asked for, as the ledger has it."""
     if text is None:
         return sale
     found = await ctx.rounds.find(sale.id, row_id(text) or 0)

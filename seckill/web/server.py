@@ -70,7 +70,7 @@ async def serve(
     memory: MemoryStore | None = None,
     vitals: Vitals | None = None,
 ) -> None:
-    """Answers until told to stop, then finishes what it has begun."""
+    """Answers until told to stop, then finishes the requests under way."""
     async with open_engine(settings, memory, role="api") as engine:
         api = Api(settings, engine)
         async with api.running(), watched(vitals, api.context.readiness):

@@ -1,4 +1,4 @@
-"""Whether operators could sign in with their provider: what it says of itself, its keys, and the way there and back."""
+"""Examines whether operators can sign in with their provider: its metadata, its keys, and the way there and back."""
 
 import asyncio
 import json
@@ -32,8 +32,8 @@ async def examine_sign_in(settings: Settings) -> Health:
 
 
 def _refusal(question: str, return_url: str) -> str | None:
-    """Why the provider would not let a browser begin. One that knows the client shows a page or goes on to one; nobody
-    signs in by being asked."""
+    """Returns why the provider would refuse a browser. A provider that knows our client shows a page or redirects to
+    one; asking it signs no one in."""
     try:
         ask(question)
     except urllib.error.HTTPError as error:
@@ -48,14 +48,15 @@ def _refusal(question: str, return_url: str) -> str | None:
             f"authorization code flow, with the return address {return_url}."
         )
     except ValueError:
-        return None  # a page that is larger than we read
+        return None  # the page is larger than we read
     except FAILURES as error:
         return f"The provider's page to sign in on does not answer ({error}): browsers will not reach it, either."
     return None
 
 
 def _way_back(settings: Settings) -> list[str]:
-    """What to know of the address that browsers come back to. This machine may be unable to reach it, and they not."""
+    """Returns advice about the address to which browsers come back. Browsers may reach it even if this machine
+    cannot."""
     host, theirs = urlsplit(settings.public_url).hostname, urlsplit(settings.oidc_url).hostname
     if host in _LOOPBACK and theirs not in _LOOPBACK:
         return [f"SECKILL_PUBLIC_URL is {settings.public_url}: only browsers on this machine come back to it."]

@@ -1,8 +1,8 @@
-"""Where operators sign in: a provider of OpenID Connect, by what it says of itself.
+"""The OpenID Connect provider with which operators sign in, configured by its own metadata.
 
-Of its answers nothing is believed but an ID token that is signed with a key that it publishes, made for us, still good,
-and the answer to the question that we have asked this browser (`nonce`). A key decides the algorithm; a token's header
-only chooses among the keys.
+Of its answers only an ID token is believed. It must be signed with a key that the provider publishes, made for us,
+still valid, and answer the question that we asked this browser (`nonce`). The key decides the algorithm; a token's
+header only chooses among the keys.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ TOKEN_BYTES_MAX = 16 * 1024
 
 
 class ProviderAway(SeckillError):
-    """It does not answer, or not as a provider does."""
+    """The provider does not answer, or not as a provider should."""
 
 
 class NotBelieved(SeckillError):
     """What came back from the provider proves nothing."""
 
 
-# One that did not answer is left alone for so long, whoever wants to sign in.
+# A provider that did not answer is not asked again for this long.
 AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    operator: Operator | None  # None: their claims give them no role
+    operator: Operator | None  # None: the person's claims give them no role
     name: str
     subject: str
 
@@ -66,7 +66,7 @@ class SignInProvider:
         self._monotonic = monotonic
         self._facts: tuple[float, _Facts] | None = None
         self._asking = asyncio.Lock()
-        self._again_s = 0.0  # it is not asked before
+        self._again_s = 0.0  # not asked again before this time
         self._keys: tuple[float, Mapping[str, TokenKey]] | None = None
 
     @property
@@ -78,7 +78,7 @@ class SignInProvider:
         return f"{self._settings.public_url.rstrip('/')}/console/signed-in"
 
     async def question(self, state: str, nonce: str, verifier: str) -> str:
-        """Where to send the browser. Raises ProviderAway."""
+        """Returns where to send the browser. Raises ProviderAway."""
         facts = await self._known()
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
@@ -95,15 +95,15 @@ class SignInProvider:
         return f"{facts.authorization_endpoint}{joint}{urlencode(query)}"
 
     async def keys_published(self) -> int:
-        """How many of them can be used here. Raises ProviderAway."""
+        """Returns how many of its keys can be used here. Raises ProviderAway."""
         try:
             return len(await KeySet((await self._known()).jwks_uri, "SECKILL_OIDC_URL").fetch())
         except IssuerAway as error:
             raise ProviderAway(str(error)) from error
 
     async def person(self, code: str, verifier: str, nonce: str, issuer: str | None) -> Person:
-        """Who has come back with that code. `issuer`: which provider says so, if it does (RFC 9207). Raises NotBelieved
-        or ProviderAway."""
+        """Returns who has come back with that code. `issuer`: the provider named in the address, if any (RFC 9207).
+        Raises NotBelieved or ProviderAway."""
         facts = await self._known()
         if issuer not in (None, facts.issuer):
             raise NotBelieved("The answer is another provider's.")
@@ -114,7 +114,7 @@ class SignInProvider:
         return self._person(facts, claims)
 
     async def _known(self) -> _Facts:
-        async with self._asking:  # one for all who wait for it
+        async with self._asking:  # all who wait share one question
             if self._facts is None or self._monotonic() - self._facts[0] > FETCHED_EVERY_S:
                 await self._learn()
             assert self._facts is not None
@@ -129,7 +129,7 @@ class SignInProvider:
             if self._facts is None:
                 self._again_s = self._monotonic() + AGAIN_S
                 raise ProviderAway(f"SECKILL_OIDC_URL does not answer as a provider ({error}).") from error
-            found = self._facts[1]  # what it said before is still good
+            found = self._facts[1]  # its earlier metadata is still valid
         self._facts = self._monotonic(), found
 
     async def _exchange(self, facts: _Facts, code: str, verifier: str) -> str:
@@ -174,15 +174,15 @@ class SignInProvider:
             )
         except (jwt.PyJWTError, RecursionError) as error:
             raise NotBelieved(f"The ID token is not believed: {type(error).__name__}.") from error
-        # Where it is made for several, it says who has asked for it.
+        # A token for several audiences says which one has asked for it.
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if claims.get("azp", None if several else self._settings.oidc_client_id) != self._settings.oidc_client_id:
             raise NotBelieved("The ID token was given to somebody else.")
         return claims
 
     async def _key(self, facts: _Facts, kid: object) -> TokenKey | None:
-        """As it is published now: a provider that has a new one is asked again, but not for each token that names one
-        which is not there."""
+        """Returns the key as it is published now. The provider is asked again if it may have a new one, but not for
+        each token that names an unknown one."""
         now_s = self._monotonic()
         fetched_s, keys = self._keys or (-FETCHED_EVERY_S, {})
         missing = isinstance(kid, str) and kid not in keys
@@ -212,8 +212,8 @@ def _is_text(value: object) -> bool:
 
 
 def _name(issuer: str, subject: str, claims: Mapping[str, Any]) -> str:
-    """What stands on the record. Their address where the provider vouches for it; whoever has none that fits is named
-    by what the provider calls them, or by a digest of it."""
+    """Returns the operator's name for the record: the e-mail address if the provider vouches for it; otherwise the
+    provider's name for the person, or a digest of it."""
     for name in (claims.get("email") if claims.get("email_verified", True) is True else None, subject):
         if isinstance(name, str) and name and name == name.strip() and name.isprintable() and _is_free(name):
             return name
@@ -241,5 +241,5 @@ def _facts(issuer: str, content: Any) -> _Facts:
 
 
 async def _asked(url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None) -> bytes:
-    async with asyncio.timeout(2 * WITHIN_S):  # also when it answers, but byte by byte
+    async with asyncio.timeout(2 * WITHIN_S):  # also bounds an answer that comes byte by byte
         return await asyncio.to_thread(ask, url, form, headers)

@@ -1,4 +1,4 @@
-"""What this installation runs on: its servers, and what it was told from outside."""
+"""What this installation runs on: its servers and its settings."""
 
 import dataclasses
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from seckill.web.context import context
 from seckill.web.responses import json_response
 from seckill.web.schemas import rfc3339
 
-# Of the servers that everything is kept in, an operator wants to know which database it is.
+# The addresses of the stores, of which an operator wants to know which server and database it is.
 _STORES = ("redis_url", "database_url", "broker_url")
 
 
@@ -40,7 +40,8 @@ async def show_system(request: Request) -> Response:
 
 
 def _value(setting: Setting, settings: Settings) -> str:
-    """Whoever may look at the console sees it. Services give out addresses whose path is a password: it stays here."""
+    """Everyone with access to the console sees this. Some services give out addresses whose path is a password, so
+    paths stay here."""
     text = shown(setting, settings)
     if not setting.name.endswith("_url") or setting.name in _STORES or text == setting.default:
         return text

@@ -1,4 +1,4 @@
-"""Which groups a buyer is in, as the token says."""
+"""Reads from the token which groups a buyer is in."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from seckill.web.buyer_tokens import Buyer
 
 
 class TokenGroups:
-    """Read only for sales that ask for groups. What is not a text or a list of texts names none."""
+    """Groups are only read for sales that ask for them. A claim that is neither a text nor a list of texts names
+    none."""
 
     def __init__(self, claim: str) -> None:
         shape: Any = msgspec.defstruct("_Groups", [("groups", list[str] | str, "")], rename={"groups": claim})

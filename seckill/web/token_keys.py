@@ -1,6 +1,6 @@
-"""The keys that buyers' tokens may be signed with: those of the settings, and those that an issuer publishes.
+"""The keys with which buyers' tokens may be signed: those in the settings and those that an issuer publishes.
 
-A key decides the algorithm. Of a token's header only `kid` is looked at, and it can do no more than choose among these.
+The key decides the algorithm. Of a token's header only `kid` is used, which can only choose among these keys.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from seckill.settings import Secret, Settings
 from seckill.settings.requirements import UNKNOWN_BUYERS
 
 RSA_BITS_MIN = 2048
-# How old the issuer's keys may be, and how soon they are fetched again when a token names one that is not among them.
-# Sooner than that, such a token is refused: they are as good as new, and anybody can write such tokens.
+# How old the issuer's keys may be, and how soon they are fetched again when a token names an unknown one. Before that,
+# such a token is refused: the keys are as good as new, and anyone can write such tokens.
 FETCHED_EVERY_S = 300.0
 FETCHED_AGAIN_S = 10.0
 KEY_ID = re.compile(r"[!-~]{1,128}")
@@ -31,11 +31,11 @@ log = structlog.get_logger()
 class TokenKey(NamedTuple):
     key: Any
     algorithm: str
-    hash: KeyedHash | None = None  # of a secret, for the short way
+    hash: KeyedHash | None = None  # for a secret: used by the short way
 
 
 class KeysNotKnown(Exception):
-    """Nobody can say yet whether the token is good: the issuer's keys, or its newest, are still to be fetched."""
+    """It is unknown whether the token is valid: the issuer's keys, or its newest ones, have not been fetched yet."""
 
 
 Fetch = Callable[[], Awaitable[Mapping[str, TokenKey]]]
@@ -51,26 +51,27 @@ class TokenKeys:
         self._fetched = fetch is None
         self._fresh = fetch is None
         self._wanted = asyncio.Event()
-        self.version = 0  # grows whenever a key may have gone
+        self.version = 0  # grows whenever a key may have been withdrawn
         if not self._unnamed and not self._named and fetch is None:
             raise SettingsError([UNKNOWN_BUYERS])
 
     @property
     def known(self) -> bool:
-        """False while no token at all can be checked."""
+        """Whether tokens can be checked at all."""
         return self._fetched or bool(self._unnamed or self._named)
 
     def of(self, kid: object) -> list[TokenKey]:
-        """Those that may have signed a token with this `kid`, which may be anything, in the order in which they are
-        tried. Raises KeysNotKnown."""
+        """Returns the keys that may have signed a token with this `kid`, which may be anything, in the order in which
+        to try them. Raises KeysNotKnown."""
         if isinstance(kid, str) and (found := self._named.get(kid) or self._published.get(kid)) is not None:
             return [found]
         if kid is None:
-            # An issuer with several keys must say which, or each forged token would be tried with all of them.
+            # An issuer with several keys must say which one: otherwise each forged token would be tried with all of
+            # them.
             only = [*self._published.values()] if len(self._published) == 1 else []
             tried = [*self._unnamed, *self._named.values(), *only]
         else:
-            # A single key needs no name, so one that a token gives it means nothing.
+            # A single key needs no name, so any name in a token is ignored.
             tried = self._unnamed
         if not self._fresh:
             self._wanted.set()
@@ -109,7 +110,7 @@ def secret_key(secret: Secret) -> TokenKey:
 
 
 def public_key(key: object) -> TokenKey | None:
-    """None: of a kind that is not accepted here."""
+    """Returns None for a kind of key that is not accepted here."""
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS_MIN:
         return TokenKey(key, "RS256")
     if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):

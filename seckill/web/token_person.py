@@ -1,4 +1,4 @@
-"""Whom a sale's limit counts by, as the buyer's token says: a household, a device, a card."""
+"""Reads from the buyer's token the person by whom a sale's limit counts: a household, a device, a card."""
 
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ def _decoder(claim: str) -> msgspec.json.Decoder[Any]:
 
 
 def person_of(buyer: Buyer, claim: str) -> str:
-    """Spelled in one way, as a buyer's id is, and for the same reason. Raises HttpProblem."""
+    """Returns the person in one spelling, for the same reason as a buyer's id. Raises HttpProblem."""
     try:
         found = _decoder(claim).decode(buyer.claims).person
     except msgspec.MsgspecError:

@@ -1,6 +1,6 @@
-"""The claim route where traces are on. Of a claim that is traced it tells how long its answer took, and how it went.
+"""The claim route where traces are on. For a traced claim it records how long the answer took, and the outcome.
 
-Nothing that a caller sends about traces is ever an error: what cannot be read counts as not sent.
+Nothing that a caller sends about traces is ever an error: an unreadable header counts as not sent.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from seckill.ports.tracer import Tracer, TraceSpanKind
 from seckill.web.claim import BEGUN, ClaimRoute
 from seckill.web.client_address import ClientAddresses
 
-# In the scope of a claim that came by the quick way and is traced: what it is to be traced under.
+# In the scope of a traced claim that came by the quick way, this key has its trace.
 CHOSEN = "seckill.traced_under"
 NAME = "POST /v1/sales/{sale_id}/orders"
 _HEADER = HEADER.encode()
@@ -30,7 +30,8 @@ class TracedClaims:
         self.sampling = sampling
 
     def choose(self, peer: str, parents: Iterable[bytes]) -> str | None:
-        """What a claim is to be traced under; None: it is not. `parents`: what it says, once, or it does not count."""
+        """Returns the trace of a claim, or None if it is not traced. `parents`: its header's values, which only count
+        if there is exactly one."""
         said = list(parents)
         believed = len(said) == 1 and self._addresses.is_near(peer)
         return self.sampling.choose(_read(said[0]) if believed else None)
@@ -65,7 +66,7 @@ class TracedClaims:
         if CHOSEN in scope:
             under: str = scope[CHOSEN]
             return under
-        if BEGUN in scope:  # the quick way has decided that it is not
+        if BEGUN in scope:  # the quick way has decided not to trace it
             return None
         peer = scope["client"][0] if scope["client"] else ""
         return self.choose(peer, (value for name, value in scope["headers"] if name == _HEADER))
@@ -76,6 +77,6 @@ def _read(said: bytes) -> Trace | None:
 
 
 def _order_in(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The order that the answer is about."""
+    """Returns the order in the answer."""
     where = next((value for name, value in headers if name == b"location"), b"")
     return {"seckill.order": where.removeprefix(_LOCATION).decode()} if where.startswith(_LOCATION) else {}

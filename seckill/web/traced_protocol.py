@@ -1,5 +1,5 @@
-"""The quick way of a claim where traces are on. A claim that is traced leaves it and becomes an ordinary request; of
-all others it only counts, and looks for one word in their bytes."""
+"""The quick way of a claim where traces are on. A traced claim leaves it and becomes an ordinary request. For all
+others, this only counts them and looks for one word in their bytes."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from seckill.web.guarded_protocol import GuardedProtocol
 from seckill.web.plain_claim import PlainClaim
 from seckill.web.traced_claims import CHOSEN, TracedClaims
 
-# Some write the first letter large.
+# Some clients capitalise the first letter, so it is left out.
 _WORD = b"raceparent: "
 _HEADERS = re.compile(rb"\ntraceparent: ([^\r]+)", re.IGNORECASE)
 _END = b"\r\n\r\n"

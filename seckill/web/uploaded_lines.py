@@ -1,4 +1,4 @@
-"""What an operator uploads line by line: nothing is kept but the line that is being read."""
+"""Reads an operator's upload line by line, keeping only the current line."""
 
 import csv
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ class BadLine(Exception):
 async def numbered_lines(
     pieces: AsyncIterator[bytes], line_bytes_max: int, too_long: str
 ) -> AsyncIterator[tuple[int, str]]:
-    """Counted from 1, without their ends. Raises BadLine."""
+    """Yields lines, counted from 1 and without their ends. Raises BadLine."""
     number = 0
     async for raw in _lines(pieces, line_bytes_max):
         number += 1
@@ -36,14 +36,14 @@ async def _lines(pieces: AsyncIterator[bytes], line_bytes_max: int) -> AsyncIter
         for line in lines:
             yield line
         if len(begun) > line_bytes_max:
-            yield begun  # it is refused for its length, before more of it is kept
+            yield begun  # it will be refused for its length before more of it is kept
             begun = b""
     if begun:
         yield begun
 
 
 def only_field(number: int, text: str, what: str) -> str:
-    """Of a line of CSV with one column. Raises BadLine."""
+    """Returns the only field of a CSV line. Raises BadLine."""
     if '"' not in text and "," not in text:
         return text
     try:

@@ -1,8 +1,8 @@
-"""Bodies that may be larger than all others: what operators upload.
+"""The uploads of operators, whose bodies may be larger than all others.
 
-Every other body is small and is waited for as a whole. These are read piece by piece, by a handler that has looked at
-the operator's key before: who does not have it is answered at once, and whatever they send on is dropped with the
-connection (`guarded_protocol.py`). How much may come is said here for each address, and the client must keep sending.
+Every other body is small and read as a whole. These are read piece by piece, by a handler that has checked the
+operator's key first. A client without a key is answered at once, and what it goes on sending is dropped with the
+connection (`guarded_protocol.py`). The maximum size is given here for each address, and the client must keep sending.
 """
 
 import re
@@ -26,16 +26,16 @@ class Upload:
     method: bytes = b"POST"
 
 
-# As many codes as there may be, as long as they may be, each with quotation marks and the end of its line.
+# Room for the maximum number of codes of maximum length, each with quotation marks and the end of its line.
 VOUCHERS = Upload(re.compile(rb"sales/[0-9A-Za-z]{1,32}/vouchers"), CODES_MAX * (CODE_BYTES_MAX + 4))
 IMAGES = Upload(re.compile(rb"images"), picture.BYTES_MAX)
-# As many buyers as there may be, with ids that are mostly shorter than they may be.
+# Room for the maximum number of buyers, whose ids are usually shorter than the maximum.
 AUDIENCE = Upload(re.compile(rb"sales/[0-9A-Za-z]{1,32}/audience"), BUYERS_MAX * (buyer_id.BYTES_MAX + 4), b"PUT")
 _ALL = (VOUCHERS, IMAGES, AUDIENCE)
 
 
 def upload_to(method: bytes, target: bytes) -> Upload | None:
-    """What a request with this first line may upload; None: nothing."""
+    """Returns what a request with this first line may upload, or None for nothing."""
     if method == b"GET" or not target.startswith(_PREFIX):
         return None
     address = target[len(_PREFIX) :].partition(b"?")[0]
@@ -43,7 +43,7 @@ def upload_to(method: bytes, target: bytes) -> Upload | None:
 
 
 async def pieces(receive: Callable[[], Awaitable[Any]], upload: Upload) -> AsyncIterator[bytes]:
-    """Of the body, as they come. What is not asked for waits at the sender."""
+    """Yields the pieces of the body as they come. Pieces that are not asked for wait at the sender."""
     arrived = 0
     more = True
     while more:
@@ -60,6 +60,7 @@ async def pieces(receive: Callable[[], Awaitable[Any]], upload: Upload) -> Async
 
 
 async def take_rest(rest: AsyncIterator[bytes]) -> None:
-    """Of what was refused before all of it had come: many clients look for the answer only when they have sent all."""
+    """Reads the rest of an upload that was refused early: many clients only look for the answer when they have sent
+    everything."""
     async for _ in rest:
         pass

@@ -1,19 +1,19 @@
-"""Reading codes from CSV, line by line: a code on each."""
+"""Reads codes from CSV, one in each line."""
 
 from collections.abc import AsyncIterator
 
 from seckill.domain.voucher import CODE_BYTES_MAX, CODES_MAX, fault_in
 from seckill.web.uploaded_lines import BadLine, numbered_lines, only_field
 
-# Codes that are written together: a few hundredths of a second of work, between which others have their turn.
+# How many codes are written together: a few hundredths of a second of work, after which other tasks get a turn.
 PORTION = 5000
-HEADING = "code"  # as the first line: the column's name
+HEADING = "code"  # the column's name, as the first line
 # With quotation marks, each of which may be doubled, and the end of the line.
 _LINE_BYTES_MAX = 2 * CODE_BYTES_MAX + 4
 
 
 async def portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[tuple[int, str]]]:
-    """Lines, counted from 1, and their codes. Raises BadLine."""
+    """Yields codes with the numbers of their lines, counted from 1. Raises BadLine."""
     found = 0
     portion: list[tuple[int, str]] = []
     too_long = f"has a code of more than {CODE_BYTES_MAX} bytes"

@@ -69,7 +69,7 @@ async def _sale(request: Request, ctx: Context) -> Sale:
 
 
 def _item(request: Request, ctx: Context, sale: Sale) -> int:
-    """For which alone the codes are."""
+    """Returns the only item that the codes are for."""
     item_id = request.query_params.get("item_id")
     if item_id is None:
         return NO_ITEM
@@ -158,5 +158,5 @@ def voucher_view(ctx: Context, voucher: domain.Voucher) -> Voucher:
 
 
 def codes(vouchers: Sequence[domain.Voucher]) -> list[str]:
-    """Those that are the buyer's."""
+    """Returns the codes that belong to the buyer."""
     return [each.code for each in vouchers if each.state is not VoucherState.VOID]

@@ -1,4 +1,5 @@
-"""How much one buyer, and one address, waits for on this node: long polls, event streams and sockets together."""
+"""Limits how many waiting requests one buyer, and one address, has on this node: long polls, event streams and sockets
+together."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -10,7 +11,7 @@ SEATS_PER_BUYER_MAX = 20
 
 
 class NoSeat(Exception):
-    """The buyer, or all buyers of the address together, have as many as there may be."""
+    """The buyer, or all buyers of the address together, have reached the limit."""
 
 
 class Seats:
@@ -30,7 +31,7 @@ class Seats:
 
     @contextmanager
     def taken_by(self, user: str, address: str) -> Iterator[None]:
-        """`address`: as `ClientAddresses.counted` says; empty: none in particular. Raises NoSeat."""
+        """`address`: from `ClientAddresses.counted`; empty: none in particular. Raises NoSeat."""
         if not self.has_free(user, address):
             raise NoSeat
         counted = address if self._per_address else ""
@@ -52,7 +53,7 @@ def _give_back(taken: Counter[str], whose: str) -> None:
 
 
 def gone(receive: Any) -> Callable[[], Awaitable[None]]:
-    """What returns when the client no longer waits for the answer."""
+    """Returns a function that returns when the client no longer waits for the answer."""
 
     async def left() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -30,12 +30,12 @@ TOKEN_WITHIN_S = 10.0
 ORDERS_MAX = 50
 MESSAGES_PER_S_MAX = 20
 ENTRY_MAX = 1 << 48  # entries are numbered one after the other
-SEND_WITHIN_S = 10.0  # a client that takes longer to read a line is as good as gone
+SEND_WITHIN_S = 10.0  # a client that takes longer to read a line counts as gone
 
 VIOLATION = 1008
 RESTART = 1012
 UNAUTHENTICATED = 4401
-TRY_AGAIN = 1013  # RFC 6455 and IANA: whoever it is, it cannot be told now
+TRY_AGAIN = 1013  # from IANA's registry: it cannot be decided now
 TOO_MANY = 4429
 
 
@@ -49,7 +49,7 @@ class _Wish(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Error(msgspec.Struct):
     error: str
-    order_id: str  # what was to be watched, also if it is an entry
+    order_id: str  # the id to be watched, even if it is an entry's
 
 
 _hello = msgspec.json.Decoder(_Hello)
@@ -57,7 +57,7 @@ _wish = msgspec.json.Decoder(_Wish)
 
 
 class _End(Exception):
-    """Ends the socket. None: the client is gone."""
+    """Ends the socket with a code, or without one if the client is gone."""
 
     def __init__(self, code: int | None) -> None:
         super().__init__(code)
@@ -91,7 +91,8 @@ async def live(websocket: WebSocket) -> None:
 
 
 def _from_here(websocket: WebSocket) -> bool:
-    """No page has opened it, or one of ours, or of an origin that is allowed: browsers always say which."""
+    """Whether the socket was opened by no page, by one of ours, or by one of an allowed origin: browsers always say
+    which."""
     origins = websocket.headers.getlist("origin")
     if not origins:
         return True
@@ -112,7 +113,7 @@ async def _received(websocket: WebSocket) -> str:
     message = await websocket.receive()
     if message["type"] == "websocket.disconnect":
         raise _End(None)
-    return message.get("text") or ""  # what is not text is no message of ours
+    return message.get("text") or ""  # a message that is not text is not one of ours
 
 
 async def _greeted(ctx: Context, websocket: WebSocket) -> Buyer:
@@ -135,7 +136,7 @@ class _Conversation:
         self._received_at: deque[float] = deque(maxlen=MESSAGES_PER_S_MAX)
 
     async def hold(self) -> int | None:
-        """Returns the code to close with. None: the client is gone."""
+        """Returns the code to close with, or None if the client is gone."""
         code = None
         try:
             async with asyncio.timeout(self._buyer.good_until_s - time.time()), asyncio.TaskGroup() as tasks:
@@ -164,7 +165,7 @@ class _Conversation:
             await self._send(_Error("not_found", wish.watch))
             return
         if (earlier := self._watching.pop(wish.watch, None)) is not None:
-            earlier.cancel()  # asked for again: it is sent again
+            earlier.cancel()  # asked for again, so it is sent again
         if len(self._watching) >= ORDERS_MAX:
             await self._send(_Error("too_many", wish.watch))
             return
@@ -177,8 +178,8 @@ class _Conversation:
             del self._watching[watched]
 
     async def _watch(self, watched: str, number: OrderNumber | None, entry: int | None) -> None:
-        """Ids of orders and of entries look alike, and most stand for a number of either kind. Those of entries are
-        small: an order's is looked for among them once in 65,536 times, in vain."""
+        """Ids of orders and of entries look alike, and most could be either. The numbers of entries are small: only
+        once in 65,536 times is an order's id looked for among them, in vain."""
         try:
             known = entry is not None and entry < ENTRY_MAX and await self._watch_entry(entry)
             if not known and (number is None or not await self._watch_order(number)):

@@ -1,7 +1,7 @@
-"""The WebSocket protocol with limits on what a connection may keep us waiting for, and keep in our memory.
+"""The WebSocket protocol with limits on how long a connection may make us wait and how much memory it may take.
 
-uvicorn lets answers to pings pile up for a client that does not read, and waits for ever for that client to take the
-rest when it closes.
+For a client that does not read, uvicorn lets answers to pings pile up, and when it closes, waits for ever until the
+client has taken the rest.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from seckill.web.uvicorn_adapter import WebSocketConnection
 UNREAD_BYTES_MAX = 256 * 1024
 # How long closing a connection may take.
 CLOSE_WITHIN_S = 5.0
-# A message of a few kilobytes has no reason to come in more. Empty ones are not limited by size.
+# A message of a few kilobytes has no reason to come in more fragments. Empty ones are not limited by size.
 FRAGMENTS_MAX = 64
 
 
@@ -45,5 +45,5 @@ class GuardedWebSocket(WebSocketConnection):
         self._timer = self.loop.call_later(CLOSE_WITHIN_S, self._tick)
 
     def pause_writing(self) -> None:
-        """The client has left this much unread: it is cut off, and nothing waits for it."""
+        """The client has left too much unread: it is cut off at once."""
         self.transport.abort()

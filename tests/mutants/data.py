@@ -73,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
         trap="ours",
         path="operations/ledger_move.py",
         edits={
-            "        await require_room(source, target)  # first: what is not ours is not migrated either\n": "",
+            "        await require_room(source, target)  # comes first: a database that is not ours must not be migrated either\n": "",
         },
         caught_by=f"{_MOVE}::test_a_database_of_an_earlier_version_is_not_even_migrated",
     ),

@@ -36,7 +36,7 @@ MUTANTS = (
         name="The event of a refund of a part has the amount that was taken",
         trap="ours",
         path="backends/sql/feed_entries.py",
-        edits={'            "amount_cents": refund.amount_cents,  # may be a part of what was taken\n': ""},
+        edits={'            "amount_cents": refund.amount_cents,  # may be less than what was taken\n': ""},
         caught_by=f"{TESTS}::test_what_operators_do_to_orders[sqlite]",
     ),
     Mutant(

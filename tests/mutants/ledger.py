@@ -50,7 +50,7 @@ MUTANTS = (
         name="An order that another worker writes at the same instant is refused",
         trap="ours",
         path="backends/sql/ledger.py",
-        edits={"if error.__cause__ is None:  # a refusal of ours": "if True:"},
+        edits={"if error.__cause__ is None:  # we refused it ourselves": "if True:"},
         caught_by="tests/backends/sql/test_races.py::"
         "test_an_order_that_another_worker_writes_at_the_same_instant_is_no_refusal[sqlite]",
     ),

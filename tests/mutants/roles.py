@@ -135,7 +135,7 @@ MUTANTS = (
         name="A round that takes nothing back holds up the others",
         trap="ours",
         path=AFTERLIFE,
-        edits={"except GateUnavailable as error:  # of": "except ZeroDivisionError as error:  # of"},
+        edits={"except GateUnavailable as error:  # perhaps": "except ZeroDivisionError as error:  # perhaps"},
         caught_by="tests/api/test_keeper.py::test_a_round_that_takes_nothing_back_holds_up_no_other",
     ),
     Mutant(
@@ -355,7 +355,7 @@ MUTANTS = (
         name="An order that moves on while its buyer looks for it is missed",
         trap="ours",
         path="engine/orders/buyer_orders.py",
-        edits={"order = await self._written.of(number)  # written since": "order = None  # written since"},
+        edits={"order = await self._written.of(number)\n            if": "order = None\n            if"},
         caught_by="tests/api/test_set_aside.py::test_an_order_that_moves_while_it_is_looked_for_is_found[at once-find]",
     ),
     Mutant(

@@ -66,7 +66,7 @@ class JsonService:
     def _answered(self, asked: "asyncio.Future[bytes]") -> None:
         self._asking -= 1  # only now is its thread free again
         if not asked.cancelled():
-            asked.exception()  # nobody may be there any more to look at it
+            asked.exception()  # marks the error as seen: perhaps no caller is left
 
     def _open(self, request: urllib.request.Request) -> bytes:
         try:

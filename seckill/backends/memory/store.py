@@ -83,7 +83,7 @@ class Lane:
             self.orders[entry_id] = orders
 
     def settle(self, entry_id: str) -> tuple[bool, bool]:
-        """Whether somebody had it in hand, and whether it was there."""
+        """Returns whether a consumer had taken it, and whether it was there."""
         held = self.pending.pop(entry_id, None) is not None
         self.orders.pop(entry_id, None)
         self.traces.pop(entry_id, None)

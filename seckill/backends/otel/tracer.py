@@ -77,7 +77,8 @@ class OtelTracer:
         return OtelSpan(span)
 
     async def close(self) -> None:
-        """Sends what waits. A collector that is away holds nobody up: what it has not got by then is lost."""
+        """Sends the spans that wait. A collector that is away does not hold up the process: spans that it has not got
+        by then are lost."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:

@@ -117,7 +117,7 @@ class Alipay:
 
     async def call_off(self, ref: str, order_id: str) -> Notice | None:
         closed = await self._ask("alipay.trade.close", {"out_trade_no": ref})
-        if closed["code"] == _OK or closed.get("sub_code") == "ACQ.TRADE_NOT_EXIST":  # nobody has begun to pay
+        if closed["code"] == _OK or closed.get("sub_code") == "ACQ.TRADE_NOT_EXIST":  # the buyer has not begun to pay
             return None
         found = await self._ask("alipay.trade.query", {"out_trade_no": ref})
         if found.get("sub_code") == "ACQ.TRADE_NOT_EXIST" or found.get("trade_status") == "TRADE_CLOSED":

@@ -146,7 +146,7 @@ class Stripe:
 
     async def refund(self, refund: Refund, order_id: str) -> bool:
         try:
-            # Stripe forgets idempotency keys after a day, so whoever asks again looks first.
+            # Stripe forgets idempotency keys after a day, so a repeated request first looks for an existing one.
             made = await self._found(refund) if refund.attempts > 1 else None
             if made is None:
                 made = await self._made(refund, order_id)
@@ -199,7 +199,7 @@ class Stripe:
         if self._key is None:
             raise ProviderUnavailable("Nothing can be asked of Stripe until SECKILL_STRIPE_KEY is set.")
         if self._opened is None:
-            # No repeats of the library's own: whoever calls knows better when to.
+            # The library must not repeat requests by itself: the caller knows better when to.
             self._opened = stripe.StripeClient(
                 self._key.reveal(),
                 http_client=_Http(self._http),

@@ -28,7 +28,7 @@ def make_picture(content: bytes) -> Picture:
         shown.save(written, "WEBP", quality=QUALITY, method=4, exif=b"", icc_profile=b"", xmp=b"")
     except BadPicture:
         raise
-    except Exception as error:  # a decoder may fail in any way over what somebody has made up
+    except Exception as error:  # a decoder may fail in any way on a forged picture
         raise _damaged() from error
     result = written.getvalue()
     width, height = shown.size

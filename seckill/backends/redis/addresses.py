@@ -1,4 +1,4 @@
-"""Addresses of servers that come in numbers."""
+"""Addresses that stand for several servers."""
 
 import re
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def parse_many(url: str) -> ManyUrl:
 
 
 def beside(url: str, address: Address) -> str:
-    """The same for another server than the one that the address of a single server names. Of one on a socket of this
+    """The address `url`, but with another server in it. `url` names a single server. If that one is on a socket of this
     machine, the others are on ports."""
     parts = urlsplit(url)
     host, port = address

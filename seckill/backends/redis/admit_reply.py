@@ -1,4 +1,5 @@
-"""What the gate says of orders, as the engine reads it: the answers of `admit.lua`, and a buyer's record."""
+"""Turns what the gate says about orders into objects of the engine: the answers of `admit.lua`, and a buyer's
+record."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from seckill.domain.order_number import COUNTER_MAX, OrderNumber
 from seckill.domain.outcome import Outcome
 
 _COOLING_DOWN, _SOLD_OUT = Outcome.COOLING_DOWN.value.encode(), Outcome.SOLD_OUT.value.encode()
-NO_ORDERS = (_COOLING_DOWN, _SOLD_OUT)  # what else there is to tell with them is no order
+NO_ORDERS = (_COOLING_DOWN, _SOLD_OUT)  # what comes with these outcomes is not an order
 _ADMITTED = Outcome.ADMITTED  # looking up a member of an enum is slow
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
 
@@ -21,9 +22,9 @@ def item_gone(claims: Sequence[Claim], outcomes: Sequence[bytes], told: Sequence
 
 
 def read_admitted(claim: Claim, seconds: int, lane: int, minted: int) -> Answer:
-    """Counter and slot are all that the caller does not know of a new order."""
+    """Reads only counter and slot, which are all that the caller does not know about a new order."""
     number = OrderNumber(seconds, lane, minted & COUNTER_MAX)
-    # Names of arguments would take as long again.
+    # Passed by position: by name, they would take twice as long.
     return Answer(_ADMITTED, (Holding(number, claim.quantity, minted >> 24, claim.request_id, True, 0, claim.item),))
 
 
@@ -36,8 +37,8 @@ def read_answer(claim: Claim, lane: int, outcome: bytes, told: bytes) -> Answer:
 
 
 def live_orders(lane: int, reply: Any) -> tuple[Holding, ...] | None:
-    """Of a reply of `held.lua`. A record that is there tells all, also while others are missing. None if it is lost, or
-    may be."""
+    """Reads a reply of `held.lua`. An existing record tells everything, even while others are missing. Returns None if
+    the buyer's record is lost or may be."""
     if not isinstance(reply, bytes):
         buyers, past, fields = reply
         return () if fields is not None and is_whole(tuple(fields), buyers, past) else None

@@ -1,15 +1,15 @@
-"""Does a server's append-only file count?
+"""Finds out whether a server's append-only file can be relied on.
 
-A file that is switched on counts from the end of its first rewrite: a server that dies before that comes back without
-what it has answered meanwhile. INFO says `aof_enabled:1` all the time, and shows this first rewrite as it shows any
-other. Which of the two it is follows from what was there before: INFO counts the calls of CONFIG SET, and the copies of
-everything that a primary has sent to replicas, which then begin their files anew.
+A file that is switched on while the server runs is complete only at the end of its first rewrite. A server that dies
+before that comes back without the writes that it has answered meanwhile. INFO says `aof_enabled:1` all the time, and
+shows this first rewrite like any other. Only earlier readings tell them apart: INFO counts the calls of CONFIG SET, and
+the full copies that a primary has sent to replicas, which then begin their files anew.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# A server that may have reset the counts of its commands is not known to have been left as it was.
+# If the counts of commands may have been reset, an unchanged server cannot be told from a changed one.
 _TOLD = ("cmdstat_config|set", "cmdstat_config|resetstat")
 _NEVER_A_REPLICA = "0" * 40
 
@@ -17,18 +17,19 @@ _NEVER_A_REPLICA = "0" * 40
 @dataclass(frozen=True, slots=True)
 class _Seen:
     counts: bool
-    told: tuple[str, ...]  # how often it was told something, and how often it was sent a copy of everything
-    rewrite: str  # the number of the rewrite that is under way; empty: none is
+    told: tuple[str, ...]  # how often it got such commands, and how often it was sent a full copy
+    rewrite: str  # the number of the current rewrite; empty: none
 
 
 class FileHistory:
-    """What was seen of the servers' files, by the runs of the servers: a run ends with its process."""
+    """What was seen of the servers' files, for each run of a server. A run ends with its process."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
 
     def counts(self, info: Mapping[str, str], copies_sent: str = "") -> bool:
-        """`copies_sent`: to replicas, by the primary of this one."""
+        """Whether the server's file can be relied on. `copies_sent`: the full copies that its primary has sent to
+        replicas."""
         run = info.get("run_id", "")
         told = (*(_calls(info, name) for name in _TOLD), copies_sent)
         under_way, waiting = info.get("aof_rewrite_in_progress") == "1", info.get("aof_rewrite_scheduled") == "1"
@@ -38,7 +39,8 @@ class FileHistory:
             counts = True
         elif before is None:
             counts = _is_as_it_was_started(info)
-        elif rewrite and rewrite == before.rewrite:  # switching the file off would have ended it
+        # the same rewrite goes on: switching the file off would have ended it
+        elif rewrite and rewrite == before.rewrite:
             counts = before.counts
         else:
             counts = before.counts and told == before.told
@@ -47,7 +49,7 @@ class FileHistory:
 
 
 def _is_as_it_was_started(info: Mapping[str, str]) -> bool:
-    """A server that is started with its file has the whole of it."""
+    """Whether nothing has changed since the server was started: then it has the whole of its file."""
     shows_counts = any(name.startswith("cmdstat_") for name in info)
     never_told = shows_counts and not any(name in info for name in _TOLD)
     return never_told and info.get("role") == "master" and info.get("master_replid2") == _NEVER_A_REPLICA

@@ -1,4 +1,4 @@
-"""The board on the gate's server, which every process reaches."""
+"""The board on the gate's server, which every process can reach."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -17,7 +17,7 @@ from seckill.errors import GateUnavailable
 from seckill.ports.board import LaneBacklog, NodeReport, Seen, Turn
 
 ANSWER_WITHIN_S = 2.0
-# Long enough to see that a process is missed, short enough that the board stays small.
+# Long enough for operators to see that a process is missing, short enough to keep the board small.
 STAYS_MS = 60_000
 
 _POST, _TELL = (
@@ -66,7 +66,8 @@ class RedisBoard:
             if node in at_ms:
                 try:
                     found.append(Seen(msgspec.json.decode(report, type=NodeReport), at_ms[node]))
-                except msgspec.DecodeError:  # of another version: it is there, but cannot be read
+                # written by another version: the process is there, but its report cannot be read
+                except msgspec.DecodeError:
                     continue
         return seconds * 1000 + micros // 1000, sorted(found, key=lambda one: (one.report.role, one.report.node))
 
@@ -83,7 +84,7 @@ class RedisBoard:
         for lane, entries, first, besides in zip(
             wanted, looks[::2], looks[1::2], replies[len(commands) :], strict=True
         ):
-            # An entry's id begins with the time at which it was added.
+            # An entry's id begins with the time at which it was added, in ms.
             oldest_ms = int(first[0][0].split(b"-")[0]) if first else None
             found[lane] = LaneBacklog(orders_waiting(entries, besides), oldest_ms)
         return found

@@ -1,4 +1,4 @@
-"""What stands in the hashes of a round's buyers and of orders that are over: `keys.py` says how."""
+"""Reads the hashes of a round's buyers and of orders that are over. `keys.py` describes their form."""
 
 from msgspec import structs
 
@@ -6,11 +6,12 @@ from seckill.backends.redis import keys
 from seckill.domain.admission import Holding, Record
 from seckill.domain.order_number import OrderNumber
 
-_NOTE = "~"  # what a record begins with if orders of its buyer are over
+_NOTE = "~"  # a record begins with it if some of its buyer's orders are over
 
 
 def is_person(field: bytes) -> bool:
-    """Among the buyers: what stands there is not an order, but who has bought as that person."""
+    """Whether a field of the buyers' hash belongs to a person: its value is not orders, but the users who have bought
+    as that person."""
     return field.startswith(b"\n")
 
 
@@ -34,7 +35,7 @@ def write_order(held: Holding) -> str:
 
 
 def read_orders(lane: int, record: bytes) -> tuple[Holding, ...]:
-    """The orders of a record, or of a field of the past. Raises ValueError if it is neither."""
+    """Reads the orders of a buyer's record or of a field of `past`. Raises ValueError if it is neither."""
     return tuple([_read_order(lane, order) for order in record.decode().split() if not order.startswith(_NOTE)])
 
 

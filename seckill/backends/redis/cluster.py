@@ -1,11 +1,11 @@
 """A Valkey/Redis Cluster: every slot has a primary, and slots and primaries change.
 
-Nodes may disagree for a while about which has a slot. As among themselves, the claim with the higher epoch wins, so
-that a node which was cut off cannot lead us back to a primary that was replaced.
+Nodes may disagree for a while about who has a slot. The claim with the higher epoch wins, as among the nodes
+themselves, so that a node which was cut off cannot lead us back to a replaced primary.
 
-A slot that is on its way to another primary has some of its keys here and some there. Nothing is read or written there
-before the slot has arrived (redirections by ASK are refusals): a key that is made there while its namesake is still
-here would stop the move for good, and a key that is not there yet is not lost.
+While a slot is being moved, some of its keys are on the old primary and some on the new one. Nothing is read or written
+on the new one before the whole slot has arrived (redirections by ASK count as refusals): creating a key there that
+still exists on the old one would block the move for good, and a key that has not arrived yet is not lost.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from seckill.backends.redis.addresses import Address
 from seckill.backends.redis.servers import CONNECTIONS_MAX, LOOK_UP_WITHIN_S, FoundServers, Server
 
 SLOTS = 16384
-# What a server says of keys in a slot that is on its way: they are there already, or not all of them are here.
+# A server's errors for keys in a slot that is being moved: they have moved already, or not all of them are here.
 ON_THE_WAY = (exceptions.AskError, exceptions.TryAgainError)
 
 
@@ -39,7 +39,7 @@ class ClusterServers(FoundServers):
         self._owners: list[_Owner | None] = [None] * SLOTS
         self._primaries: dict[str, Address] = {}
         self._learnt: tuple[Any, Mapping[str, int]] | None = None
-        self._told_by: Address | None = None  # the node that a redirection named knows best about that slot
+        self._told_by: Address | None = None  # the node that the last redirection named: it knows best about that slot
 
     async def of(self, key: str) -> Server:
         await self._current()
@@ -55,7 +55,7 @@ class ClusterServers(FoundServers):
 
     @property
     def uncovered(self) -> int:
-        """Slots that no primary has."""
+        """The number of slots that no primary has."""
         return sum(owner is None for owner in self._owners)
 
     def heed(self, error: BaseException) -> bool:
@@ -68,7 +68,7 @@ class ClusterServers(FoundServers):
     async def _look_up(self) -> None:
         first = [self._told_by] if self._told_by else []
         known = list(self._primaries.values())
-        known = known[1:] + known[:1]  # not always the same: it may be the one that is cut off
+        known = known[1:] + known[:1]  # not always the same node first: it may be cut off
         self._told_by = None
         failure: Exception | None = None
         for address in dict.fromkeys([*first, *known, *self.url.seeds]):
@@ -86,7 +86,8 @@ class ClusterServers(FoundServers):
 
     async def _ask(self, client: Redis) -> tuple[Any, str]:
         async with client.pipeline(transaction=False) as pipeline:
-            # In two words the library would put the replies into other shapes, without the names of the nodes.
+            # Sent as two words, because for "CLUSTER SLOTS" the library would reshape the reply and drop the nodes'
+            # names.
             pipeline.execute_command("CLUSTER", "SLOTS")
             pipeline.execute_command("CLUSTER", "NODES")
             slots, nodes = await pipeline.execute()
@@ -112,6 +113,7 @@ class ClusterServers(FoundServers):
 
 
 def _epochs(nodes: str) -> dict[str, int]:
-    """The epoch of each node by its name: `name address flags primary ping pong epoch link slots…` a line."""
+    """Returns the epoch of each node by its name. Each line is `name address flags primary ping pong epoch link
+    slots…`."""
     lines = (line.split(" ") for line in nodes.splitlines())
     return {fields[0]: int(fields[6]) for fields in lines if len(fields) > 6}

@@ -1,7 +1,7 @@
-"""Which commands may this user run on this server?
+"""Finds out which commands our user may run on a server.
 
-A server that knows users (ACL) may forbid some commands or keys, and a managed one may have renamed some. Inside of
-MULTI every command is checked when it is queued, and DISCARD lets none of them happen: all are tried, none is done.
+A server with users (ACL) may forbid some commands or keys, and a managed one may have renamed some. Inside MULTI, every
+command is checked when it is queued, and DISCARD drops them all: so all are tried and none is carried out.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ from redis import exceptions
 from seckill.backends.redis import keys
 from seckill.errors import StartError
 
-# One reply for each command, all over one connection; an error reply is given, not raised.
+# Returns one reply for each command, all over one connection. An error reply is returned, not raised.
 Send = Callable[[Sequence[Sequence[object]]], Awaitable[list[Any]]]
 
 
@@ -86,13 +86,14 @@ async def check_rights(send: Send) -> None:
 
 
 async def refused(send: Send, commands: tuple[tuple[object, ...], ...]) -> list[str]:
-    """Those that the server would not run for us. Any other error is not an objection to the command.
+    """Returns the commands that the server would not run for us. Other errors are no objection to a command.
 
-    Two calls, however many commands there are: the whole check has the time of one claim, even over a slow network."""
+    Makes two calls, however many commands there are: even over a slow network, the whole check must take no longer than
+    a claim may."""
     (begun,) = await send([("MULTI",)])
     if isinstance(begun, exceptions.ResponseError):
         return ["MULTI"]
-    # A second transaction, without anything in it, tells whether EXEC is allowed.
+    # A second, empty transaction shows whether EXEC is allowed.
     *replies, _, executed, _ = await send([*commands, ("DISCARD",), ("MULTI",), ("EXEC",), ("DISCARD",)])
     tried = zip((*commands, ("DISCARD",), ("EXEC",)), (*replies, executed), strict=True)
     return sorted({str(command[0]) for command, reply in tried if _is_refusal(reply)})

@@ -1,4 +1,4 @@
-"""Connections that always report their end as such, and that do not dawdle over what they send."""
+"""Connections that report their end as a connection error, and that pack commands quickly."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -9,13 +9,14 @@ from redis.asyncio.connection import AbstractConnection
 
 
 def candid(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """uvloop answers a write to a connection that the other side has reset with a RuntimeError. The library passes it
-    on as it is, and no caller recognises what it means."""
+    """On a connection that the other side has reset, uvloop fails a write with a RuntimeError. The library passes it on
+    unchanged, and no caller would recognise it. This class turns it into a connection error."""
 
     class Candid(kind):  # type: ignore[misc, valid-type]
-        # What was found out, over this very connection, about the server at its other end.
+        # What was found out over this connection about the server at its other end.
         looked_at = False
-        vouched: Mapping[int, int] = MappingProxyType({})  # lane → how many changes of servers were known then
+        # lane → how many changes of servers were known when it was vouched for
+        vouched: Mapping[int, int] = MappingProxyType({})
 
         async def _connect(self) -> None:
             self.looked_at, self.vouched = False, {}
@@ -28,8 +29,8 @@ def candid(kind: type[AbstractConnection]) -> type[AbstractConnection]:
                 raise exceptions.ConnectionError(f"The connection was closed ({error}).") from error
 
         def pack_command(self, *args: str | bytes | int | float) -> list[bytes]:
-            """The library does this in Python: 2 µs for each claim of a batch and each entry that is settled. It has
-            the parser's C code for it as well, but uses that with blocking connections only."""
+            """Packs a command with the parser's C code. The library has that code too, but only uses it for blocking
+            connections, and otherwise packs in Python: 2 µs for each claim of a batch and each settled entry."""
             name = args[0]
             words = name.split() if isinstance(name, str) else [name]  # such as CONFIG GET
             return [hiredis.pack_command((*words, *args[1:]))]

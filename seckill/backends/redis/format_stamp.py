@@ -1,7 +1,7 @@
-"""Which format the gate's keys and stream entries have, written down beside them for every version that comes later.
+"""The format of the gate's keys and stream entries, stored beside them for later versions to read.
 
-A format is new when an earlier version would misread what it means: not for a key or a field that an earlier version
-does not look at. A release writes only what the release before it can read, so that both may run side by side:
+A format is new only when an earlier version would misread it; a key or a field that earlier versions do not look at
+makes no new format. A release writes only what the release before it can read, so that both may run side by side:
 docs/upgrades.md.
 """
 
@@ -13,10 +13,10 @@ from seckill.backends.redis.scripts import Script
 from seckill.backends.redis.server_calls import Line
 from seckill.errors import StartError
 
-# The newest that this version can read: 2 has entries of several orders.
+# The newest format that this version can read: 2 has entries with several orders.
 FORMAT = 2
-# What a version must be able to read to work beside this one. Where entries of several orders may be written, whoever
-# allows that has raised it: streams.py.
+# The format that a version must be able to read to work beside this one. It is raised when entries with several orders
+# are allowed: streams.py.
 NEEDS = 1
 
 _STAMP = Script("stamp")

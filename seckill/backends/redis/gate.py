@@ -62,19 +62,19 @@ from seckill.ports.share_gate import NOTHING_CARRIED, Carried
 
 T = TypeVar("T")
 
-# Replicas get this part of a call's time to confirm that they have an order; the rest is for their number to come back.
+# Replicas get this part of a call's time to confirm an order; the rest is for the reply to arrive.
 REPLICAS_SHARE = 0.8
-# A rebuild is finished in a later second than it was begun in, at the earliest.
+# A rebuild can be finished in a later second than it began in, at the earliest.
 EARLY_S = 0.05
-# A reading of all buyers goes in portions, so that neither the server nor the event loop is held up.
+# All buyers are read in portions, so that neither the server nor the event loop is held up.
 BUYERS_PORTION = 1000
-# Rounds that are looked at in one call: while it lasts, the server admits nobody.
+# How many rounds one call looks at: while it lasts, the server admits no one.
 HELD_MAX = 100
 
 _item = attrgetter("item")
 _MORE = (attrgetter("metadata"), _item, attrgetter("early_ms"), attrgetter("person"), attrgetter("trace"))
 _pack = msgspec.msgpack.Encoder().encode
-# What a lane has besides its rounds, and of which type it is. The counters of the days are numbers.
+# The keys of a lane besides its rounds, and their types. The counters of the days are numbers.
 _OF_LANE = (
     (keys.orders, "stream", "XLEN"),
     (keys.queue, "hash", "HVALS"),
@@ -84,16 +84,16 @@ _OF_LANE = (
 
 
 class RedisGate:
-    """`replica_acks`: how many replicas must have an order before it is answered."""
+    """`replica_acks`: how many replicas must have an order before its claim is answered."""
 
     def __init__(self, url: str, *, timeout_s: float, backlog_max: int, replica_acks: int = 0) -> None:
-        # Claims have connections of their own: a crowd that looks at its orders must not hold them up.
+        # Claims have their own connections, so that a crowd looking at its orders does not hold them up.
         self._claims = open_servers(url)
         self._servers = open_servers(url)
         self._timeout_s = timeout_s
         self._backlog_max = backlog_max
         self._replica_acks = replica_acks
-        # Round → the latest epoch that was seen of it, if it was ever rebuilt.
+        # Round → the latest epoch seen, if it was ever rebuilt.
         self._epochs: dict[int, int] = {}
         self._watch: ServerWatch | None = None  # from the first `check` on
         self._admit = Script("admit")
@@ -108,10 +108,11 @@ class RedisGate:
         self._discard = Script("discard_damage")
 
     async def _call(self, key: str, call: Callable[[Line], Awaitable[T]], servers: Servers | None = None) -> T:
-        """One call to the server that has the key, with a deadline, and with the library's errors turned into ours.
+        """Makes one call to the server that has the key, with a deadline, and turns the library's errors into ours.
 
-        Whatever fails before the connection stands has certainly changed nothing. Afterwards a silence or a cut leaves
-        it open, while an error reply means that the server refused: our scripts raise before their first write only.
+        A failure before the connection is established has certainly changed nothing. After that, a timeout or a lost
+        connection leaves the outcome unknown, while an error reply means that the server refused: our scripts only
+        raise before their first write.
         """
         sent = False
 
@@ -151,8 +152,8 @@ class RedisGate:
         return await self._call(key, lambda line: execute(line, *command))
 
     async def _read(self, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
-        """Replies to commands that change nothing, each from the server that has its key. Where a key is of a wrong
-        type the error is given, not raised: it is about that key alone."""
+        """Returns replies to read-only commands, each from the server that has its key. For a key of the wrong type the
+        error is returned, not raised, since it concerns that key alone."""
         replies: list[Any] = [None] * len(wanted)
 
         async def read(group: Sequence[int]) -> None:
@@ -180,7 +181,7 @@ class RedisGate:
             _pack([claim.request_id for claim in claims]),
             self._epochs.get(ref.id, FIRST_EPOCH),
         )
-        # What no claim has is left out, unless something follows it.
+        # Arguments that no claim has are left out, unless another one follows.
         given = [any(map(each, claims)) for each in _MORE]
         items = given[_MORE.index(_item)]
         args += tuple(_pack(list(map(each, claims))) for i, each in enumerate(_MORE) if any(given[i:]))
@@ -204,22 +205,22 @@ class RedisGate:
             return await self._admit.call(line, keys_, args)
         reply, copies = await self._admit.call_and(line, keys_, args, self._wait())
         if any(told for outcome, told in zip(reply[3::2], reply[4::2], strict=True) if outcome not in NO_ORDERS):
-            # A buyer is told of an order.
+            # One of the answers tells a buyer about an order.
             if b"admitted" not in reply[3::2]:  # of an earlier one only: nothing was written, so nothing was waited for
                 self._require(*await line.send(self._write_and_wait(lane)))
             self._require(copies)
         return reply
 
     def _wait(self) -> tuple[object, ...]:
-        """The server waits for what this connection has written last, and so for all that any connection wrote before
-        it. For a connection that has written nothing it does not wait at all."""
+        """Makes the server wait until replicas have this connection's last write, and so everything that any connection
+        wrote before it. For a connection that has written nothing the server does not wait at all."""
         return "WAIT", self._replica_acks, int(self._timeout_s * REPLICAS_SHARE * 1000)
 
     def _write_and_wait(self, lane: int) -> tuple[Sequence[object], ...]:
         return ("SET", keys.copied(lane), ""), self._wait()
 
     def _require(self, *replies: object) -> None:
-        """The last one is what `WAIT` has answered. After an error it is unknown what it has waited for."""
+        """Checks the last reply, which is that of `WAIT`. After an error it is unknown what it has waited for."""
         for reply in replies:
             if isinstance(reply, Exception):
                 raise GateUnclear(f"Nobody knows whether a replica has it: {reply}.")
@@ -234,7 +235,7 @@ class RedisGate:
         async def ask(lane: int) -> str:
             return (await self._call(keys.home(lane), lambda line: lane_home.read(line, lane)))[0]
 
-        # Where all lanes are on one server, it speaks for all.
+        # If all lanes are on one server, one of them speaks for all.
         asked = list(lanes)[:1] if self._servers.together else list(lanes)
         found = await asyncio.gather(*map(ask, asked))
         return dict.fromkeys(lanes, found[0]) if self._servers.together else dict(zip(asked, found, strict=True))
@@ -247,7 +248,8 @@ class RedisGate:
             async def call(line: Line) -> None:
                 self._require(*await line.send(self._write_and_wait(lane)))
                 reign, _ = await lane_home.read(line, lane)
-                if reign != standing.get(lane):  # which answers for what it has itself, and not for what was read
+                # another server than the one that was read answers only for its own data
+                if reign != standing.get(lane):
                     raise GateUnclear("Another server has taken over meanwhile.")
 
             await self._call(keys.copied(lane), call)
@@ -265,7 +267,7 @@ class RedisGate:
         found: dict[int, MovedLane] = {}
 
         async def look(lane: int) -> None:
-            with contextlib.suppress(GateError):  # what cannot be compared now holds up no other
+            with contextlib.suppress(GateError):  # a lane that cannot be compared now must not hold up the others
                 reign, home = await self._call(keys.home(lane), lambda line: lane_home.read(line, lane))
                 if home != reign:
                     found[lane] = MovedLane(reign, compared=home == reign + keys.COMPARED_ONCE)
@@ -366,7 +368,7 @@ class RedisGate:
             if not self._replica_acks:
                 return int(await script.call(line, keys_, args))
             units, *replies = await script.call_and(line, keys_, args, *self._write_and_wait(ref.lane))
-            self._require(*replies)  # or the units would be there twice when a replica takes over
+            self._require(*replies)  # otherwise the units would exist twice if a replica took over
             return int(units)
 
         units = await self._call(keys_[0], carry, self._claims)
@@ -407,7 +409,7 @@ class RedisGate:
         time, *rows = await self._read([(first, ("TIME",)), *_pulse_commands([(ref, ()) for ref in refs])])
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
         pulses = [read_pulse(*replies) for replies in zip(rows[::3], rows[1::3], rows[2::3], strict=True)]
-        # Only its hash says whether a round has items, and which.
+        # Only a round's hash says whether it has items, and which.
         named = [(place, names) for place, fields in enumerate(rows[::3]) if (names := item_fields(fields))]
         rows = await self._read(_pulse_commands([(refs[place], names) for place, names in named])) if named else []
         for (place, names), *replies in zip(named, rows[::3], rows[1::3], rows[2::3], strict=True):
@@ -418,13 +420,15 @@ class RedisGate:
         return now_ms, pulses
 
     def _note_epoch(self, ref: RoundRef, epoch: int) -> None:
-        """A server that is started again with an older file may have the round as it was before its rebuild. The ledger
-        takes no order of that epoch any more, so no buyer may be admitted into it until the keeper has noticed."""
+        """Notes the latest epoch of a round. A server that is started again with an older file may have the round as it
+        was before its rebuild. The ledger takes no more orders of that epoch, so no buyer may be admitted into it until
+        the keeper has noticed."""
         if epoch > self._epochs.get(ref.id, FIRST_EPOCH):
             self._epochs[ref.id] = epoch
 
     async def holdings(self, refs: Sequence[RoundRef], user: str) -> list[tuple[Holding, ...] | None]:
-        """Whatever the number of sales, a call or two: everybody who opens the list of their orders asks this."""
+        """Takes a call or two, however many sales there are: every buyer who opens the list of their orders asks
+        this."""
         found: dict[int, tuple[Holding, ...] | None] = {}
 
         async def look(places: Sequence[int]) -> None:
@@ -476,7 +480,7 @@ class RedisGate:
             yield found
 
     async def _persons(self, ref: RoundRef) -> dict[str, str]:
-        """User → the person that the user has bought as."""
+        """Returns the person that each user has bought as."""
         (flag,) = await self._read([(keys.round_(ref), ("HGET", keys.round_(ref), "has_persons"))])
         if not isinstance(flag, bytes):
             return {}
@@ -492,7 +496,7 @@ class RedisGate:
             try:
                 cursor, pairs = await self._one(key, "HSCAN", key, cursor, "COUNT", BUYERS_PORTION)
             except GateUnavailable as error:
-                if "WRONGTYPE" in str(error):  # there is no record in it
+                if "WRONGTYPE" in str(error):  # so there is no record in it
                     return
                 raise
             yield list(zip(pairs[::2], pairs[1::2], strict=True))
@@ -544,11 +548,11 @@ def _is_counter(value: bytes) -> bool:
 
 
 def _pulse_commands(wanted: Sequence[tuple[RoundRef, Sequence[str]]]) -> list[tuple[str, Sequence[object]]]:
-    """Three of each round, with these fields besides `PULSE_FIELDS`."""
+    """Returns three commands for each round, which read these fields besides `PULSE_FIELDS`."""
     commands: list[tuple[str, Sequence[object]]] = []
     for ref, names in wanted:
         key, buyers, past = _keys(ref)
-        # The counters before the records: some may be added in between, and none ever goes.
+        # The counters are read before the records: records may be added in between, but none is ever removed.
         commands += [(key, ("HMGET", key, *PULSE_FIELDS, *names)), (key, ("HLEN", buyers)), (key, ("HLEN", past))]
     return commands
 

@@ -76,7 +76,7 @@ _SLOTS = 16384
 
 @cache
 def tag(lane: int) -> str:
-    # 0, 128, 64, 192, 32, …: each lane halves the largest gap that those before it have left.
+    # 0, 128, 64, 192, 32, …: each lane halves the largest gap left by those before it.
     place = int(f"{lane:08b}"[::-1], 2)
     return next(text for n in count() if slot(text := f"{lane}.{n}") * _LANES // _SLOTS == place)
 
@@ -86,7 +86,7 @@ def slot(text: str) -> int:
 
 
 class KeyedRound(Protocol):
-    """Enough to find a round's keys."""
+    """What is needed to find a round's keys."""
 
     @property
     def id(self) -> int: ...
@@ -108,7 +108,7 @@ def past(ref: KeyedRound) -> str:
 
 
 def past_field(user: str, request_id: str, seconds: int, counter: int) -> str:
-    """Where an order of `past` stands. Neither a request id nor a number has a blank in it."""
+    """Returns the field of an order in `past`. Neither a request id nor a number contains a blank."""
     return f"{request_id or f'{seconds}:{counter}'} {user}"
 
 
@@ -124,7 +124,7 @@ def days(lane: int) -> str:
     return f"seckill:{{{tag(lane)}}}:days"
 
 
-# Follows what stands in `home` after the first comparison.
+# Added to the value of `home` after the first comparison.
 COMPARED_ONCE = " once"
 
 

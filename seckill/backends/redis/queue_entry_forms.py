@@ -1,4 +1,4 @@
-"""Which form queue entries may have, lane by lane, and which version may still start beside what is written."""
+"""Sets which form queue entries may have, lane by lane, and which versions may still start."""
 
 from collections.abc import Collection
 from functools import partial
@@ -14,29 +14,31 @@ class RedisEntryForms(StreamTransport):
     """Implements `seckill.operations.upgrade_finish.Forms`."""
 
     async def refuse_older(self) -> None:
-        """From now on no version may start that cannot read them."""
+        """From now on, no version may start that cannot read entries with several orders."""
         await self._send(keys.FORMAT, "EVAL", STAMP, 1, keys.FORMAT, TOGETHER, __version__)
 
     async def allow(self, lanes: Collection[int]) -> None:
         await self._say(lanes, TOGETHER)
 
     async def forbid(self, lanes: Collection[int]) -> None:
-        """And it stays so: a worker that has not heard of it allows only where nothing was said."""
+        """Forbids entries with several orders for good: a worker that has not heard of it only allows them in lanes
+        where nothing was set."""
         await self._say(lanes, VERSION)
 
     async def _say(self, lanes: Collection[int], form: int) -> None:
-        """Where replicas count, they have it too: one that takes over would go back to what was said before."""
+        """Writes the form. If replicas are required, waits until they have it, because one that takes over would go
+        back to the previous value."""
         for lane in lanes:
             await self._send(keys.queue(lane), "HSET", keys.queue(lane), "form", form)
             await self._on(keys.queue(lane), partial(self._replicated, lane=lane), self._grace_s)
 
     async def shared(self, lanes: Collection[int]) -> int:
-        """How many orders share an entry with others, and are not written yet."""
+        """Returns how many unwritten orders share an entry with others."""
         found = 0
         async for portion in self.entries(lanes):
             found += sum(delivery.of > 1 for delivery in portion)
         return found
 
     async def admit_older(self) -> None:
-        """The only time that what is needed falls: nothing is left that needed it."""
+        """Lowers the needed format. This is the only place that does, because nothing is left that needed it."""
         await self._send(keys.FORMAT, "HSET", keys.FORMAT, "needs", VERSION, "by", __version__)

@@ -1,8 +1,8 @@
 """The lane streams as the outbox of a broker.
 
-An entry stays in its stream until the ledger has its order, as without a broker. The group `relay` only remembers what
-the broker has confirmed. So a broker that loses a queue, its disk or itself loses no order, and orders may go on by the
-streams alone at any moment.
+An entry stays in its stream until the ledger has its order, as without a broker. The group `relay` only remembers which
+entries the broker has confirmed. So no order is lost when the broker loses a queue, its disk or everything, and one may
+go back to the streams alone at any moment.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ class StreamRelaySource(StreamTransport):
         super().__init__(url, keys.RELAY_GROUP, replica_acks=replica_acks)
 
     async def _make_group(self, lane: int) -> None:
-        """A message has one order, and its entry goes when the ledger has it: so each has an entry of its own."""
+        """Forbids shared entries: a message carries one order, and its entry is deleted when the ledger has it, so each
+        order needs an entry of its own."""
         await super()._make_group(lane)
         await self._send(keys.queue(lane), "HDEL", keys.queue(lane), "form")
 
@@ -35,8 +36,8 @@ class StreamRelaySource(StreamTransport):
         return await self._alone(await super().take_over(idle_s, count))
 
     async def _alone(self, deliveries: list[Delivery]) -> list[Delivery]:
-        """Those with an entry of their own. The others, from the time before there was a broker, get one each, and come
-        with these."""
+        """Returns the deliveries, each with an entry of its own. Shared entries from the time before there was a broker
+        are split."""
         shared = [delivery for delivery in deliveries if delivery.of > 1]
         for lane, entries in whole_entries(shared).items():
             for entry_id in entries:
@@ -55,8 +56,8 @@ class StreamRelaySource(StreamTransport):
             await self._send(keys.orders(lane), "XACK", keys.orders(lane), self._group, *ids)
 
     async def _stranded(self, client: Redis, lane: int, count: int) -> list[Any]:
-        """None: what the broker has confirmed is behind the group, in nobody's hand, and on its way to a worker. What
-        was lost is found by its age."""
+        """Returns none. Entries that the broker has confirmed are behind the group and pending for no one, but on their
+        way to a worker. Lost ones are found by their age."""
         return []
 
     async def start_over(self) -> None:

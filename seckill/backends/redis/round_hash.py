@@ -1,5 +1,5 @@
-"""The hash of a round as the gate reads it. What is lost from it and what is damaged come to the same: without a number
-where one belongs, there is no round, until the keeper has rebuilt it."""
+"""Reads the hash of a round. Lost fields and damaged ones are treated alike: if a number is missing, the round does not
+exist until the keeper has rebuilt it."""
 
 import re
 from collections import Counter
@@ -11,17 +11,17 @@ from redis import exceptions
 from seckill.ports.gate import GateStatus, GateView, ItemView, Pulse
 
 _PULSE = ("version", "available", "admitted", "epoch", "revision")
-# What every round has besides.
+# The other fields of every round.
 _RULES = ("total", "dealt", "released", "limit", "cool_down_s", "begins_ms", "ends_ms", "opened_ms", "id", "lane")
-# How many records there are. An earlier version did not count them.
+# The counts of records. An earlier version did not count them.
 _RECORDS = ("buyers", "past")
 PULSE_FIELDS = ("status", *_PULSE, *_RULES, *_RECORDS, "items")
-# What there is of each item, in fields that end in its number. Together they are what the round has.
+# The fields of each item, whose names end in its number. Their sums over all items are the round's own.
 _OF_ITEM = ("total", "dealt", "available", "admitted", "released")
 
 _STATUSES = frozenset(GateStatus)
-# With more digits, Lua would not tell a number from its neighbour. The version of a round that was rebuilt is its epoch
-# and nine digits.
+# With more digits, Lua could not tell a number from its neighbour. A rebuilt round's version is its epoch followed by
+# nine digits.
 _NUMBER = re.compile(r"-?[0-9]{1,15}")
 _EPOCH = re.compile(r"[0-9]{1,6}")
 _MOVED = re.compile(r"(?:sent|got):[0-9]{1,3}(?::[0-9]{1,18})?")
@@ -29,12 +29,12 @@ _ITEMS = re.compile(r"[0-9]{1,18}(?: [0-9]{1,18})*")
 
 
 def is_wrong_type(reply: object) -> bool:
-    """The server's word for a key under which something else stands than we ever write there."""
+    """Whether the reply is the server's error for a key with a value of another type than we ever write there."""
     return isinstance(reply, exceptions.ResponseError) and "WRONGTYPE" in str(reply)
 
 
 def texts(names: Sequence[bytes | str], values: Sequence[bytes | None]) -> dict[str, str]:
-    """Whatever bytes they are."""
+    """Decodes the values, whatever bytes they contain."""
     return {
         name if isinstance(name, str) else name.decode(errors="replace"): value.decode(errors="replace")
         for name, value in zip(names, values, strict=True)
@@ -43,7 +43,7 @@ def texts(names: Sequence[bytes | str], values: Sequence[bytes | None]) -> dict[
 
 
 def damaged_fields(values: Mapping[str, str]) -> Iterator[str]:
-    """Those that are there, and are not what a gate writes."""
+    """Yields the fields that exist but do not contain what a gate writes."""
     for name, value in values.items():
         if not _is_what_belongs_there(name, value):
             yield name
@@ -80,7 +80,7 @@ def _items(values: Mapping[str, str]) -> list[int]:
 
 
 def item_fields(fields: Sequence[bytes | None] | exceptions.ResponseError) -> list[str]:
-    """What there is to read besides, if these are `PULSE_FIELDS` of a round with items."""
+    """Given the `PULSE_FIELDS` of a round, returns the further fields to read: those of its items, if it has any."""
     named = None if isinstance(fields, exceptions.ResponseError) else fields[-1]
     if named is None or not _ITEMS.fullmatch(named.decode(errors="replace")):
         return []
@@ -90,8 +90,8 @@ def item_fields(fields: Sequence[bytes | None] | exceptions.ResponseError) -> li
 def read_pulse(
     fields: Sequence[bytes | None] | exceptions.ResponseError, *records: object, of_items: Sequence[str] = ()
 ) -> Pulse | None:
-    """Of the fields `PULSE_FIELDS`, and how many buyers there are, and records in the past; of a round with items, also
-    of the fields `item_fields`: without them, of the round alone."""
+    """Makes a pulse of the `PULSE_FIELDS`, the number of buyers and the number of records in `past`. For a round with
+    items the `item_fields` belong to it too; without them the pulse is of the round alone."""
     if isinstance(fields, exceptions.ResponseError):
         return None
     values = texts((*PULSE_FIELDS, *of_items), fields)
@@ -105,31 +105,31 @@ def read_pulse(
 
 
 def is_whole(fields: tuple[bytes | None, ...], *records: object) -> bool:
-    """Whether there is a pulse of these fields: all is there that the gate has ever noted."""
+    """Whether these fields make a pulse, that is, everything that the gate has noted is still there."""
     least = _least_of(fields)
     return least is not None and _are_all(records, least)
 
 
-@lru_cache(1024)  # of most rounds nothing has changed since the last look
+@lru_cache(1024)  # most rounds have not changed since the last look
 def _least_of(fields: tuple[bytes | None, ...]) -> tuple[int, int] | None:
     return _least(texts(PULSE_FIELDS, fields))
 
 
 def _least(values: Mapping[str, str]) -> tuple[int, int] | None:
-    """How many buyers there must be, and orders that are over. None: this is no round that sells or has sold."""
+    """Returns how many buyers and ended orders there must be, or None if this is not a round that sells or has sold."""
     if not _is_sound(values) or values["status"] == GateStatus.PREPARING:
         return None
     return _counted(values)
 
 
 def read_view(now_ms: int, buyers: int, past: int, backlog: int, values: Mapping[str, str]) -> GateView | None:
-    """`buyers`, `past`, `backlog`: how many there are; −1 if something else stands under their key."""
-    # It has no opening until it has been rebuilt.
+    """`buyers`, `past`, `backlog`: their numbers, or −1 if there is a foreign value under the key."""
+    # A round that is being rebuilt has no opening yet.
     if not _is_sound({"opened_ms": "0"} | dict(values)) or not _items_add_up(values):
         return None
     items = {item: _read_item(item, values) for item in _items(values)}
     sent, got = _by_lane("sent:", values), _by_lane("got:", values)
-    # A share that has forgotten what it sent or got would send or get it again.
+    # A share that has forgotten which units it sent or got would send or get them again.
     adds_up = int(values["total"]) == int(values["dealt"]) - sum(sent.values()) + sum(got.values())
     adds_up = adds_up and all(item.adds_up for item in items.values())
     return GateView(
@@ -148,13 +148,13 @@ def read_view(now_ms: int, buyers: int, past: int, backlog: int, values: Mapping
 
 
 def _told(text: str | None) -> int | None:
-    """What nothing is decided by: damaged, it is as good as lost."""
+    """Reads a number on which no decision depends: a damaged one counts as lost."""
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
 def _counted(values: Mapping[str, str]) -> tuple[int, int]:
-    """Buyers, and orders that are over. An earlier version did not count them, but everyone who was ever admitted has a
-    record."""
+    """Returns how many buyers and ended orders were counted. An earlier version did not count them, but every buyer who
+    was ever admitted has a record."""
     return int(values.get("buyers", min(1, int(values["admitted"])))), int(values.get("past", 0))
 
 
@@ -170,7 +170,7 @@ def _read_item(item: int, values: Mapping[str, str]) -> ItemView:
 
 
 def _by_lane(prefix: str, values: Mapping[str, str]) -> dict[int, int]:
-    """All together, where there are items."""
+    """Returns the units by lane, summed over all items."""
     units: Counter[int] = Counter()
     for name, n in values.items():
         if name.startswith(prefix):

@@ -12,7 +12,7 @@ _SCRIPTS = files("seckill.backends.redis") / "lua"
 
 
 class Script:
-    """One Lua file, or several that follow one another. Called by its hash; loaded again when the server has forgotten
+    """One Lua file, or several put together. It is called by its hash and loaded again when the server has forgotten
     it."""
 
     def __init__(self, *names: str) -> None:
@@ -25,13 +25,13 @@ class Script:
     async def call_and(
         self, line: Line, keys_: Sequence[str], args: Sequence[object], *then: Sequence[object]
     ) -> list[Any]:
-        """The script's reply and, in the same go, those to the commands after it: an error among these is given, not
-        raised."""
+        """Returns the script's reply and, in the same round trip, the replies to the commands after it. An error among
+        the latter is returned, not raised."""
         if self._sha is None:
             self._sha = await self._load(line)
         try:
             return await self._send(line, keys_, args, then)
-        except exceptions.NoScriptError:  # nothing was run, so running it now is not a repeat
+        except exceptions.NoScriptError:  # nothing was run, so running it now does not repeat anything
             self._sha = await self._load(line)
             return await self._send(line, keys_, args, then)
 

@@ -1,4 +1,4 @@
-"""A primary with replicas that Sentinels watch: they say which server is the primary now."""
+"""A primary with replicas, watched by Sentinels, which say which server is the primary now."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class SentinelServers(FoundServers):
         return [await self.of("")]
 
     async def _look_up(self) -> None:
-        """All are asked: one that was cut off may still name a primary that was replaced."""
+        """Asks all Sentinels: one that was cut off may still name a replaced primary."""
         found = await asyncio.gather(*map(self._ask, self.url.seeds), return_exceptions=True)
         failures = [failure for failure in found if isinstance(failure, BaseException)]
         answers = [answer for answer in found if not isinstance(answer, BaseException)]
@@ -43,7 +43,7 @@ class SentinelServers(FoundServers):
         sentinel = self.client(self.url.of_sentinel(seed))
         try:
             async with asyncio.timeout(LOOK_UP_WITHIN_S):
-                # In two words: as one, the library would put the reply into another shape.
+                # Sent as two words, because for "SENTINEL MASTER" the library would reshape the reply.
                 reply: Any = await sentinel.execute_command("SENTINEL", "MASTER", name)  # type: ignore[no-untyped-call]
         except exceptions.AuthenticationError:
             raise

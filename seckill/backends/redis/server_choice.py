@@ -1,4 +1,4 @@
-"""Which servers an address stands for: one, a cluster, or a primary behind Sentinel."""
+"""Chooses by its address what a server is: a single one, a cluster, or a primary behind Sentinel."""
 
 import re
 
@@ -10,7 +10,7 @@ from seckill.errors import StartError
 
 
 def open_servers(url: str, connections_max: int = CONNECTIONS_MAX) -> Servers:
-    """Nothing is connected before the first call."""
+    """Does not connect before the first call."""
     match = re.match(r"rediss?\+([^:]*):", url)
     if match is None:
         return OneServer(url, connections_max)

@@ -1,8 +1,8 @@
-"""Whether the servers still are what they were found to be when the role was started.
+"""Watches whether the servers are still as they were when the role was started.
 
-A server may come back with another configuration. Then its connections were cut, so each new one that is to carry
-claims is looked at before the first of them. CONFIG SET cuts nothing, and a replica has no connection of ours: so all
-servers are looked at twice a second as well. So are, less often, the rights of our user, which ACL SETUSER changes.
+A server may come back with another configuration. Its connections are cut then, so the server is checked over each new
+connection before the first claim. But CONFIG SET cuts no connection, and we have none to replicas, so all servers are
+checked twice a second as well. The rights of our user, which ACL SETUSER changes, are checked less often.
 """
 
 import asyncio
@@ -33,16 +33,17 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S = 0.5
 LOOK_WITHIN_S = 2.0
-# Fifty commands are tried. A claim that may not be written is refused by the server itself, and changes nothing.
+# The check tries fifty commands. Between two checks, a claim that may not be written is refused by the server itself
+# and changes nothing.
 RIGHTS_EVERY_S = 5.0
-# A process that has not looked for this long looks before the next claim.
+# A process that has not checked for this long does so before the next claim.
 FRESH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What is wrong with a primary, with its replicas, and with our rights there; empty: nothing. `asked_s`: when it
-    was asked. `full`: there is no room for a claim, which it says itself to each."""
+    """What is wrong with a primary, with its replicas, and with our rights there; empty if nothing is. `asked_s`: when
+    the server was asked. `full`: it has no room for another claim, and itself refuses each one."""
 
     own: str = ""
     replicas: str = ""
@@ -71,14 +72,14 @@ class ServerWatch:
         self._monotonic = monotonic
         self._verdicts: dict[str, Fitness] = {}  # by the names of primaries
         self._rights_asked_s: dict[str, float] = {}
-        self._out_of_reach: dict[str, list[str]] = {}  # its replicas that do not answer us
+        self._out_of_reach: dict[str, list[str]] = {}  # by primary, the replicas that do not answer us
         self._looking = asyncio.Lock()
         self._looked_s = -LOOK_EVERY_S
         self._found: Mapping[str, str] = {}
         self._full: frozenset[str] = frozenset()
 
     async def require(self, line: Line) -> None:
-        """Before claims go over this connection. Raises GateUnavailable if they must not."""
+        """Called before claims go over this connection. Raises GateUnavailable if they must not."""
         name = line.server.name
         verdict = self._verdicts.get(name)
         if verdict is None or not line.connection.looked_at or self._monotonic() - verdict.asked_s > FRESH_S:
@@ -89,7 +90,8 @@ class ServerWatch:
             raise GateUnavailable(verdict.fault)
 
     async def look(self) -> Mapping[str, str]:
-        """What is wrong with each primary or its replicas. Callers that ask at the same moment get one answer."""
+        """Returns what is wrong with each primary or its replicas. Callers that ask at the same moment share one
+        check."""
         async with self._looking:
             if self._monotonic() - self._looked_s >= LOOK_EVERY_S / 2:
                 primaries = await self._primaries()
@@ -104,7 +106,7 @@ class ServerWatch:
             return self._found
 
     def full(self) -> frozenset[str]:
-        """Of those that the last look has found."""
+        """Returns the primaries that had no room at the last check."""
         return self._full
 
     async def _primaries(self) -> Sequence[Server]:
@@ -115,7 +117,7 @@ class ServerWatch:
             raise GateUnavailable(f"The gate's servers cannot be found ({type(error).__name__}: {error}).") from error
 
     async def _look_at(self, server: Server) -> None:
-        """One that does not answer is not judged: no claim gets there either."""
+        """Checks one server. One that does not answer is not judged: no claim gets there either."""
         asked_s = self._monotonic()
         if asked_s - self._rights_asked_s.get(server.name, -math.inf) >= RIGHTS_EVERY_S:
             self._rights_asked_s[server.name] = asked_s
@@ -145,9 +147,9 @@ class ServerWatch:
         self._put(server.name, replace(self._verdicts.get(server.name, Fitness()), rights=fault))
 
     def _judge(self, name: str, facts: Facts, asked_s: float) -> Fitness:
-        """By what the primary says of itself."""
+        """Judges a primary by what it says about itself."""
         known = self._verdicts.get(name, Fitness())
-        if asked_s < known.asked_s:  # asked before, answered later: it may have been started again in between
+        if asked_s < known.asked_s:  # asked earlier but answered later: the server may have been restarted in between
             return known
         fault = ""
         try:
@@ -168,7 +170,7 @@ class ServerWatch:
         return verdict
 
     def _mention(self, primary: Server, out_of_reach: list[str]) -> None:
-        """Once for each replica that we cannot look at: it may be well, in its own network."""
+        """Logs once for each replica that we cannot reach: it may be fine, but in a network of its own."""
         for where in out_of_reach:
             if where not in self._out_of_reach.get(primary.name, ()):
                 log.warning("a replica cannot be looked at", replica=where, primary=primary.name or self._servers.where)

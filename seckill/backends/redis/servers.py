@@ -1,7 +1,7 @@
-"""Which server has a key: the only one, the primary that Sentinel names, or the primary of the key's slot.
+"""Finds the server that has a key: the only one, the primary that Sentinel names, or the primary of the key's slot.
 
-Nothing here repeats a call that may have been carried out. `follow` goes to another server only when the one that was
-asked has said that the key is elsewhere: then it has done nothing.
+Nothing here repeats a call that may have been carried out. `follow` only goes to another server when the first one has
+said that the key is elsewhere, and so has done nothing.
 """
 
 import asyncio
@@ -25,28 +25,27 @@ from seckill.settings.redaction import redact_url
 T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 2
-# Beyond this callers wait for each other. Claims need one for each round that is on.
+# With more calls than this, callers wait for each other. Claims need one connection for each running round.
 CONNECTIONS_MAX = 64
-# A reader of a cluster's streams needs one for each lane.
+# A reader of a cluster's streams needs one connection for each lane.
 LANES_MAX = 256
-# Which server has which key is looked up again after this, beside the calls, so that a primary which does not know that
-# it was replaced is noticed too.
+# After this time, which server has which key is looked up again in the background, so that a primary which does not
+# know that it was replaced is noticed too.
 KNOWN_FOR_S = 1.0
-# Not more often than this, however many calls fail.
+# The shortest time between two look-ups, however many calls fail.
 LOOKED_UP_EVERY_S = 0.1
 LOOK_UP_WITHIN_S = 1.0
 REDIRECTS_MAX = 4
-# Otherwise the library reads its own version from the disk for every connection.
+# Without this, the library reads its own version from the disk for every connection.
 DRIVER = DriverInfo()
 
 _AWAY = (exceptions.ConnectionError, exceptions.TimeoutError, OSError, TimeoutError)
-# The server has done nothing, and has lost its part or not got it yet.
+# Errors of a server that has done nothing because it no longer has its part, or does not have it yet.
 _DISPLACED = (exceptions.ReadOnlyError, exceptions.ClusterDownError, exceptions.MasterDownError)
 
 
 def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
-    """A client that never repeats a call on its own: to repeat an admission is the buyer's decision, not a
-    library's."""
+    """A client that never repeats a call by itself: repeating an admission is the buyer's decision, not a library's."""
     try:
         pool = BlockingConnectionPool.from_url(
             url,
@@ -55,9 +54,9 @@ def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             driver_info=DRIVER,
             max_connections=connections_max,
-            timeout=None,  # each caller that waits for a connection has its own deadline
+            timeout=None,  # each caller that waits for a connection sets its own deadline
         )
-        # Only now the library looks at the parameters. It does not connect.
+        # Makes the library check the parameters now. It does not connect.
         pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError) as error:
         raise StartError(f"SECKILL_REDIS_URL cannot be understood ({error}): {HELP}.") from error
@@ -67,7 +66,7 @@ def connect(url: str, connections_max: int = CONNECTIONS_MAX) -> Redis:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`name` stays the same as long as it is the same server; empty where there is only one, which nothing replaces."""
+    """One server. `name` identifies it; it is empty where there is only one server, which nothing replaces."""
 
     name: str
     client: Redis
@@ -77,7 +76,7 @@ class Servers(ABC):
     """Gives for each key the server that has it."""
 
     lasting = False  # the server is never replaced by another
-    together = True  # all keys are on one server, so that one command may name keys of several lanes
+    together = True  # all keys are on one server, so one command may name keys of several lanes
 
     def __init__(self, url: str) -> None:
         self.where = redact_url(url)
@@ -91,17 +90,18 @@ class Servers(ABC):
 
     @abstractmethod
     def heed(self, error: BaseException) -> bool:
-        """Learns from an error which server has which key. True: the call has done nothing, and has to go elsewhere."""
+        """Learns from an error which server has which key. Returns True if the call has done nothing and has to go
+        elsewhere."""
 
     @abstractmethod
     def client_at(self, address: Address) -> Redis:
-        """A client of a server that one of ours has named, such as its replica."""
+        """Returns a client for a server that one of ours has named, such as its replica."""
 
     @abstractmethod
     async def close(self) -> None: ...
 
     async def follow(self, key: str, call: Callable[[Server], Awaitable[T]]) -> T:
-        """One call to the server that has the key."""
+        """Makes one call to the server that has the key."""
         for redirects_left in reversed(range(REDIRECTS_MAX)):
             server = await self.of(key)
             try:
@@ -112,7 +112,7 @@ class Servers(ABC):
         raise AssertionError("unreachable")
 
     async def grouped(self, keys: Sequence[str]) -> list[list[int]]:
-        """The places in this list of keys that are on the same server."""
+        """Groups the positions in this list of keys by the server that has them."""
         if self.together:
             return [list(range(len(keys)))] if keys else []
         groups: dict[str, list[int]] = {}
@@ -121,7 +121,7 @@ class Servers(ABC):
         return list(groups.values())
 
     async def read_all(self, wanted: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
-        """Replies to commands that change nothing, each from the server that has its key."""
+        """Returns replies to read-only commands, each from the server that has its key."""
         replies: list[Any] = [None] * len(wanted)
 
         async def read(group: list[int]) -> None:
@@ -169,12 +169,12 @@ class OneServer(Servers):
 
 
 class FoundServers(Servers):
-    """Servers that have to be looked up, and looked up again when they have changed their parts."""
+    """Servers that have to be looked up, and looked up again after they have changed roles."""
 
     def __init__(self, url: str, connections_max: int) -> None:
         super().__init__(url)
         self.url = parse_many(url)
-        connect(self.url.of(self.url.seeds[0]))  # the library judges the rest of the address
+        connect(self.url.of(self.url.seeds[0]))  # lets the library check the rest of the address
         self.where = ",".join(f"{host}:{port}" for host, port in self.url.seeds)
         self._connections_max = connections_max
         self._clients: dict[str, Redis] = {}
@@ -187,18 +187,18 @@ class FoundServers(Servers):
     async def _look_up(self) -> None: ...
 
     async def _current(self) -> None:
-        """Returns when it is known which server has what, as far as any answers."""
+        """Returns when it is known which server has which keys, as far as any server answers."""
         age_s = time.monotonic() - self._looked_up_s
         if not self._known:
             await self._look_up_once()
         elif self._stale and age_s >= LOOKED_UP_EVERY_S:
-            with contextlib.suppress(*_AWAY, exceptions.ResponseError):  # the call itself will tell
+            with contextlib.suppress(*_AWAY, exceptions.ResponseError):  # the call itself will fail with the reason
                 await self._look_up_once()
         elif age_s >= KNOWN_FOR_S:
             self._start_looking()
 
     async def _look_up_once(self) -> None:
-        """Callers that come meanwhile wait for the same answer."""
+        """Looks up once. Callers that come meanwhile wait for the same answer."""
         await asyncio.shield(self._start_looking())
 
     def _start_looking(self) -> asyncio.Task[None]:

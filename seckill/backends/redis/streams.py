@@ -1,4 +1,4 @@
-"""The order streams of the lanes, read by a consumer group."""
+"""Reads the order streams of the lanes with a consumer group."""
 
 import asyncio
 import time
@@ -31,15 +31,15 @@ T = TypeVar("T")
 
 # A read may wait this much longer than it asked the server to, before the server counts as gone.
 GRACE_S = 5.0
-# What a server that takes over may lack is not given out. It stays pending, and is taken over a while later.
+# Entries that a server taking over may lack are not given out. They stay pending and are taken over a little later.
 REPLICATED_WITHIN_S = 2.0
 # Lanes whose server failed are left alone for this long. Those on other servers are read meanwhile.
 REST_S = 0.5
-# A reading of all entries goes in portions, so that the server is not held up. Each may have some hundred orders.
+# All entries are read in portions, so that the server is not held up. Each entry may have some hundred orders.
 ENTRIES_PORTION = 100
-# Without a reading for so long, the next is sized anew.
+# After a pause this long, the size of the next reading is determined anew.
 STALL_S = 1.0
-# Where it cannot be asked how many orders entries have.
+# Assumed number of orders in an entry, where the server cannot be asked.
 ORDERS_EACH_UNKNOWN = 100
 _LUA = files("seckill.backends.redis") / "lua"
 _RETIRE = (_LUA / "retire_consumer.lua").read_text()
@@ -50,7 +50,8 @@ _SETTLE = (_LUA / "settle.lua").read_text()
 
 
 def parse(lane: int, entry_id: bytes, fields: Sequence[bytes] | None) -> list[Delivery]:
-    """`fields`: names and values by turns, as the server sends them. A gate writes one, or two if it is traced."""
+    """`fields`: names and values in turn, as the server sends them. A gate writes one field, or two if the order is
+    traced."""
     if fields and fields[0] == b"orders":
         return read_together(lane, entry_id.decode(), fields[1])
     if fields and fields[0] == b"order" and len(fields) == 2:
@@ -65,9 +66,9 @@ def _flat(fields: Mapping[bytes, bytes] | None) -> list[bytes]:
 
 class StreamTransport:
     """`replica_acks`: how many replicas must have an entry before it is given out. Otherwise a worker could write an
-    order that the gate loses with its primary before its buyer is told: the buyer's repeat would be a second one.
-    `entry_form`: asks which form of entries all who read them are known to understand; without it, orders that others
-    have put in one entry are read, and nobody is told that they may be."""
+    order that the gate then loses with its primary before the buyer is told, and the buyer's repeat would make a second
+    order. `entry_form`: returns the form of entries that all readers are known to understand. Without it, entries with
+    several orders are read, but gates are never allowed to write them."""
 
     def __init__(
         self,
@@ -82,19 +83,19 @@ class StreamTransport:
         self._replica_acks = replica_acks
         self._entry_form = entry_form
         self._grace_s = GRACE_S + (REPLICATED_WITHIN_S if replica_acks else 0.0)
-        # No other process ever has this name, so what is pending under it is either ours or a dead worker's.
+        # No other process ever has this name, so entries that are pending under it are this worker's own.
         self.consumer = own_name()
         self._lanes: list[int] = []
-        # Readings under way, by the lanes that they read. One that has not ended when another brings something goes on,
-        # and what it brings is given out next time: a reading that is broken off loses what it was about to bring.
+        # Current readings, by the lanes that they read. When one returns entries, the others go on, and their entries
+        # are given out next time: cancelling a reading would lose the entries that it was about to return.
         self._readings: dict[tuple[int, ...], asyncio.Task[list[Delivery]]] = {}
         self._rests_until_s: dict[tuple[int, ...], float] = {}
-        # The server counts entries, and we count orders: so many of these were in each entry of the last reading.
+        # The server counts entries and we count orders: this is how many orders each entry of the last reading had.
         self._orders_each = 1
         self._read_s = time.monotonic()
 
     async def _on(self, key: str, call: Callable[[Redis], Awaitable[T]], within_s: float = GRACE_S) -> T:
-        """One call to the server that has the key."""
+        """Makes one call to the server that has the key."""
         with translated():
             async with asyncio.timeout(within_s):
                 return await self._servers.follow(key, lambda server: call(server.client))
@@ -109,23 +110,23 @@ class StreamTransport:
         await self._measure()
 
     async def _measure(self) -> None:
-        """What has piled up is not all read at once."""
+        """Measures how many orders an entry has, so that a backlog is not all read at once."""
         for entries, more in await self._lengths(self._lanes):
             self._orders_each = max(self._orders_each, orders_waiting(entries, more) // (entries or 1))
 
     async def _after_stall(self) -> None:
-        """While nobody read, what the last reading says of the next may have become wrong."""
+        """Measures anew after a pause, since the last reading may no longer predict the next."""
         if self._lanes and time.monotonic() - self._read_s > STALL_S:
             try:
                 await self._measure()
-            except TransportUnavailable:  # perhaps of one server only, and the others can be read
+            except TransportUnavailable:  # perhaps only one server is away, and the others can be read
                 self._orders_each = max(self._orders_each, ORDERS_EACH_UNKNOWN)
 
     async def _make_group(self, lane: int) -> None:
         key = keys.orders(lane)
 
         async def make(client: Redis) -> None:
-            # From 0, never from $: what was admitted before the first worker came must not be passed over.
+            # From 0, never from $: orders that were admitted before the first worker came must not be skipped.
             create = partial(client.xgroup_create, key, self._group, id="0", mkstream=True)
             try:
                 await create()
@@ -138,12 +139,12 @@ class StreamTransport:
 
         await self._on(key, make)
         if self._entry_form is not None and await self._entry_form() >= TOGETHER:
-            # In this order: no version that cannot read them may start once there are any.
+            # The stamp comes first: once there are such entries, no version may start that cannot read them.
             await self._send(keys.FORMAT, "EVAL", STAMP, 1, keys.FORMAT, TOGETHER, __version__)
             await self._send(keys.queue(lane), "EVAL", _SHARE_ENTRIES, 1, keys.queue(lane))
 
     async def _discard(self, client: Redis, key: str) -> None:
-        """Something else stands there. What the stream had in it is found in the gate, by the keeper."""
+        """Deletes a foreign value in the place of a stream. The keeper finds the lost entries in the gate's records."""
         await client.execute_command("EVAL", _DISCARD, 1, key, "stream")  # type: ignore[no-untyped-call]
         log.error("something else stood in the place of a queue, and was taken away", key=key)
 
@@ -172,14 +173,16 @@ class StreamTransport:
                         self._rests_until_s.pop(lanes, None)
                     except TransportUnavailable as error:
                         failure = error
-                        self._orders_each = max(self._orders_each, ORDERS_EACH_UNKNOWN)  # it may have been too much
+                        # the reading may have been too large
+                        self._orders_each = max(self._orders_each, ORDERS_EACH_UNKNOWN)
                         self._rest(lanes, error)
         if failure is not None and not found and (self._servers.together or self._all_rest()):
             raise failure
         return found
 
     def _read_together(self) -> list[tuple[int, ...]]:
-        """On a cluster one command reads one lane, also where several are on the same server."""
+        """Returns the lanes that one command reads. On a cluster it reads one lane, even where several are on the same
+        server."""
         if self._servers.together:
             return [tuple(self._lanes)] if self._lanes else []
         return [(lane,) for lane in self._lanes]
@@ -198,7 +201,7 @@ class StreamTransport:
     async def _read(self, lanes: Sequence[int], count: int, wait_s: float) -> list[Delivery]:
         names = [keys.orders(lane) for lane in lanes]
         block_ms = max(1, int(wait_s * 1000))
-        # As bytes, the library does not know the command, and does not take the reply apart and together again.
+        # Given as bytes, the command is unknown to the library, which therefore does not parse and rebuild the reply.
         group = ("GROUP", self._group, self.consumer)
         command = (b"XREADGROUP", *group, "COUNT", self._entries_of(count), "BLOCK", block_ms, "STREAMS")
 
@@ -208,7 +211,7 @@ class StreamTransport:
             except exceptions.ResponseError as error:
                 if not _group_is_gone(error):
                     raise
-                for lane in lanes:  # lost with its stream, destroyed or overwritten: make it again, from 0
+                for lane in lanes:  # the group was destroyed, or lost with its stream: make it again, from 0
                     await self._make_group(lane)
                 return None
             if found:
@@ -218,8 +221,9 @@ class StreamTransport:
         return self._deliveries(lanes, await self._on(names[0], read, wait_s + self._grace_s))
 
     async def _replicated(self, client: Redis, lane: int) -> None:
-        """All that was read from this server until now. Another one that has taken over meanwhile would speak for its
-        own data. A server waits for what a connection has written last, so something has to be written."""
+        """Makes sure that replicas have everything read from this server so far. It must be the same server: one that
+        has taken over meanwhile would only answer for its own data. A server waits for a connection's last write, so
+        something has to be written."""
         if not self._replica_acks:
             return
         async with client.pipeline(transaction=False) as pipeline:
@@ -233,7 +237,7 @@ class StreamTransport:
 
     def _deliveries(self, read: Sequence[int], reply: Any) -> list[Delivery]:
         lanes = {keys.orders(lane).encode(): lane for lane in read}
-        # RESP3 answers a map, RESP2 a list of pairs.
+        # RESP3 returns a map, RESP2 a list of pairs.
         pairs = reply.items() if isinstance(reply, dict) else reply
         return self._parse_all(
             [(lanes[key], entry_id, fields) for key, entries in pairs or () for entry_id, fields in entries]
@@ -257,7 +261,7 @@ class StreamTransport:
         return taken
 
     async def _lanes_with_abandoned(self, idle_s: float) -> list[int]:
-        """Asked side by side, so that a silent server holds up no other server's lanes."""
+        """Asks servers side by side, so that a silent one does not hold up the lanes of the others."""
         lanes = [lane for lane in self._lanes if not self._rests((lane,))]
         looks = await asyncio.gather(*(self._has_abandoned(lane, idle_s) for lane in lanes), return_exceptions=True)
         for lane, look in zip(lanes, looks, strict=True):
@@ -309,7 +313,7 @@ class StreamTransport:
         return self._parse_all([(lane, entry_id, fields) for entry_id, fields in entries])
 
     async def _stranded(self, client: Redis, lane: int, count: int) -> list[Any]:
-        """Takes entries that no consumer would ever get, up to `count`. With 0 it takes none, and shows the oldest."""
+        """Takes up to `count` entries that no consumer would ever get. With 0 it takes none, but returns the oldest."""
         command = ("EVAL", _TAKE_STRANDED, 1, keys.orders(lane), self._group, self.consumer, count)
         found: list[Any] = await client.execute_command(*command)  # type: ignore[no-untyped-call]
         return found
@@ -334,7 +338,8 @@ class StreamTransport:
     async def _settle(self, lane: int, entries: Mapping[str, int]) -> list[int]:
         parts = [part for entry in entries.items() for part in entry]
         keys_ = (keys.orders(lane), keys.queue(lane))
-        # As its text, which costs little for a thousand orders: so a call is one, whoever loses the answer.
+        # Sent with the script's whole text, which costs little for a thousand orders: so settling is one call, even if
+        # the server has forgotten the script.
         found: list[int] = await self._send(keys_[0], "EVAL", _SETTLE, len(keys_), *keys_, self._group, *parts)
         return found
 
@@ -373,7 +378,8 @@ class StreamTransport:
             try:
                 facts = await self._on(key, lambda client, key=key: client.xinfo_stream(key))  # type: ignore[misc]
             except TransportUnavailable as error:
-                if not isinstance(error.__cause__, exceptions.ResponseError):  # it says that there is none
+                # such an error says that there is no stream
+                if not isinstance(error.__cause__, exceptions.ResponseError):
                     raise
                 facts = {"entries-added": 0, "length": 0}
             found[lane] = Queue(facts["entries-added"], facts["length"])
@@ -410,7 +416,7 @@ class StreamTransport:
                 yield announced
 
     async def _publish(self, channel: str, message: object) -> None:
-        # A cluster passes it on to all its nodes, wherever the listeners are.
+        # A cluster passes the message on to all its nodes, wherever the listeners are.
         await self._send(channel, "PUBLISH", channel, msgspec.json.encode(message))
 
     async def _published(self, channel: str, type_: type[T]) -> AsyncGenerator[T]:
@@ -423,7 +429,7 @@ class StreamTransport:
                         try:
                             told = msgspec.json.decode(message["data"], type=type_)
                         except (msgspec.MsgspecError, UnicodeDecodeError):
-                            continue  # from another version of this program; a node that misses it asks
+                            continue  # from another version; a node that misses it asks the gate itself
                         yield told
             except (exceptions.RedisError, OSError) as error:
                 self._servers.heed(error)
@@ -437,7 +443,8 @@ class StreamTransport:
 
 
 def orders_waiting(entries: int, more: bytes | None) -> int:
-    """How many orders there are in a stream with so many entries. Of one that is empty, the count says nothing."""
+    """Returns how many orders a stream with this many entries has. For an empty stream the extra count means
+    nothing."""
     return entries + int(more) if entries and more and more.isdigit() else entries
 
 

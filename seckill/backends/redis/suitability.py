@@ -1,4 +1,4 @@
-"""Can this Valkey/Redis server keep the gate's promises?"""
+"""Checks whether a Valkey/Redis server can keep the gate's promises."""
 
 import asyncio
 import functools
@@ -18,12 +18,12 @@ from seckill.errors import StartError
 
 T = TypeVar("T")
 
-# Only the operator who starts the process waits for the answer.
+# Generous, because only the operator who starts the process waits for the answer.
 LOOKED_AT_WITHIN_S = 5.0
-# A first rewrite of an append-only file is mostly short: a start waits for it for two seconds.
+# The first rewrite of an append-only file is usually short: a start waits up to two seconds for it.
 LOOK_AGAIN_AFTER_S = 0.1
 LOOKS_AGAIN_MAX = 20
-# We do not judge a replica that does not answer us within this time.
+# A replica that does not answer within this time is not judged.
 REPLICA_WITHIN_S = 1.0
 VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted entries, script flags
 
@@ -34,20 +34,20 @@ _SETTINGS = ("appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a server says of itself, and how it is configured as far as it shows that: managed servers hide it."""
+    """What a server says about itself, and its configuration, as far as it shows that: managed servers hide theirs."""
 
     info: Mapping[str, str]
     configured: Mapping[str, str]
 
 
 class FileNotWhole(StartError):
-    """It passes by itself, when the server has written its append-only file."""
+    """The server's append-only file is not complete yet. This passes by itself when the server has written it."""
 
 
 async def check_servers(
     servers: Servers, durability: str, replica_acks: int, timeout_s: float, files: FileHistory
 ) -> list[str]:
-    """Raises StartError if a server is unfit. Returns what had better be changed, a sentence each."""
+    """Raises StartError if a server is unfit. Returns recommended changes, one sentence each."""
     advice: list[str] = []
     timeout_s = max(timeout_s, LOOKED_AT_WITHIN_S)
     try:
@@ -69,7 +69,7 @@ async def check_servers(
         raise StartError(
             f"Valkey/Redis at {servers.where} cannot be used ({str(error) or type(error).__name__}): {remedy}."
         ) from error
-    return list(dict.fromkeys(advice))  # once for all primaries
+    return list(dict.fromkeys(advice))  # each sentence once for all primaries
 
 
 async def _once_whole(check: Callable[[], Awaitable[list[str]]]) -> list[str]:
@@ -96,7 +96,7 @@ async def _check(
 
 
 async def look_at_replicas(servers: Servers, facts: Facts, durability: str, files: FileHistory) -> list[str]:
-    """Those of a primary that a lane may land on. Returns the addresses of those that do not answer us."""
+    """Checks the replicas to which a lane may move. Returns the addresses of those that do not answer us."""
 
     async def look(address: Address) -> Facts | None:
         try:
@@ -119,7 +119,7 @@ async def look_at(server: Server) -> Facts:
 
 
 async def look_at_rights(server: Server) -> None:
-    """Raises StartError if our user may not do what it has to."""
+    """Raises StartError if our user lacks a right that it needs."""
     await _ask(server, lambda line: check_rights(line.send))
 
 
@@ -182,7 +182,7 @@ def check_replicas(facts: Facts, acks: int) -> list[str]:
 def check_keeping(
     facts: Facts, durability: str, files: FileHistory, who: str = "The Redis server", copies_sent: str = ""
 ) -> None:
-    """It forgets nothing, and with `strict` has everything on its disk before it answers."""
+    """Checks that the server forgets nothing and, with `strict`, has everything on its disk before it answers."""
     policy = facts.info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         raise StartError(
@@ -212,15 +212,16 @@ def check_keeping(
 
 
 def is_full(facts: Facts) -> bool:
-    """As the server itself decides whether a command that needs memory is refused: what it keeps for its replicas and
-    its file does not count."""
+    """Decides as the server itself does when it refuses a command that needs memory: buffers for its replicas and its
+    file do not count."""
     limit = int(facts.info.get("maxmemory", "0"))
     used = int(facts.info.get("used_memory", "0")) - int(facts.info.get("mem_not_counted_for_evict", "0"))
     return 0 < limit < used
 
 
 def _replicas(facts: Facts) -> Iterator[Address]:
-    """As the primary knows them: `slave0:ip=…,port=…,state=online,…`. One that is still being filled takes no place."""
+    """Yields the replicas that the primary knows: `slave0:ip=…,port=…,state=online,…`. One that is still being filled
+    cannot take over."""
     for name, value in facts.info.items():
         if name.startswith("slave") and name.removeprefix("slave").isdecimal():
             fields = dict(field.partition("=")[::2] for field in value.split(","))
@@ -229,7 +230,7 @@ def _replicas(facts: Facts) -> Iterator[Address]:
 
 
 def _may_take_over(replica: Facts) -> bool:
-    """Unless the operator has ruled that out."""
+    """Whether the replica may become the primary: it may unless the operator has ruled that out."""
     never = replica.configured.get("cluster-replica-no-failover") == "yes"
     return not never and replica.info.get("slave_priority") != "0"
 
@@ -241,7 +242,7 @@ def parse_info(info: bytes | str) -> dict[str, str]:
 
 
 def setting(reply: object) -> str | None:
-    """CONFIG GET answers a map in RESP3 and a flat list in RESP2."""
+    """Reads a reply of CONFIG GET, which is a map in RESP3 and a flat list in RESP2."""
     if isinstance(reply, dict):
         reply = [item for pair in reply.items() for item in pair]
     if isinstance(reply, list) and len(reply) == 2 and isinstance(reply[1], bytes):

@@ -1,5 +1,5 @@
-"""Operators' keys and buyers' standing. Every change gets the next version, under a lock: so versions become visible in
-the order of their numbers, and a process that has seen one has seen all before it."""
+"""Operators' keys and buyers' standing. Every change gets the next version, under a lock, so versions become visible in
+order, and a process that has seen one has seen all before it."""
 
 from dataclasses import asdict, replace
 
@@ -18,7 +18,7 @@ from seckill.domain.operator_key import OperatorKey
 from seckill.ports.access import EVERYBODY, AccessChanges, BuyerStanding
 from seckill.ports.record import Facts, acting
 
-SESSIONS_KEPT_MS = 24 * 3600 * 1000  # after their end; longer than anybody takes to sign in
+SESSIONS_KEPT_MS = 24 * 3600 * 1000  # after their end; longer than signing in takes
 
 _keys, _buyers = operator_keys.c, buyer_standings.c
 _VERSION = select(meta.c.value).where(meta.c.name == ACCESS)
@@ -34,7 +34,7 @@ class SqlAccess:
     @to_the_end
     async def changes(self, after: int) -> AccessChanges | None:
         async with reading(self._database) as connection:
-            # Before the rows: what changes meanwhile is read now, and once more the next time.
+            # Read before the rows: a change made meanwhile is read now and once more the next time.
             version = int((await connection.scalars(_VERSION)).one())
             if version <= after:
                 return None
@@ -57,7 +57,7 @@ class SqlAccess:
     @to_the_end
     async def add_session(self, key: OperatorKey, lifetime_s: float, facts: Facts) -> OperatorKey | None:
         async with writing(self._database) as connection:
-            await _next_version(connection)  # under whose lock nobody else adds one
+            await _next_version(connection)  # takes the lock, so that no other process adds one
             now_ms = await now_of(connection, self._database)
             over = _keys.expires_ms < now_ms - SESSIONS_KEPT_MS
             await connection.execute(delete(operator_keys).where(_keys.created_by == SIGNED_IN, over))
@@ -160,7 +160,7 @@ async def _standing(connection: AsyncConnection, user: str) -> BuyerStanding:
 
 
 async def _put(connection: AsyncConnection, standing: BuyerStanding, version: int) -> None:
-    """No other process does so at the same time: the version is locked."""
+    """The caller has locked the version, so no other process does this at the same time."""
     values = {
         "blocked_ms": standing.blocked_ms,
         "reason": standing.reason,

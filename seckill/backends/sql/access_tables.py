@@ -6,8 +6,8 @@ from seckill.backends.sql.tables import Key, LongText, metadata
 
 ACCESS = "access"  # a row of `meta`: the version of the two tables below, as of their last change
 
-# Keys of operators. None is ever deleted: what its owner has done is on the record. Sessions of those who have signed
-# in are among them, and go a day after their end.
+# Keys of operators. They are never deleted, because the record names their owners. The sessions of signed-in operators
+# are kept here too and are deleted a day after their end.
 operator_keys = Table(
     "operator_keys",
     metadata,
@@ -21,8 +21,8 @@ operator_keys = Table(
     Column("revoked_ms", BigInteger),
 )
 
-# Buyers who may not buy, or whose tokens were ended; the empty name stands for all buyers. A buyer who is unblocked
-# keeps the row, so that every process hears of it.
+# Buyers who may not buy, or whose tokens were ended. The empty name stands for all buyers. The row of an unblocked
+# buyer stays, so that every process hears of it.
 buyer_standings = Table(
     "buyer_standings",
     metadata,
@@ -34,7 +34,7 @@ buyer_standings = Table(
     Column("changed", BigInteger, nullable=False, index=True),  # the version at the last change
 )
 
-# Who has changed what. Only ever inserted into.
+# Which operator has changed what. Rows are only ever inserted.
 operator_record = Table(
     "operator_record",
     metadata,
@@ -50,6 +50,6 @@ operator_record = Table(
     Column("request_id", String(64), nullable=False),
     Index(None, "sale_id", "id"),
     Index(None, "who", "id"),
-    # An id is a place in the record, and is never given twice.
+    # An id is a place in the record and is never used twice.
     sqlite_autoincrement=True,
 )

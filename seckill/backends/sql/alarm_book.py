@@ -15,7 +15,7 @@ from seckill.engine.alarms.repeats import QUIET_S, STALE_AFTER_S
 from seckill.ports.alarm_book import AlarmFilter, KeptAlarm, RaisedAlarm
 
 _a = alarms.c
-# What does not last is another alarm after this time.
+# After this time, an alarm that does not last counts as a new one.
 SAME_WITHIN_MS = int(1000 * QUIET_S)
 STALE_AFTER_MS = int(1000 * STALE_AFTER_S)
 WHAT_MAX = 255
@@ -58,7 +58,7 @@ class SqlAlarmBook:
                 "lasts": int(alarm.lasting),
             }
             if not await self._insert.run(connection, values):
-                await connection.execute(again)  # somebody else was quicker
+                await connection.execute(again)  # another process was first
 
     async def _sale(self, connection: Any, facts: Mapping[str, Any]) -> int | None:
         round_id = facts.get("round")

@@ -18,9 +18,9 @@ from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
 from seckill.domain.audience_list import DIGEST_TYPE, Digests, has
 from seckill.domain.sale import Sale
 
-# 43 kB in a row.
+# How many digests are in a row, which has 43 kB then.
 PART_DIGESTS = 4096
-# Rows in one statement, which holds a third of a megabyte then.
+# How many rows go into one statement, which has a third of a megabyte then.
 PARTS_AT_ONCE = 8
 
 _parts = audience_parts.c
@@ -48,7 +48,7 @@ class SqlAudience:
             for start in range(0, len(rows), PARTS_AT_ONCE):
                 await connection.execute(insert(audience_parts), rows[start : start + PARTS_AT_ONCE])
             await set_changed(connection, sale_id, version, list_version=version, list_buyers=len(digests))
-            # The lists themselves may be as long as the shop has customers.
+            # The record only gets the lengths: a list may name every customer of the shop.
             facts = {"buyers": listed}, {"buyers": len(digests), "version": version}
             await note(
                 connection,
@@ -90,13 +90,13 @@ def _written(part: Sequence[int]) -> str:
 
 
 async def _version(connection: AsyncConnection, sale_id: int) -> int | None:
-    """None: there is no such sale."""
+    """Returns the version of the sale's list, or None if there is no such sale."""
     found = await connection.scalars(select(sales.c.list_version).where(sales.c.id == sale_id))
     return found.one_or_none()
 
 
 async def not_listed(connection: AsyncConnection, sale_id: int, digests: Collection[int]) -> set[int]:
-    """Those of these digests that are not on the list. Reads the rows in which they would be."""
+    """Returns the digests that are not on the list. Only reads the rows in which they would be."""
     firsts = select(_parts.first).where(_parts.sale_id == sale_id).order_by(_parts.first)
     while True:
         version = await _version(connection, sale_id)
@@ -115,12 +115,12 @@ async def not_listed(connection: AsyncConnection, sale_id: int, digests: Collect
 
 
 async def listed(connection: AsyncConnection, digest: int) -> list[int]:
-    """The sales whose list has it."""
+    """Returns the sales whose list has the digest."""
     return [row.sale_id for row, _ in await _parts_with(connection, digest)]
 
 
 async def strike(connection: AsyncConnection, digest: int) -> list[int]:
-    """Takes it off every list. Nodes read such a list anew. The caller has locked the catalogue."""
+    """Takes the digest off every list. Nodes then read these lists again. The caller has locked the catalogue."""
     struck = []
     for row, digests in await _parts_with(connection, digest):
         version = await lock_catalogue(connection) + 1
@@ -137,7 +137,7 @@ async def strike(connection: AsyncConnection, digest: int) -> list[int]:
 
 
 async def _parts_with(connection: AsyncConnection, digest: int) -> list[tuple[AnyRow, Digests]]:
-    """Of each list the one row in which it would be, if it is there."""
+    """Returns, for each list, the row that has the digest, if there is one."""
     last = select(_parts.sale_id, func.max(_parts.first).label("first")).where(_parts.first <= digest)
     places = last.group_by(_parts.sale_id).subquery()
     wanted = select(audience_parts).join(

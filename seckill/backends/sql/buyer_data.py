@@ -1,4 +1,4 @@
-"""Everything about one buyer: shown, and taken out."""
+"""Exports and erases everything about one buyer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ from seckill.domain.sale import Round
 from seckill.ports.buyer_data import BuyerRows, DataRow, Erasure, Hindrance, HindranceKind
 from seckill.ports.queue_entry import salvage, write_entry
 
-# Events whose facts name the buyer. Those of orders and entries are read from their rows.
+# The events whose facts name the buyer. Events of orders and entries are read from the rows of those.
 _NAMING = [type_ for type_ in EventType if type_.family in ("payment", "refund", "voucher")]
 ROWS_AT_ONCE = 500
 _IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
@@ -69,7 +69,7 @@ class SqlBuyerData:
                 payments=await of(payments, payments.c.order_id.in_(mine)),
                 refunds=await of(refunds, refunds.c.payment_id.in_(paid)),
                 order_actions=await of(order_actions, order_actions.c.order_id.in_(mine)),
-                # A code that nobody has seen can still go to another buyer.
+                # A code that the buyer has not seen can still go to another one, so it is left out.
                 vouchers=[{**row, "code": row["code"] if row["shown_ms"] is not None else None} for row in codes],
                 entries=await of(line_entries, line_entries.c.user_id == user),
                 letters=await of(dead_letters, dead_letters.c.user_id == user),
@@ -80,8 +80,8 @@ class SqlBuyerData:
     async def erase(self, user: str, pseudonym: str) -> Erasure | list[Hindrance]:
         async with writing(self._database) as connection:
             await lock_catalogue(connection)  # before anything else, as in every transaction that needs it
-            # Whoever writes about one of these locks it first, and has then written what is read below. What the buyer
-            # does from now on is not among them, and keeps its name.
+            # Any other transaction that writes about one of these orders locks it first, so everything it wrote is read
+            # below. What the buyer does from now on is not found here and keeps the name.
             found = await _locked(connection, orders, user)
             entries = await _locked(connection, line_entries, user)
             letters = await _locked(connection, dead_letters, user)
@@ -116,13 +116,14 @@ async def _change_each(connection: AsyncConnection, table: Table, rows: Sequence
 
 
 async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]:
-    """The gate forgets a round when all its orders have been at rest for a day; then it has no record left."""
+    """Returns what stands against erasing. The gate's records also do: it forgets a round when all its orders have been
+    final for a day."""
     remembered = or_(rounds.c.retired_ms.is_(None), rounds.c.opened_ms.is_not(None))
     mine = orders.c.user_id == user
     open_letter = dead_letters.c.state.in_([LetterState.RETRYING, LetterState.DEAD])
     undecided = select(orders.c.sale_id, orders.c.id).join(payments, payments.c.order_id == orders.c.id)
-    # The list of a draw is read by names, in portions: one that changes meanwhile would be read twice or never. Who has
-    # left since the list was closed stands on it all the same, until places are given.
+    # The list of a draw is read by names, in portions: a name that changes meanwhile would be read twice or never.
+    # Buyers who have left since the list was closed are still on it until places are given.
     in_draw = line_entries.c.place.is_(None)
     queries: list[tuple[HindranceKind, AnySelect]] = [
         (

@@ -53,7 +53,7 @@ class SqlCheckouts:
         async with writing(self._database) as connection:
             if await self._note.run(connection, noted):
                 return
-            # The same page has a new address, or was asked for twice at once.
+            # The page exists already: it has a new address, or two requests came at once.
             await connection.execute(
                 update(checkouts)
                 .where(

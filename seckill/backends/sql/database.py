@@ -1,4 +1,4 @@
-"""What every database must offer to the ledger: the little that cannot be said in the same SQL everywhere."""
+"""What every database module must offer to the ledger: the few things for which databases need different SQL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from sqlalchemy.types import TypeEngine
 
 from seckill.domain.item import NO_ITEM
 
-# Of any columns.
+# A row with any columns.
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 
@@ -26,9 +26,9 @@ def item_of(row: OrderRow) -> int:
 class ErrorMeaning(StrEnum):
     """What an error of the driver means to us."""
 
-    UNAVAILABLE = "unavailable"  # the same again may work later
-    COLLIDED = "collided"  # undone for the sake of another transaction: the same again may work at once
-    REFUSED = "refused"  # the database looked at the data and said no
+    UNAVAILABLE = "unavailable"  # repeating may work later
+    COLLIDED = "collided"  # undone for the sake of another transaction: repeating may work at once
+    REFUSED = "refused"  # the database does not accept the data
     UNSUITABLE = "unsuitable"  # wrong password, no such database: a person has to mend it
 
 
@@ -47,8 +47,8 @@ class Statement(Protocol):
 
 
 class NewOrders(NamedTuple):
-    """How many orders of a round, an epoch and an item were not there before. All have one state: they cost the
-    same."""
+    """How many new orders of a round, an epoch and an item were written. All cost the same and so have the same
+    state."""
 
     round_id: int
     epoch: int
@@ -62,20 +62,21 @@ class OrdersStatement(Protocol):
     async def run(
         self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
     ) -> Sequence[NewOrders]:
-        """`parameters` bring these rows."""
+        """Runs the statement with the rows in `parameters`."""
 
 
 class NewOrderEntries(Protocol):
-    """The entries in the feed that tell of new orders, in one of two ways."""
+    """Writes the feed entries of new orders, in one of two ways."""
 
     async def of_new(self, connection: AsyncConnection, numbers: Mapping[str, Sequence[int]]) -> None:
-        """Writes them. `numbers`: by the state of the orders."""
+        """Writes them. `numbers`: the orders' numbers by state."""
 
     def insert_of(self, new: FromClause, listed: ColumnElement[str]) -> Insert:
-        """Writes them from a table with the columns `WRITTEN`. `listed`: its numbers together, as JSON."""
+        """Returns a statement that writes them from a table with the columns `WRITTEN`. `listed`: all its numbers, as
+        JSON."""
 
 
-# What the event of a new order is made of.
+# The columns from which the event of a new order is made.
 WRITTEN = ("id", "state", "recorded_ms")
 
 
@@ -95,43 +96,43 @@ class Database(Protocol):
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> Rows: ...
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """True where the column is in the list that the parameter `name` brings, however many they are."""
+        """True where the column's value is in the list given by the parameter `name`, which may have any length."""
 
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
     ) -> AnySelect:
-        """Of the rows that are selected, those where the last column but one of the index has this value, and its last
-        one is at least this and below that, the greatest first: phrased so that the planner takes this index, and no
-        other, and begins at the first of them."""
+        """Limits the selected rows to those where the last column but one of the index has this value and its last
+        column is at least this and below that, the greatest first. It is phrased so that the planner takes this very
+        index and begins at the first of these rows."""
 
     def insert_missing(
         self, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
     ) -> Statement:
-        """Inserts what is selected, passes over rows whose `key` is there already, and returns these columns
-        of the new ones. Any other constraint that stands against a row is an error."""
+        """Inserts the selected rows, skips those whose `key` exists already, and returns these columns of the new ones.
+        Violating any other constraint is an error."""
 
     def insert_orders(
         self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: "NewOrderEntries"
     ) -> OrdersStatement:
-        """Inserts the orders that are selected, and passes over those whose number is there already. With each new one
-        comes its event, which `events_of` makes of a table with the columns `WRITTEN`, and with all of them the entries
-        in the feed. They are counted by item if their items are selected."""
+        """Inserts the selected orders and skips those whose number exists already. For each new order it also inserts
+        the event, which `events_of` makes from a table with the columns `WRITTEN`, and for all of them the feed
+        entries. New orders are counted by item if their items are selected."""
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> Statement:
-        """Changes the rows where it holds, and returns these columns of them as they are then."""
+        """Changes the rows where the condition holds, and returns these columns with their new values."""
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
-        """None: unexpected, not to be explained away."""
+        """Returns None for an unexpected error, which must not be hidden."""
 
     def words(self, error: Exception) -> str:
-        """What the driver said, in a line, and without the data that it said it about: that is buyers' data."""
+        """Returns the driver's message in one line, without the values in it, which may be buyers' data."""
 
     def is_new(self) -> bool:
-        """True if there is certainly nothing in it yet; asking does not create it."""
+        """Returns True if the database certainly has nothing in it yet. Asking does not create it."""
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:
-        """From here to the end of the transaction no other process migrates."""
+        """Makes sure that no other process migrates until the end of the transaction."""
 
     async def close(self) -> None: ...

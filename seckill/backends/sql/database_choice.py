@@ -1,4 +1,4 @@
-"""From an address to a database."""
+"""Chooses the database module for an address."""
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -16,13 +16,13 @@ _made_ahead: dict[str, SqlLedger] = {}
 
 
 def open_ledger(url: str) -> SqlLedger:
-    """Connects to nothing yet. Raises StartError for an address that cannot be meant."""
+    """Does not connect yet. Raises StartError for an invalid address."""
     return _made_ahead.pop(url, None) or SqlLedger(open_database(url))
 
 
 def make_ahead(url: str) -> None:
-    """For processes that will be copied from this one: the first in each that opens this address gets the ledger that
-    was made here, and its hundreds of statements stay memory that all copies share. Raises StartError."""
+    """Prepares a ledger for processes that will be forked from this one. In each of them, the first caller that opens
+    this address gets this ledger, whose hundreds of statements stay in shared memory. Raises StartError."""
     _made_ahead[url] = SqlLedger(open_database(url))
 
 
@@ -37,7 +37,7 @@ def open_database(url: str) -> Database:
 
 
 def _chosen(url: URL) -> Database:
-    """Loads that one only: each brings a driver and a dialect along."""
+    """Loads only the chosen module, since each one loads a driver and a dialect."""
     match url.drivername:
         case "sqlite" | "sqlite+aiosqlite":
             from seckill.backends.sql.sqlite import SqliteDatabase

@@ -91,14 +91,14 @@ def select_due(database: Database) -> AnySelect:
 
 
 def select_of_buyer(user: str) -> AnySelect:
-    """Those that are tried again."""
+    """Selects the buyer's letters that will be tried again."""
     return select(dead_letters).where(dead_letters.c.user_id == user, dead_letters.c.next_ms.is_not(None))
 
 
 async def change(
     connection: AsyncConnection, database: Database, letter: Letter, *, reason: str | None, **values: Any
 ) -> bool:
-    """Only if it is still the try that we know of: two keepers may have the same letter in hand."""
+    """Changes the letter only if no one has tried it since: two keepers may be handling the same one."""
     if reason is not None:
         now_ms = await now_of(connection, database)
         values |= {"reason": reason, "history": _history(letter.history, now_ms, reason)}
@@ -135,7 +135,7 @@ async def close(connection: AsyncConnection, database: Database, letter: Letter,
 
 
 class Burial:
-    """The row that says `failed`, and what follows from it."""
+    """Writes the row with the state `failed`, and what follows from it."""
 
     def __init__(self, database: Database, entries: FeedEntries) -> None:
         self._database = database
@@ -194,13 +194,14 @@ class Burial:
             .join(sales, sales.c.id == rounds.c.sale_id)
             .outerjoin(items, and_(items.c.sale_id == sales.c.id, items.c.id == bindparam("of_item", type_=BigInteger)))
             .where(rounds.c.id == bindparam("of_round", type_=BigInteger))
-            # Nobody could say whose unit it was: no gate has admitted it.
+            # Otherwise no gate has admitted the order, and it would be unknown whose unit it was.
             .where(or_(rounds.c.item_count == 0, items.c.id.is_not(None)))
         )
 
 
 async def _state_of(connection: AsyncConnection, admission: Admission) -> OrderState | None:
-    """The same order's state, if a process was quicker. None: the round is unknown, or it is another order."""
+    """Returns the order's state if another process has written it. None: the round is unknown, or the row is of another
+    order."""
     found = await connection.execute(select(orders).where(orders.c.id == int(admission.number)))
     row = found.one_or_none()
     if row is None or (row.round_id, row.user_id) != (admission.round_id, admission.user):

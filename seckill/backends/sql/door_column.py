@@ -12,7 +12,8 @@ _door = msgspec.json.Decoder(Door)
 
 
 def to_door(column: str | None) -> Door:
-    """Of most sales it is open, or open to everybody: then there is one for all of them, which is known by sight."""
+    """Reads the door. Most sales are open to everyone: they all share one object, which can be recognised by
+    identity."""
     if column is None:
         return OPEN_DOOR
     door = _door.decode(column)

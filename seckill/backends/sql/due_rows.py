@@ -1,4 +1,4 @@
-"""What waits for its time, in a table that has a column for it."""
+"""Finds the rows of a table whose time has come, by the column that holds the time."""
 
 from sqlalchemy import ColumnElement, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +15,7 @@ class DueRows:
         self._some = due.limit(bindparam("count")).with_for_update(skip_locked=True)
 
     async def is_any(self) -> bool:
-        """Looks without the writers' lock: mostly there is nothing to do."""
+        """Looks without the writers' lock, since there is usually nothing to do."""
         async with reading(self._database) as connection:
             return (await connection.execute(self._one)).first() is not None
 

@@ -1,4 +1,5 @@
-"""How an order ends or is paid: a compare-and-set on its state, and in the same transaction what follows from it."""
+"""Ends orders or marks them as paid: a compare-and-set on the state and, in the same transaction, all that follows from
+it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,9 +44,9 @@ from seckill.ports.ledger import OutboxItem, Tally
 
 RELEASE = "release"
 TELL = "tell"
-# An order's number, its round, its state before and after, and when.
+# An order's number, its round, its states before and after, and the time.
 _Change: TypeAlias = tuple[int, int, OrderState, OrderState, int]
-# A row that was written not by a worker but when its entry was given up: it never had a time to pay and was not free.
+# A row that was not written by a worker, but when its entry was given up: it never had a time to pay and was not free.
 BURIED = and_(orders.c.expires_ms.is_(None), orders.c.paid_ms.is_(None))
 
 
@@ -55,7 +56,7 @@ class Reversal:
 
     action_id: int
     cents: int
-    whole: bool  # then nothing of the price is left
+    whole: bool  # nothing of the price is left after it
     return_units: bool
 
 
@@ -80,7 +81,8 @@ class Endings:
         self._insert_outbox = self._outbox()
         self.select_due = (
             select(orders.c.id)
-            # The state stands in the text: to a parameter, PostgreSQL may fit a plan that cannot use the partial index.
+            # The state is part of the text: with a parameter, PostgreSQL may choose a plan that cannot use the partial
+            # index.
             .where(
                 orders.c.state == literal(OrderState.UNPAID, literal_execute=True),
                 orders.c.expires_ms <= database.now_ms,
@@ -88,7 +90,7 @@ class Endings:
             .order_by(orders.c.expires_ms)
             .limit(bindparam("count"))
         )
-        # Several keepers take different ones instead of waiting for each other, where the database can do that.
+        # Where the database can do that, several keepers take different orders instead of waiting for each other.
         self._due = self.select_due.with_for_update(skip_locked=True)
         returned = ("id", "round_id", "quantity", "closed_ms", "item_id")
         over = {"active_slot": null(), "closed_ms": database.now_ms}
@@ -127,7 +129,7 @@ class Endings:
         cause: str,
         closed_by: str | None = None,
     ) -> list[AnyRow]:
-        """Orders that another transaction has changed meanwhile are left alone and not returned."""
+        """Ends these orders. Those that another transaction has changed meanwhile are left alone and not returned."""
         ended: list[AnyRow] = []
         changed: list[_Change] = []
         for before, statement in self._end[to, closed_by].items():
@@ -153,8 +155,8 @@ class Endings:
         return False
 
     async def refund(self, connection: AsyncConnection, number: int, cause: str) -> bool:
-        """For money that came late: from any way of being over without having been paid, unless another order has taken
-        its place."""
+        """Marks an order as refunded because its money came late. It may have ended in any way without being paid,
+        unless another order has taken its place."""
         this = and_(orders.c.id == number, orders.c.replaced_by.is_(None))
         row = (await connection.execute(select(orders.c.state, orders.c.round_id).where(this))).one_or_none()
         if row is None or row.state not in OVER.intersection(_rows_before(OrderState.REFUNDED)):
@@ -173,8 +175,8 @@ class Endings:
         return True
 
     async def reverse(self, connection: AsyncConnection, order: Order, reversal: "Reversal") -> int:
-        """Of a paid order that is as it was just read, in this transaction. Returns how many units go back on sale with
-        it. Raises LedgerUnavailable if the order is another by now."""
+        """Applies a refund to a paid order that was just read in this transaction. Returns how many units go back on
+        sale. Raises LedgerUnavailable if the order has changed since."""
         number = int(order.number)
         this = and_(
             orders.c.id == number,
@@ -197,12 +199,12 @@ class Endings:
             await self._gifts.take_back(connection, order, units_back=reversal.return_units)
         if reversal.return_units and await self._let_go(connection, order, refunded):
             return order.quantity
-        # An order may be told of several times, each for its own refund.
+        # Buyers are told of each refund of an order, so there may be several such rows.
         await self._send(connection, refunded, f"{TELL} {reversal.action_id}")
         return 0
 
     async def _let_go(self, connection: AsyncConnection, order: Order, changed: Sequence[_Change]) -> bool:
-        """Its units go back on sale, once. False if it does not hold them any more."""
+        """Puts an order's units back on sale, once. Returns False if it no longer holds them."""
         this = and_(orders.c.id == int(order.number), orders.c.active_slot.is_not(None))
         if (await connection.execute(update(orders).where(this).values(active_slot=null()))).rowcount != 1:
             return False
@@ -211,8 +213,8 @@ class Endings:
         return True
 
     async def _return(self, connection: AsyncConnection, units: Sequence[tuple[int, int | None, int]]) -> None:
-        """`units`: of each order, by its round and item. Always in the same order, the round before its items, so that
-        no two transactions wait for each other."""
+        """`units`: the units of each order, with its round and item. Rows are always changed in the same order, the
+        round before its items, so that no two transactions wait for each other."""
         of_rounds: dict[int, Counter[int | None]] = {}
         for round_id, item, quantity in units:
             of_rounds.setdefault(round_id, Counter())[item] += quantity
@@ -228,7 +230,7 @@ class Endings:
     def _compare_and_sets(
         self, to: OrderState, values: Mapping[str, Any], returning: Sequence[str]
     ) -> dict[OrderState, Statement]:
-        """One from each state that may become this, so that the history can tell which it was."""
+        """One statement for each state that may become this one, so that the history can tell which it was."""
         return {
             before: self._database.update_returning(
                 orders,
@@ -240,7 +242,7 @@ class Endings:
         }
 
     async def _note(self, connection: AsyncConnection, changed: Sequence[_Change], cause: str) -> None:
-        """In the history and in the feed. All of them have come into the same state."""
+        """Notes changes in the history and in the feed. All are changes to the same state."""
         await connection.execute(self._insert_events, self._changed.bind(changed) | {"cause": cause})
         _, _, before, to, _ = changed[0]
         for type_ in of_change(before, to):
@@ -261,7 +263,8 @@ class Endings:
         return insert(order_events).from_select(source.selected_columns.keys(), source)
 
     def _outbox(self) -> Insert:
-        """With the round's epoch at this moment: a gate that was rebuilt later knows of the ending already."""
+        """Inserts into the outbox with the round's present epoch: a gate that is rebuilt later already knows that the
+        order is over."""
         happened = self._changed.table.c
         source = select(
             bindparam("kind", type_=String).label("kind"),
@@ -275,7 +278,7 @@ class Endings:
 
 
 def _rows_before(to: OrderState) -> list[OrderState]:
-    """The states of rows that may become this. An order that is queued has no row yet."""
+    """Returns the states from which a row may change to this one. A queued order has no row yet."""
     return sorted(states_before(to) - {OrderState.QUEUED})
 
 
@@ -304,7 +307,8 @@ def to_order(row: AnyRow) -> Order:
 
 
 def select_outbox() -> AnySelect:
-    """Up to `count`, except those of some rounds (`without`), oldest first, with what a relay needs to know of each."""
+    """Selects up to `count` rows, oldest first, except those of some rounds (`without`), with everything that a relay
+    needs."""
     return (
         select(outbox, orders.c.user_id, orders.c.request_id, orders.c.closed_by)
         .add_columns(rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)
@@ -318,7 +322,7 @@ def select_outbox() -> AnySelect:
 
 def to_item(row: AnyRow) -> OutboxItem:
     number = OrderNumber.from_int(row.order_id)
-    # A round that is retired takes nothing back: the gate may have forgotten it.
+    # A retired round takes nothing back: the gate may have forgotten it.
     comes_back = row.kind == RELEASE and row.retired_ms is None
     state = OrderState(row.payload)
     lapsed = state in LAPSED and row.closed_by is None
@@ -332,19 +336,19 @@ def to_item(row: AnyRow) -> OutboxItem:
 
 
 def has_lapsed() -> ColumnElement[bool]:
-    """Also if it was paid for too late and refunded afterwards, but not if an operator has ended it. An order that
-    failed never had a time to pay."""
+    """Whether the buyer let the order lapse, even if it was paid too late and refunded afterwards, but not if an
+    operator ended it. A failed order never had a time to pay."""
     refunded = and_(orders.c.state == OrderState.REFUNDED, orders.c.expires_ms.is_not(None))
     return and_(or_(orders.c.state.in_(LAPSED), refunded), orders.c.closed_by.is_(None))
 
 
 def holds_units() -> ColumnElement[bool]:
-    """They count as sold and towards the limit."""
+    """Whether the order's units count as sold and towards the limit."""
     return orders.c.active_slot.is_not(None)
 
 
 def is_voided(epoch: ColumnElement[int]) -> ColumnElement[bool]:
-    """Given up, and admitted before this epoch."""
+    """Whether the order was admitted before this epoch and given up."""
     return and_(orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)), BURIED, orders.c.epoch < epoch)
 
 
@@ -371,7 +375,7 @@ def select_tally_by_item(round_id: int) -> AnySelect:
 
 
 def together(of_items: Mapping[int, Tally]) -> Tally:
-    """Of a round, from those of its items, so that one reading is enough."""
+    """Adds up a round's tally from those of its items, so that one reading is enough."""
     parts = of_items.values()
     counts = [each.name for each in fields(Tally) if each.name not in ("next_expiry_ms", "items")]
     expiries = [part.next_expiry_ms for part in parts if part.next_expiry_ms is not None]
@@ -406,7 +410,7 @@ def _tallied(counted: Table, dead: ScalarSelect[int]) -> list[ColumnElement[Any]
 
 
 def _dead_units(round_id: int, item_id: ColumnElement[int] | None = None) -> ScalarSelect[int]:
-    """Of the round, or of one of its items."""
+    """Selects the dead units of the round, or of one of its items."""
     these = true() if item_id is None else dead_letters.c.item_id == item_id
     others = orders.alias("others")
     written = select(others.c.id).where(others.c.id == dead_letters.c.order_id, others.c.round_id == round_id)

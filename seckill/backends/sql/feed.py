@@ -1,4 +1,4 @@
-"""Reading the feed: which entry comes next, and what it tells."""
+"""Reads the feed: which entry comes next, and what it says."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -20,12 +20,12 @@ from seckill.domain.line import LineEntry
 from seckill.domain.order import Order, OrderState
 from seckill.ports.feed import CursorGone, EventFilter, FeedEvent, FeedPage, SaleEvent
 
-# Entries that are lined up in one transaction, during which no other process lines up any.
+# How many entries one transaction lines up. No other process lines up any meanwhile.
 LINED_UP_MAX = 500
-# Entries that are looked at together, and how often a reader looks on when none of them is wanted.
+# How many entries are looked at together, and how often a reader looks further when none of them is wanted.
 PORTION = 200
 PORTIONS_MAX = 50
-# Events that are about entries of a line, and whose numbers are theirs.
+# The family of events about entries of a line, whose numbers are those of the entries.
 LINE_FAMILY = "entry"
 
 
@@ -55,7 +55,7 @@ class SqlFeed:
 
     @to_the_end
     async def line_up(self) -> int:
-        # Looks without the writers' lock: mostly there is nothing to do.
+        # Looks without the writers' lock, since there is usually nothing to do.
         async with reading(self._database) as connection:
             if (await connection.execute(self._any_waiting)).first() is None:
                 return 0
@@ -77,7 +77,7 @@ class SqlFeed:
             newest, oldest = await _span(connection)
             start = oldest if after is None else after
             page = await self._read_on(connection, start, wanted, count)
-            # Asked once more after the entries were read: some of them may have been pruned meanwhile.
+            # Asked again after the entries were read, because some of them may have been pruned meanwhile.
             _, oldest = await _span(connection)
         if after is not None and not oldest <= after <= newest:
             return CursorGone(oldest, newest)
@@ -109,7 +109,7 @@ class SqlFeed:
     async def prune(self, kept_ms: int, count: int) -> int:
         async with reading(self._database) as connection:
             oldest = (await connection.execute(self._oldest, {"kept_ms": kept_ms, "count": count})).all()
-        # As far as they are old without a gap: the first that is kept tells readers where the feed begins.
+        # Only the old entries before the first one to be kept: that one tells readers where the feed begins.
         old = [entry.id for entry in itertools.takewhile(lambda entry: bool(entry.is_old), oldest)]
         if not old:
             return 0
@@ -167,14 +167,14 @@ class SqlFeed:
 
 
 class _OrderPast:
-    """An order, and how it came to be what it is."""
+    """An order and its changes of state."""
 
     def __init__(self, row: AnyRow) -> None:
         self.order = to_order(row)
         self.changes: dict[EventType, AnyRow] = {}
 
     def add(self, change: AnyRow) -> None:
-        # An order comes into each state once at most.
+        # An order enters each state at most once.
         for type_ in of_change(OrderState(change.from_state), OrderState(change.to_state)):
             self.changes[type_] = change
 
@@ -197,7 +197,8 @@ def _of_order(entry: AnyRow, place: int, past: _OrderPast) -> FeedEvent:
 
 
 def _of_gift(entry: AnyRow, place: int, order: Order) -> FeedEvent:
-    """How many codes, not which: a code is as good as money, and the feed is kept and passed on for weeks."""
+    """The event says how many codes, not which: a code is as good as money, and the feed is kept and passed on for
+    weeks."""
     return FeedEvent(
         cursor=entry.first_cursor + place,
         id=_id(entry, place),
@@ -210,8 +211,9 @@ def _of_gift(entry: AnyRow, place: int, order: Order) -> FeedEvent:
 
 
 def _of_line(row: AnyRow, place: int, entry: LineEntry) -> FeedEvent:
-    """What was true of the entry then. Rows of earlier versions do not say, and tell what is true now. Metadata may be
-    long, and stands with the entry alone: what was told before its buyer joined again is told without."""
+    """The event shows the entry as it was then. Rows of earlier versions lack that, so their events show the entry as
+    it is now. Metadata may be long and is only kept with the entry itself: events from before its buyer joined again
+    come without it."""
     type_ = EventType(row.type)
     quantity, reason = entry.quantity, entry.reason
     if row.facts is not None:
@@ -253,12 +255,12 @@ def _of_other(entry: AnyRow) -> FeedEvent:
 
 
 def _id(entry: AnyRow, place: int) -> str:
-    """With the time: a ledger that is an older copy gives out its next ids and cursors once more."""
+    """The id contains the time, because a ledger that is an older copy gives out the same ids and cursors again."""
     return f"evt_{entry.at_ms}_{entry.id}_{place}"
 
 
 def _select_heads() -> AnySelect:
-    """Entries with a cursor after this one, in their order. The first may have begun before it."""
+    """Selects the entries with a cursor after this one, in order. The first entry may have begun before it."""
     after = bindparam("after", type_=BigInteger)
     that = feed.alias("that")
     begins = select(func.coalesce(func.max(that.c.first_cursor), 0)).where(that.c.first_cursor <= after + 1)
@@ -271,7 +273,7 @@ def _select_heads() -> AnySelect:
 
 
 def _choose(heads: Sequence[AnyRow], after: int, wanted: EventFilter, room: int) -> tuple[list[int], int]:
-    """Entries that may have what is wanted, until they fill the room; and the last cursor that was considered."""
+    """Returns the entries that may contain wanted events, until they fill the room, and the last cursor considered."""
     chosen = []
     for head in heads:
         after, before = head.first_cursor + head.events - 1, after
@@ -291,7 +293,7 @@ def _end(heads: Sequence[AnyRow], after: int) -> int:
 
 
 async def _span(connection: AsyncConnection) -> tuple[int, int]:
-    """The last cursor that was given out, and the one before the oldest that is kept."""
+    """Returns the last cursor given out, and the one before the oldest cursor kept."""
     newest = select(meta.c.value).where(meta.c.name == FEED).scalar_subquery()
     oldest = select(func.min(feed.c.first_cursor)).scalar_subquery()
     row = (await connection.execute(select(newest.label("newest"), oldest.label("oldest")))).one()
@@ -299,6 +301,7 @@ async def _span(connection: AsyncConnection) -> tuple[int, int]:
 
 
 async def _lock_cursor(connection: AsyncConnection) -> int:
-    """The last cursor that was given out, locked until the commit: cursors become visible in their order."""
+    """Returns the last cursor given out, with its row locked until the commit, so that cursors become visible in
+    order."""
     found = await connection.scalars(select(meta.c.value).where(meta.c.name == FEED).with_for_update())
     return int(found.one())

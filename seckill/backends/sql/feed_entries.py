@@ -1,7 +1,7 @@
-"""Writing to the feed, in the transaction that makes the change.
+"""Writes to the feed, in the transaction that makes the change.
 
-An entry is written after whatever it tells of: a transaction that waits for another one to change the same order gets
-the greater id, and so a later place in the feed. No lock is taken for it, and no writer waits for another one.
+An entry is written after the change that it describes. So a transaction that waited for another one to change the same
+order gets the greater id, and a later place in the feed. This takes no lock, and no writer waits for another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from seckill.domain.sale import Round, Sale
 from seckill.ports.payment import Capture, Refund
 
 _e = _line_entries.c
-# Which events orders are that have just been written, each with the states that they may have.
+# The events of orders that have just been written, each with the states to which it applies.
 _OF_NEW = {EventType.ORDER_CREATED: (OrderState.UNPAID, OrderState.PAID), EventType.ORDER_PAID: (OrderState.PAID,)}
 
 
@@ -29,7 +29,7 @@ class FeedEntries:
     """Also implements `seckill.backends.sql.database.NewOrderEntries`."""
 
     def __init__(self, database: Database) -> None:
-        self._insert = insert(feed).values(at_ms=database.now_ms).inline()  # no one asks for its id
+        self._insert = insert(feed).values(at_ms=database.now_ms).inline()  # its id is not needed
 
     async def orders(self, connection: AsyncConnection, type_: EventType, numbers: Sequence[int]) -> None:
         entry = {"type": type_, "events": len(numbers), "numbers": _json(sorted(numbers))}
@@ -63,8 +63,9 @@ class FeedEntries:
     async def line_entries(
         self, connection: AsyncConnection, type_: EventType, line: AnyRow, numbers: Sequence[int]
     ) -> None:
-        """Entries of a line, by their numbers: a million of them are in the feed in ten megabytes. What changes if its
-        buyer joins again stands beside them: quantities other than 1, and reasons."""
+        """Writes events about entries of a line. The feed only keeps their numbers: a million of them take ten
+        megabytes. Quantities other than 1 and reasons are kept beside the numbers, because they may change when a buyer
+        joins again."""
         unlike = or_(_e.quantity != 1, _e.reason.is_not(None))
         found = (
             await connection.execute(select(_e.id, _e.quantity, _e.reason).where(_e.id.in_(numbers), unlike))
@@ -74,7 +75,7 @@ class FeedEntries:
         await self._of_line(connection, type_, line, numbers, quantities, reasons)
 
     async def joined(self, connection: AsyncConnection, line: AnyRow, quantities: Mapping[int, int]) -> None:
-        """The same of entries that were just written, each with its quantity: there is nothing to look up."""
+        """The same for entries that were just written, whose quantities are given, so nothing has to be looked up."""
         unlike = {number: quantity for number, quantity in quantities.items() if quantity != 1}
         await self._of_line(connection, EventType.ENTRY_JOINED, line, list(quantities), unlike, {})
 
@@ -88,7 +89,8 @@ class FeedEntries:
         reasons: Mapping[int, str],
     ) -> None:
         facts: dict[str, Any] = {"quantities": {str(number): quantity for number, quantity in quantities.items()}}
-        if len(reasons) == len(numbers) and len(set(reasons.values())) == 1:  # of all of them, as when a round is over
+        # one reason for all of them, as when a round is over
+        if len(reasons) == len(numbers) and len(set(reasons.values())) == 1:
             facts["reason"] = next(iter(reasons.values()))
         else:
             facts["reasons"] = {str(number): reason for number, reason in reasons.items()}
@@ -137,7 +139,7 @@ class FeedEntries:
         capture: Capture,
         pays: OrderNumber | None,
     ) -> None:
-        """`order`: the one that the money was meant for."""
+        """`order`: the order for which the money was meant."""
         facts = {"order_number": int(order.number), "buyer": order.user, **_facts_of_capture(capture)}
         facts["pays_number"] = None if pays is None else int(pays)
         await self.other(connection, type_, order.sale_id, order.round_id, facts)
@@ -150,7 +152,7 @@ class FeedEntries:
             "order_number": int(order.number),
             "buyer": order.user,
             **_facts_of_capture(refund.capture),
-            "amount_cents": refund.amount_cents,  # may be a part of what was taken
+            "amount_cents": refund.amount_cents,  # may be less than what was taken
             "refund_id": str(refund.id),
             "reason": refund.reason,
             "explanation": refund.explanation,

@@ -4,14 +4,14 @@ from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint,
 
 from seckill.backends.sql.tables import Key, LongText, metadata
 
-# How a round stood at a second. All are absolute: a row that is missing, or that is forgotten, makes the others coarser
-# and not wrong. Whichever keeper is first writes it.
+# The figures of a round at one second. All are absolute, so a missing row makes the picture coarser but not wrong. The
+# first keeper writes it.
 figures = Table(
     "figures",
     metadata,
     Column("round_id", Key, nullable=False, autoincrement=False),
     Column("at_s", BigInteger, nullable=False),  # by the gate's clock
-    Column("fine", Integer, nullable=False),  # 1: goes after hours, 0: stays as long as any figures do
+    Column("fine", Integer, nullable=False),  # 1: deleted after hours, 0: kept as long as any figures are
     Column("available", BigInteger),  # NULL: the gate did not have the round
     Column("accepted", BigInteger),
     Column("persisted", BigInteger, nullable=False),
@@ -28,7 +28,7 @@ figures = Table(
     Index(None, "fine", "at_s"),
 )
 
-# What operators were alarmed about, whichever process has told of it.
+# Alarms, whichever process raised them.
 alarms = Table(
     "alarms",
     metadata,
@@ -37,8 +37,8 @@ alarms = Table(
     Column("what", String(255), nullable=False),
     Column("facts", LongText, nullable=False),  # JSON
     Column("sale_id", Key),
-    Column("lasting", Integer, nullable=False),  # 1: it is so until it is resolved
-    # 0 while another one with this key is the same one; then NULL. No two NULLs are equal.
+    Column("lasting", Integer, nullable=False),  # 1: goes on until it is resolved
+    # 0 while a further alarm with this key counts as the same one, NULL afterwards. No two NULLs are equal.
     Column("open_slot", Integer),
     Column("raised_ms", BigInteger, nullable=False),
     Column("told_ms", BigInteger, nullable=False, index=True),  # the last time

@@ -34,7 +34,7 @@ class SqlFigures:
     async def note(self, readings: Sequence[RoundReading]) -> int:
         if not readings:
             return 0
-        # One of each: a statement cannot pass over what it has itself brought.
+        # Only one reading for each key: a statement cannot skip rows that it brings itself.
         first = {(each.round_id, each.at_s): each for each in reversed(readings)}
         async with writing(self._database) as connection:
             return len(await self._note.run(connection, self._new.bind([_values(each) for each in first.values()])))
@@ -88,7 +88,7 @@ class SqlFigures:
             .where(rounds.c.sale_id == sale_id, _f.at_s < to_s, _f.available.is_not(None))
             .subquery()
         )
-        # The first that is known may have nothing left: it went before anybody looked.
+        # The first known reading may already show nothing left: the units went before anyone looked.
         gone = and_(seen.c.available == 0, or_(seen.c.before > 0, seen.c.before.is_(None)))
         is_turn = or_(gone, and_(seen.c.available > 0, seen.c.before == 0))
         wanted = select(seen.c.round_id, seen.c.at_s, seen.c.available).where(is_turn, seen.c.at_s >= from_s)
@@ -118,7 +118,7 @@ class SqlFigures:
         return await self._prune(0, kept_ms, count)
 
     async def _prune(self, fine: int, kept_ms: int, count: int) -> int:
-        """Of one round at a time, from its oldest on."""
+        """Deletes readings of one round at a time, oldest first."""
         old = and_(_f.fine == fine, _f.at_s < (self._database.now_ms - kept_ms) // 1000)
         async with reading(self._database) as connection:
             round_id = await connection.scalar(select(_f.round_id).where(old).order_by(_f.fine, _f.at_s).limit(1))

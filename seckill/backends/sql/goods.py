@@ -12,7 +12,7 @@ GOODS = tuple(field.name for field in fields(Goods))
 
 
 def to_goods(columns: Mapping[str, Any]) -> Goods:
-    """Of most sales, nothing is told: then there is one for all of them."""
+    """Reads the goods. Most sales say nothing about them, and share one object."""
     given = {name: value for name, value in columns.items() if value is not None}
     if not given:
         return NO_GOODS

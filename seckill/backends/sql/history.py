@@ -39,7 +39,7 @@ class SqlHistory:
             .order_by(dead_letters.c.order_id, dead_letters.c.id)
         )
         ids = (payments.c.id, payments.c.provider_ref)
-        # Two questions, each with its index, instead of one with an OR, for which not every database takes both.
+        # Two queries, each with its index, instead of one with an OR, for which not every database uses both indexes.
         meant = select(payments.c.order_id.label("number"), *ids).where(database.among(payments.c.order_id, "numbers"))
         settling = select(payments.c.settles.label("number"), *ids).where(database.among(payments.c.settles, "also"))
         self._payment_ids = meant.union(settling).order_by("id")

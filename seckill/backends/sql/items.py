@@ -1,4 +1,4 @@
-"""The items of sales, and how much of each a round has. What has none costs no statement."""
+"""The items of sales, and the units of each that a round has. A sale without items costs no statement."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ async def insert_items(connection: AsyncConnection, sale_id: int, drafts: Sequen
 
 
 async def deal_items(connection: AsyncConnection, sale_id: int, ordinal: int) -> None:
-    """Gives a round that was just made what every round of its sale begins with."""
+    """Gives a new round the units with which every round of its sale begins."""
     of_round = (rounds.c.sale_id == sale_id, rounds.c.ordinal == ordinal)
     begins_with = select(rounds.c.id, items.c.id, items.c.units).where(items.c.sale_id == rounds.c.sale_id, *of_round)
     columns = ["round_id", "item_id", "total"]
@@ -50,7 +50,7 @@ async def read_items(connection: AsyncConnection, rows: Sequence[AnyRow]) -> dic
 
 
 async def read_units(connection: AsyncConnection, rows: Sequence[AnyRow]) -> dict[int, tuple[ItemUnits, ...]]:
-    """Of these rounds, by round."""
+    """Returns the units of the rounds in these rows, by round."""
     round_ids = {row.id for row in rows if row.item_count}
     found: dict[int, list[ItemUnits]] = {}
     if round_ids:

@@ -64,12 +64,12 @@ from seckill.ports.transport import Delivery
 from seckill.telemetry import CLOCK_OFFSET
 
 PING_WITHIN_S = 2.0
-# Others write, too: on SQLite a turn may take seconds.
+# Generous, because other processes write too: on SQLite it may take seconds to get a turn.
 PROBE_WITHIN_S = 10.0
 NO_ROW = "nothing"
 
 _ID_KEY_BYTES = 32
-# Run every second.
+# This statement runs every second.
 _TO_SYNC = select(rounds).where(
     rounds.c.retired_ms.is_(None), or_(rounds.c.opened_ms.is_(None), rounds.c.synced_revision < rounds.c.revision)
 )
@@ -105,7 +105,7 @@ class SqlLedger:
         self.book = SqlRecordBook(database, self.tasks)
         self._burial = Burial(database, self._entries)
         self._select_orders = select(orders).where(database.among(orders.c.id, "numbers"))
-        # Made once, because they are used all the time: making one takes longer than running it.
+        # Statements that are used all the time are made once: making one takes longer than running it.
         self._select_outbox = end_orders.select_outbox()
         self._select_counted = recount.select_counted()
         self._select_waiting = retire_rounds.select_waiting()
@@ -153,7 +153,7 @@ class SqlLedger:
     @to_the_end
     async def rounds_to_sync(self) -> list[Round]:
         found = await self._rounds(_TO_SYNC)
-        # Sorted here: for the sake of the order, SQLite would read all rounds there ever were.
+        # Sorted here, because for ORDER BY SQLite would read all rounds there ever were.
         return sorted(found, key=lambda round_: round_.id)
 
     @to_the_end
@@ -179,7 +179,7 @@ class SqlLedger:
         async with self._writing() as connection:
             await connection.execute(
                 update(rounds)
-                # A slow keeper must not take back what a quicker one has noted.
+                # A slow keeper must not undo what a faster one has noted.
                 .where(rounds.c.id == round_id, rounds.c.epoch == epoch, rounds.c.synced_revision < revision)
                 .values(synced_revision=revision)
             )
@@ -245,7 +245,8 @@ class SqlLedger:
         o = orders.c
         rest = and_(o.round_id == round_id, o.user_id > after)
         next_users = select(o.user_id).where(rest).order_by(o.user_id).limit(count).subquery()
-        # Up to a buyer, not to a row: so all orders of each are together, and both ends are found in the index.
+        # A portion ends at a buyer, not at a row, so that all orders of a buyer are together. The index gives both
+        # ends.
         last_user = select(func.max(next_users.c.user_id)).scalar_subquery()
         return await self._holdings(and_(rest, o.user_id <= last_user))
 
@@ -281,10 +282,10 @@ class SqlLedger:
         try:
             return await self._record(admissions)
         except LedgerRefused as error:
-            if error.__cause__ is None:  # a refusal of ours
+            if error.__cause__ is None:  # we refused it ourselves
                 raise
-            # When two workers write the same order at the same instant, PostgreSQL may meet the unique key of the
-            # buyer's slot before that of the order. By now the other one is done.
+            # When two workers write the same order at the same instant, PostgreSQL may check the unique key of the
+            # buyer's slot before that of the order. By now the other worker is done.
             return await self._record(admissions)
 
     async def _record(self, admissions: Sequence[Admission]) -> Recorded:
@@ -399,14 +400,14 @@ class SqlLedger:
                 await self._recording.run(connection, [admission])
             closed = await letters.close(connection, self.database, letter, state)
             if admission is not None and not closed:
-                raise LedgerRefused("Somebody else has decided about it meanwhile.")  # which undoes the order, too
+                raise LedgerRefused("Somebody else has decided about it meanwhile.")  # this undoes the order, too
             return closed
 
     @to_the_end
     async def bury(self, letter: Letter, admission: Admission | None, reason: str) -> OrderState | None:
         async with self._writing() as connection:
             state = None if admission is None else await self._burial.run(connection, admission)
-            # A worker has written it after all: then there is nothing to mourn.
+            # A worker has written it after all, so it is not lost.
             alive = state is not None and state is not OrderState.FAILED
             verdict = LetterState.RECORDED if alive else LetterState.DEAD
             await letters.change(connection, self.database, letter, reason=reason, state=verdict, next_ms=None)
@@ -466,7 +467,7 @@ class SqlLedger:
 
     @to_the_end
     async def orders_of(self, user: str, before: OrderNumber | None, count: int) -> list[Order]:
-        """Newest first."""
+        """Returns a buyer's orders, newest first."""
         wanted = select(orders).where(orders.c.user_id == user).order_by(orders.c.id.desc()).limit(count)
         if before is not None:
             wanted = wanted.where(orders.c.id < int(before))
@@ -508,15 +509,15 @@ class SqlLedger:
     @to_the_end
     async def ping(self) -> None:
         async with edge(self.database, PING_WITHIN_S), self.database.readers.connect() as connection:
-            # From a table: SQLite would answer `SELECT 1` without a look at the file.
+            # Reads from a table: SQLite would answer `SELECT 1` without looking at the file.
             now_ms = await connection.scalar(select(self.database.now_ms).where(meta.c.name == CATALOGUE))
             if now_ms is not None:
                 CLOCK_OFFSET.labels("ledger").set(int(now_ms) / 1000 - time.time())
 
     @to_the_end
     async def try_writing(self) -> None:
-        """A row that is not there is changed: no lock of anybody's is waited for but the one that all writers need, and
-        a standby or a server that is read only says no."""
+        """Updates a row that does not exist. So this only waits for the lock that all writers need, and a standby or a
+        read-only server refuses it."""
         async with edge(self.database, PROBE_WITHIN_S), self.database.writers.begin() as connection:
             await connection.execute(update(meta).where(meta.c.name == NO_ROW).values(value=""))
 

@@ -1,6 +1,6 @@
-"""Sales that share one limit. What shares none costs no statement.
+"""Sales that share one limit. A sale that shares none costs no statement.
 
-The rounds of a group are in the same lanes: so what each buyer has in all of them is in one place of the gate.
+The rounds of a group are in the same lanes, so that the gate has a buyer's orders in all of them in one place.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ SIBLINGS_MAX = 31  # each claim reads what its buyer has in all of them
 
 
 async def read_siblings(connection: AsyncConnection, rows: Sequence[AnyRow]) -> dict[int, tuple[int, ...]]:
-    """The other rounds, of those that the gate has or gets, that share the limit of these, by round."""
+    """Returns, for each of these rounds, the other rounds that share its limit and that the gate has or will get."""
     groups = {row.limit_group for row in rows if row.limit_group is not None}
     if not groups:
         return {}
@@ -31,7 +31,8 @@ async def read_siblings(connection: AsyncConnection, rows: Sequence[AnyRow]) -> 
 
 
 async def lane_in_group(connection: AsyncConnection, draft: SaleDraft, lane: int) -> int:
-    """Where a new sale has to be. The catalogue is locked, so none joins at the same time. Raises NotOfThatGroup."""
+    """Returns the lane for a new sale of the group. The catalogue is locked, so no other sale joins at the same time.
+    Raises NotOfThatGroup."""
     if draft.limit_group is None:
         return lane
     wanted = select(rounds, sales.c.limit_by).join(sales, sales.c.id == rounds.c.sale_id)
@@ -52,7 +53,7 @@ async def lane_in_group(connection: AsyncConnection, draft: SaleDraft, lane: int
 
 
 async def require_group(connection: AsyncConnection, group: str | None) -> None:
-    """Before a window changes: a sale of which the others have left the gate cannot be on again."""
+    """Called before a window changes: a sale cannot be on again if the others of its group have left the gate."""
     if group is None:
         return
     gone = select(rounds.c.id).where(rounds.c.limit_group == group, rounds.c.retired_ms.is_not(None)).limit(1)
@@ -61,7 +62,7 @@ async def require_group(connection: AsyncConnection, group: str | None) -> None:
 
 
 def is_needed(before_ms: int) -> ColumnElement[bool]:
-    """Whether another round of its group goes on after that: what was bought in this one counts there."""
+    """Whether another round of the group goes on after that time: units bought in this round count there."""
     others = rounds.alias("siblings")
     on = and_(
         others.c.limit_group == rounds.c.limit_group, others.c.ends_ms >= literal(before_ms, others.c.ends_ms.type)

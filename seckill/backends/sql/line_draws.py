@@ -1,4 +1,4 @@
-"""A draw in the ledger: its list is closed once, and each of its entries gets a place once."""
+"""A draw in the ledger: its list is closed once, and each entry gets a place once."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _e = line_entries.c
 
 
 class Places:
-    """The statement, made once: one for thousands of entries."""
+    """Gives places. The statement is made once and serves thousands of entries at a time."""
 
     def __init__(self, database: Database) -> None:
         self._rows = database.rows("placed", {"entry": BigInteger(), "given": BigInteger()})
@@ -52,8 +52,8 @@ async def close_list(connection: AsyncConnection, use: LineWriters, round_id: in
 
 
 async def listed(connection: AsyncConnection, line: RoundLine, after: str, count: int) -> Sequence[tuple[str, int]]:
-    """By the names, because there is an index that begins with them. Some may have their places already: the draw was
-    broken off."""
+    """Reads the list in the order of names, because an index begins with them. Some entries may have places already, if
+    the draw was interrupted."""
     in_draw = or_(_e.place.is_(None), _e.place.between(1, line.entries))
     wanted = select(_e.user_id, _e.id).where(_e.round_id == line.round_id, _e.user_id > after, in_draw)
     return [(row.user_id, row.id) for row in await connection.execute(wanted.order_by(_e.user_id).limit(count))]
@@ -65,9 +65,9 @@ async def unplaced(connection: AsyncConnection, round_id: int, after: int, count
 
 
 async def note_list(connection: AsyncConnection, use: LineWriters, round_id: int, list_hash: str) -> None:
-    """What was published stays."""
+    """Notes the hash of the list. A published hash never changes."""
     row = await lock_line(connection, round_id)
-    if row is not None and row.listed_ms is None:  # an earlier version did not note when it was
+    if row is not None and row.listed_ms is None:  # an earlier version did not note the time
         listed_ms = await now_of(connection, use.database)
         await change_row(connection, round_id, list_hash=row.list_hash or list_hash, listed_ms=listed_ms)
 
@@ -88,7 +88,7 @@ async def miss_beacon(connection: AsyncConnection, use: LineWriters, round_id: i
 
 
 async def _waiting_for_beacon(connection: AsyncConnection, round_id: int) -> RoundLine | None:
-    """Locked. None: it has its beacon, or does without."""
+    """Returns the line, locked, or None if it has its beacon or needs none."""
     row = await lock_line(connection, round_id)
     line = None if row is None else to_line(row)
     return line if line is not None and line.listed_ms is not None and line.waits_for_beacon else None

@@ -1,5 +1,5 @@
-"""Who of those in a line may not buy any more: whom an operator has blocked since, and who is no longer invited. Asked
-when it is somebody's turn."""
+"""Finds buyers in a line who may no longer buy, because an operator has blocked them or they are no longer invited.
+This is asked when their turn comes."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,8 @@ from seckill.domain.outcome import Outcome
 
 
 async def turned_away(connection: AsyncConnection, sale_id: int, entries: Sequence[LineEntry]) -> dict[int, str]:
-    """Entry → why. The same rule as for whoever joins now, but for two things that cannot be known."""
+    """Returns the reason for each such entry. The rule is the same as for joining now, except for two things that
+    cannot be known here."""
     if not entries:
         return {}
     away = dict.fromkeys(await _not_invited(connection, sale_id, entries), Outcome.NOT_INVITED.value)
@@ -24,7 +25,7 @@ async def turned_away(connection: AsyncConnection, sale_id: int, entries: Sequen
 
 
 async def _blocked(connection: AsyncConnection, entries: Sequence[LineEntry]) -> list[int]:
-    """One who joined by a process that had not heard of it is still here."""
+    """Finds blocked buyers. They may still be in the line if they joined at a process that had not heard of it."""
     standing = buyer_standings.c
     users = [entry.user for entry in entries]
     wanted = select(standing.user_id).where(standing.user_id.in_(users), standing.blocked_ms.is_not(None))
@@ -39,7 +40,7 @@ async def _not_invited(connection: AsyncConnection, sale_id: int, entries: Seque
     if not others or not audience.listed:
         return [entry.id for entry in others]
     if not sale.list_version:
-        return []  # nobody was taken off a list that has not been uploaded yet
+        return []  # no one can have been taken off a list that has not been uploaded yet
     digests = {entry.id: digest_of(entry.user) for entry in others}
     missing = await not_listed(connection, sale_id, set(digests.values()))
     return [entry for entry, digest in digests.items() if digest in missing]

@@ -1,4 +1,5 @@
-"""Joining and leaving a line. One transaction writes all that have come meanwhile, under the lock of the line's row."""
+"""Joining and leaving a line. One transaction writes all requests that have come meanwhile, under the lock of the
+line's row."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -34,7 +35,7 @@ _e = line_entries.c
 _IN_LINE = (STATES[EntryState.WAITING], STATES[EntryState.CALLED])
 _OUT_OF_LINE = [number for number in STATE_OF if number not in _IN_LINE]
 _OF = bindparam("of", type_=BigInteger)
-# What rows of new entries are made of. Not every database takes NULL in them, so what is not there is `_NOTHING`.
+# The columns of new entries. Not every database accepts NULL in such rows, so a missing value is `_NOTHING`.
 _NEW: dict[str, TypeEngine[Any]] = {
     "user_id": String(128),
     "quantity": Integer(),
@@ -59,7 +60,7 @@ class LineWriters:
 
 
 class Joins:
-    """The statements, made once: the same for any number of people."""
+    """The statements, made once. They are the same for any number of buyers."""
 
     def __init__(self, use: LineWriters) -> None:
         self._use = use
@@ -85,7 +86,8 @@ class Joins:
         if round_.status == RoundStatus.CLOSED or round_.retired_ms is not None:
             return NoEntry.OVER
         row = await close_if_due(connection, self._use.entries, row, round_)
-        wanted = {joining.user: joining for joining in reversed(joinings)}  # of one who asks twice, the first counts
+        # if a buyer asks twice, the first request counts
+        wanted = {joining.user: joining for joining in reversed(joinings)}
         fresh, known = await self._write(connection, row, round_.now_ms, list(reversed(wanted.values())))
         line = to_line(row)
         if fresh:
@@ -101,9 +103,9 @@ class Joins:
     async def _write(
         self, connection: AsyncConnection, row: AnyRow, now_ms: int, asked: Sequence[Joining]
     ) -> tuple[dict[str, LineEntry], dict[str, AnyRow]]:
-        """Entries of those who were not in the line, and the rows of those who have been there before. Nearly all are
-        new, so they are inserted first, and only who was passed over there is looked for. Places follow each other in
-        the order in which people came; in a draw that is not closed, there are none yet."""
+        """Writes new entries, and changes the rows of buyers who have been in the line before. Nearly all are new, so
+        the insert comes first, and only those that it skipped are looked up. Places follow the order in which buyers
+        came; in a draw that is not closed there are none yet."""
         places = range(row.places + 1, row.places + 1 + len(asked)) if _gives_places(row) else [0] * len(asked)
         rows = [
             (each.user, each.quantity, each.item, groups_column(each.groups), place, each.metadata, each.person)
@@ -128,14 +130,14 @@ class Joins:
             for each in come
             if each.user not in known and given[each.user] != (written[each.user].place or 0)
         ]:
-            await connection.execute(_MOVE, moved)  # into the gaps of those who were there already
+            await connection.execute(_MOVE, moved)  # into the gaps left by those who had an entry already
         for each in again:
             anew = _columns(written[each.user])
             await connection.execute(update(line_entries).where(_e.id == written[each.user].id).values(**anew))
         return written, known
 
     async def standings_of(self, connection: AsyncConnection, asked: Sequence[tuple[int, str]]) -> list[Standing]:
-        """Those that there are: one look for all who ask about the same line."""
+        """Returns the standings that exist, with one query for all who ask about the same line."""
         users: defaultdict[int, list[str]] = defaultdict(list)
         for round_id, user in asked:
             users[round_id].append(user)
@@ -165,7 +167,7 @@ def _gives_places(line: AnyRow) -> bool:
 
 
 def _columns(entry: LineEntry) -> dict[str, Any]:
-    """What changes when somebody comes again."""
+    """The columns that change when a buyer joins again."""
     return {
         "quantity": entry.quantity,
         "item_id": entry.item,
@@ -199,7 +201,7 @@ async def leave(
         values: dict[str, Any] = {"state": STATES[EntryState.LEFT], "reason": reason}
         values["changed_ms"] = round_.now_ms
         if row.seed is not None and row.closed_ms is None:
-            values["place"] = -entry_id  # and so it is not in the list when that is closed
+            values["place"] = -entry_id  # so it will not be in the list
         await connection.execute(update(line_entries).where(_e.id == entry_id).values(**values))
         await change_row(connection, row.round_id, waiting=row.waiting - 1)
         await use.entries.line_entries(connection, EventType.ENTRY_LEFT, row, [entry_id])
@@ -218,7 +220,7 @@ async def leave(
 
 
 async def read_standings(connection: AsyncConnection, entry_ids: Sequence[int]) -> list[Standing]:
-    """Those that there are."""
+    """Returns the standings of the entries that exist."""
     rows = await connection.execute(select(line_entries).where(_e.id.in_(entry_ids)))
     return await _in_their_lines(connection, rows)
 
@@ -228,7 +230,7 @@ async def _in_their_lines(connection: AsyncConnection, rows: Iterable[AnyRow]) -
     for row in rows:
         entries[row.round_id].append(to_entry(row))
     found: list[Standing] = []
-    # An entry without a line is being pruned: the line first, then its entries.
+    # An entry without a line is being pruned: the line is deleted first, then its entries.
     for line in (await connection.execute(select(lines).where(lines.c.round_id.in_(entries)))).all():
         found += await _standings(connection, to_line(line), entries[line.round_id], ())
     return found
@@ -237,7 +239,7 @@ async def _in_their_lines(connection: AsyncConnection, rows: Iterable[AnyRow]) -
 async def _standings(
     connection: AsyncConnection, line: RoundLine, entries: Sequence[LineEntry], fresh: Collection[str]
 ) -> list[Standing]:
-    """Whoever has just come is behind all others, so nobody need be counted for them."""
+    """Makes standings. A buyer who has just joined is behind all others, so no counting is needed."""
     known = {entry.place for entry in entries if entry.user not in fresh and entry.state.shown is EntryState.WAITING}
     ahead = await _ahead_of(connection, line, sorted(place for place in known if place is not None))
     places = sorted({entry.place for entry in entries if entry.user in fresh and entry.place is not None})
@@ -254,7 +256,7 @@ async def _standings(
 
 
 async def first_place(connection: AsyncConnection, line: RoundLine) -> int | None:
-    """The best at which somebody waits. One look into the index for each item and state."""
+    """Returns the best place at which a buyer waits, with one look into the index for each item and state."""
     found: list[int] = []
     for item in await items_of(connection, line.round_id):
         for state in _IN_LINE:
@@ -267,9 +269,9 @@ async def first_place(connection: AsyncConnection, line: RoundLine) -> int | Non
 
 
 async def _ahead_of(connection: AsyncConnection, line: RoundLine, places: Sequence[int]) -> dict[int, int]:
-    """For each of the places, which somebody waits at and are in their order: how many places there are from the first
-    up to it, less those that nobody waits at any more. These are counted and not those who wait: they are few, because
-    the line is served from its beginning. For many they are read once, not counted for each."""
+    """For each of these places, which are sorted and at which buyers wait: how many buyers are ahead. That is the
+    number of places from the first one to it, less the abandoned ones. Those are counted because they are few: the line
+    is served from its beginning. For many places they are read once, not counted for each."""
     first = await first_place(connection, line) if places else None
     if first is None:
         return dict.fromkeys(places, 0)

@@ -25,7 +25,7 @@ _groups = msgspec.json.Decoder(tuple[str, ...])
 
 
 async def insert_line(connection: AsyncConnection, sale_id: int, ordinal: int, rules: LineRules) -> None:
-    """Of a round that is being made. The seed is there before anybody can have an entry."""
+    """Inserts the line of a round that is being made. The seed exists before there can be an entry."""
     facts = select(
         rounds.c.id,
         rounds.c.sale_id,
@@ -89,21 +89,21 @@ def groups_column(groups: tuple[str, ...]) -> str:
 
 
 async def lock_line(connection: AsyncConnection, round_id: int) -> AnyRow | None:
-    """Its row, locked until the commit. None: the round has no line."""
+    """Returns the line's row, locked until the commit, or None if the round has no line."""
     found = await connection.execute(select(lines).where(lines.c.round_id == round_id).with_for_update())
     return found.one_or_none()
 
 
 async def round_now(connection: AsyncConnection, database: Database, round_id: int) -> AnyRow:
-    """The round of a line that is locked, and what time it is. Asked for under the lock: of those who come after the
-    one who has closed the list of a draw, none comes into it."""
+    """Returns the round of a locked line, with the time. It is read under the lock, so that no one gets into a draw's
+    list after it was closed."""
     c = rounds.c
     wanted = select(database.now_ms.label("now_ms"), c.begins_ms, c.status, c.retired_ms).where(c.id == round_id)
     return (await connection.execute(wanted)).one()
 
 
 async def close_if_due(connection: AsyncConnection, entries: FeedEntries, row: AnyRow, round_: AnyRow) -> AnyRow:
-    """The locked row, after its list was closed if its time has come."""
+    """Closes the list if its time has come. Returns the locked row."""
     if row.seed is None or row.closed_ms is not None or round_.now_ms < round_.begins_ms:
         return row
     closed = {"closed_ms": round_.now_ms, "entries": row.waiting, "places": row.waiting}
@@ -118,7 +118,7 @@ async def change_row(connection: AsyncConnection, round_id: int, **values: Any) 
 
 
 async def items_of(connection: AsyncConnection, round_id: int) -> Sequence[int]:
-    """What the index of those who wait begins with."""
+    """Returns the items, with which the index of waiting entries begins."""
     found = await connection.scalars(select(round_items.c.item_id).where(round_items.c.round_id == round_id))
     return list(found) or [NO_ITEM]
 

@@ -1,7 +1,7 @@
-"""Serving a line: those at the best places are called, and are served when their orders are written.
+"""Serves a line: entries at the best places are called, and are served when their orders are written.
 
-The gate is asked only for entries that are called, which cannot leave: nobody who has left gets an order. And an entry
-is served only if its order has a row: whatever a gate may lose, nobody is told of an order that is not there.
+The gate is only asked for called entries, which cannot leave: so no buyer who has left gets an order. An entry is only
+served if its order has a row: so no buyer is told of an order that does not exist, whatever a gate may lose.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,9 +27,9 @@ from seckill.domain.sale import Round
 from seckill.ports.line import WaitingLine
 
 _e = line_entries.c
-# In one transaction: an operator may have replaced the list of a long line.
+# How many entries one transaction passes over: there may be many, if an operator has replaced the list of a long line.
 PASSED_OVER_MAX = 2_000
-# How often the next ones are looked for in one transaction. The next one goes on behind them.
+# How often one transaction looks for the next entries. The next transaction goes on behind them.
 LOOKS_MAX = 50
 _WAITING, _CALLED = STATES[EntryState.WAITING], STATES[EntryState.CALLED]
 
@@ -111,8 +111,8 @@ def _is_called(items: Sequence[int]) -> ColumnElement[bool]:
 
 
 async def _next(connection: AsyncConnection, round_id: int, item: int, left: int, count: int) -> list[LineEntry]:
-    """By place, as long as what is left is enough. Who wants more than that keeps the place, and does not hold up
-    those behind."""
+    """Returns the next entries by place, as long as the units last. An entry that wants more units than are left keeps
+    its place and does not hold up those behind it."""
     chosen: list[LineEntry] = []
     after = 0
     while left > 0 and len(chosen) < count:
@@ -142,7 +142,7 @@ async def settle_called(
     refused: Mapping[int, str],
 ) -> Sequence[LineEntry]:
     row = await lock_line(connection, round_id)
-    if row is None or row.lease != token:  # another process serves it by now
+    if row is None or row.lease != token:  # another process serves the line by now
         return ()
     still = await connection.scalars(select(_e.id).where(_e.id.in_([e.id for e in called]), _e.state == _CALLED))
     open_ones = set(still)
@@ -163,8 +163,8 @@ async def settle_called(
 
 
 async def _written(connection: AsyncConnection, round_id: int, called: Sequence[LineEntry]) -> dict[int, int]:
-    """Entry → its order. What the gate has admitted and no worker could write is none: it failed, and another follows,
-    which may not be here yet. A buyer has one entry in a round."""
+    """Returns the order of each entry. An order that the gate admitted but no worker could write does not count: it has
+    failed, and another one follows, which may not be written yet. A buyer has one entry in a round."""
     of_user = {entry.user: entry.id for entry in called}
     wanted = select(orders.c.id, orders.c.user_id).where(
         orders.c.round_id == round_id,
@@ -190,7 +190,7 @@ async def pass_over(connection: AsyncConnection, use: LineWriters, round_id: int
         ids += await connection.scalars(last.order_by(_e.place.desc()).limit(count - len(ids)))
     if ids:
         await _end(connection, ids, reason, await now_of(connection, use.database))
-        if row.seed is not None and row.closed_ms is None:  # as who leaves: not in the list when that is closed
+        if row.seed is not None and row.closed_ms is None:  # like an entry that leaves, it will not be in the list
             await connection.execute(update(line_entries).where(_e.id.in_(ids)).values(place=-_e.id))
         await change_row(connection, round_id, waiting=row.waiting - len(ids))
         await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, ids)
@@ -198,7 +198,7 @@ async def pass_over(connection: AsyncConnection, use: LineWriters, round_id: int
 
 
 async def _end_all(connection: AsyncConnection, over: Mapping[int, str], now_ms: int) -> None:
-    """By entry and reason."""
+    """Ends entries, each with its reason."""
     for reason in sorted(set(over.values())):
         await _end(connection, [entry for entry, why in over.items() if why == reason], reason, now_ms)
 

@@ -19,8 +19,8 @@ from sqlalchemy import (
 from seckill.backends.sql.tables import Key, LongText, metadata, partial_index
 from seckill.domain.line import EntryState
 
-# One for each round that may have one. Whoever changes entries of a round locks its row first, so all that happens to
-# a line happens one after the other.
+# One row for each round that may have a line. Every transaction that changes entries of a round locks this row first,
+# so changes to a line happen one after another.
 lines = Table(
     "round_lines",
     metadata,
@@ -39,15 +39,15 @@ lines = Table(
     Column("served", BigInteger, nullable=False, server_default=text("0")),
     Column("paused", Integer, nullable=False, server_default=text("0")),
     Column("serve_per_s", Integer),  # NULL: as fast as it goes
-    # The keeper that serves it now has this token, and no other may note anything before the time is over.
+    # The keeper that serves it now has this token. No other may note anything before the lease is over.
     Column("lease", String(64)),
     Column("lease_ms", BigInteger),
     Column("listed_ms", BigInteger),  # when the hash of the list was published
     Column("beacon_from", LongText),  # JSON; NULL: an operator gives it, or there is none
     Column("beacon_round", BigInteger),  # which of that source's values it is
-    Column("beacon_missed_ms", BigInteger),  # when it was given up, and the draw was made by the seed alone
+    Column("beacon_missed_ms", BigInteger),  # when it was given up and the draw was made from the seed alone
     CheckConstraint("waiting >= 0", name="waiting"),
-    # The queries of every second read only these, so that the past may be long.
+    # The queries of every second only read these rows, however many old ones there are.
     *partial_index("ix_round_lines_waiting", "round_id", where="waiting > 0", instead=("waiting", "round_id")),
     *partial_index(
         "ix_round_lines_to_draw",
@@ -57,7 +57,7 @@ lines = Table(
     ),
 )
 
-# States as they stand in a row: a number is in two indexes, and takes less room there than a word.
+# States as numbers: they are in two indexes, where a number takes less room than a word.
 STATES = {
     EntryState.WAITING: 0,
     EntryState.CALLED: 1,
@@ -76,7 +76,7 @@ line_entries = Table(
     Column("quantity", Integer, nullable=False),
     Column("item_id", Key, nullable=False, server_default=text("0")),  # 0: its sale has none
     Column("state", Integer, nullable=False, server_default=text("0")),
-    # NULL: in a draw that is not made yet. Negative: left before the list was closed, and so was never in the draw.
+    # NULL: in a draw that is not made yet. Negative: left before the list was closed, so never in the draw.
     Column("place", BigInteger),
     Column("joined_ms", BigInteger, nullable=False),
     Column("changed_ms", BigInteger),
@@ -87,9 +87,9 @@ line_entries = Table(
     Column("person", String(128)),  # whom the limit counts by; NULL: by the buyer alone
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id"),
-    # Who comes next; and who is waiting, and who is not any more, in front of a place.
+    # Finds the next entries, and counts those that wait, or no longer wait, before a place.
     Index(None, "round_id", "item_id", "state", "place"),
-    # The list, in the order of its places, or of the ids of those that have none yet.
+    # Reads the list in the order of places, or of ids where there are no places yet.
     Index(None, "round_id", "place", "id"),
     # The id is part of the request id by which the gate knows an entry, so it must not be used again.
     sqlite_autoincrement=True,

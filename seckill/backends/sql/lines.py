@@ -50,7 +50,7 @@ class SqlLines:
 
     @to_the_end
     async def waiting_of(self, user: str) -> Sequence[int]:
-        # By way of the lines: entries are found by their round first.
+        # Joined with the lines, because entries are found by their round first.
         mine = select(_e.id).join(lines, lines.c.round_id == _e.round_id)
         waiting = (lines.c.waiting > 0, _e.user_id == user, _e.state == STATES[EntryState.WAITING])
         async with reading(self._database) as connection:
@@ -245,7 +245,7 @@ class SqlLines:
 
 
 def _shown_as(wanted: Any, state: EntryState | None) -> Any:
-    """Only those of which people are told that they are in this state."""
+    """Selects only the entries that are shown to people in this state."""
     if state is None:
         return wanted
     return wanted.where(_e.state.in_([number for each, number in STATES.items() if each.shown is state]))

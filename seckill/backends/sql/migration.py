@@ -18,15 +18,16 @@ MIGRATE_WITHIN_S = 600.0
 
 
 async def migrate(url: str) -> None:
-    """Harmless to repeat. When several processes try at once, one does it and the others wait.
+    """Migrates the database. Harmless to repeat. When several processes try at once, one does it and the others wait.
 
-    A database that is in use is brought forward step by step, each in a transaction of its own: one for all would hold
-    the locks of the first step while it waits for those of the last, which somebody has who waits for the first.
+    A database in use is migrated step by step, each in a transaction of its own. A single transaction would hold the
+    locks of the first step while it waits for those of the last, and could deadlock with one that takes them the other
+    way round.
     """
     database = open_database(url)
     try:
         async with edge(database, READ_WITHIN_S), database.writers.connect():
-            pass  # a server that accepts a connection and says nothing does not get as long as a migration
+            pass  # a server that accepts a connection but does not answer gets less time than a migration
         async with edge(database, MIGRATE_WITHIN_S):
             is_done = False
             while not is_done:
@@ -38,7 +39,8 @@ async def migrate(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> bool:
-    """All that a new database needs, or the next step of one that is in use. Whether that was the last."""
+    """Makes everything that a new database needs, or takes the next step for one in use. Returns whether that was the
+    last."""
     if schema(connection) is Schema.AHEAD:
         raise StartError("The database was set up by a newer version of seckill: install that version or a later one.")
     is_new = not connection.dialect.has_table(connection, "alembic_version")
@@ -50,13 +52,13 @@ def _upgrade(connection: Connection) -> bool:
     if len(steps) > 1 and not is_new:
         return False
     stamp(connection)
-    if is_new:  # no version has ever worked on it that could not read them
+    if is_new:  # no version that could not read them has ever worked on it
         connection.execute(insert(meta).values(name=ENTRY_FORM, value=str(TOGETHER)))
     return True
 
 
 def _steps(connection: Connection, config: Config) -> list[str]:
-    """The revisions that it has not had yet, the next one first."""
+    """Returns the revisions that are still to come, the next one first."""
     now = MigrationContext.configure(connection).get_current_revision()
     scripts = ScriptDirectory.from_config(config)
     return [script.revision for script in scripts.iterate_revisions("head", now or "base")][::-1]
@@ -64,6 +66,6 @@ def _steps(connection: Connection, config: Config) -> list[str]:
 
 def migrations() -> Config:
     config = Config()
-    # Alembic takes a percent sign in its options for the beginning of a reference to another one.
+    # In Alembic's options a percent sign begins a reference to another option.
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

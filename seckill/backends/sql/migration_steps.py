@@ -1,6 +1,6 @@
 """Steps of migrations.
 
-MySQL commits every CREATE and ALTER separately, so a migration that was broken off there is half done. It then begins
+MySQL commits every CREATE and ALTER separately, so a migration that is interrupted there is half done. It then begins
 again from its first step, and each step finds out whether it has been done already.
 """
 
@@ -24,7 +24,7 @@ def create_table(name: str, *parts: Any, **options: Any) -> None:
 def create_index(
     name: str, table: str, columns: list[str], *, where: str | None = None, instead: list[str] | None = None
 ) -> None:
-    """`where`: only of those rows; `instead`: the columns where the database cannot do that."""
+    """`where`: the rows to be indexed; `instead`: the columns to index where the database has no partial indexes."""
     if not _is_mysql():
         condition = None if where is None else sa.text(where)
         op.create_index(name, table, columns, postgresql_where=condition, sqlite_where=condition)
@@ -47,8 +47,8 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
 
 
 def drop_unique(name: str, table: str, create: Callable[[], None]) -> None:
-    """SQLite cannot drop a constraint: there the rows move into a table that `create` makes without it, with its
-    indexes."""
+    """Drops a constraint. SQLite cannot do that, so there `create` makes a table without it, with its indexes, and the
+    rows move."""
     if not _is_sqlite():
         if not _is_mysql() or name in _indexes(table):
             op.drop_constraint(name, table, type_="unique")
@@ -65,7 +65,7 @@ def drop_unique(name: str, table: str, create: Callable[[], None]) -> None:
 
 
 def insert_row(table: str, **values: str) -> None:
-    """Strings only. A row that already exists is left alone."""
+    """Inserts a row of strings. A row that already exists is left alone."""
     into = sa.table(table, *[sa.column(name, sa.String) for name in values])
     same = sa.exists().where(*[into.c[name] == value for name, value in values.items()])
     row = sa.select(*[sa.literal(value) for value in values.values()]).where(~same)

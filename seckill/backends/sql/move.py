@@ -1,12 +1,12 @@
-"""Everything in one database, copied to another: from the SQLite file of a beginning to a server.
+"""Copies everything from one database to another, such as from the SQLite file of the first days to a server.
 
-Nobody writes to the old one meanwhile: the copy holds its lock. Rows go over in batches, in the order in which tables
-refer to each other, and are read back at the end: each table has as many rows as before, and the same ones. Ids stay as
-they are, and the next ids come after the last that were ever given out.
+No one writes to the old one meanwhile: the copy holds its lock. Rows are copied in batches, table by table in the order
+of their references, and read back at the end to check that each table has the same rows as before. Ids stay as they
+are, and new ids come after the last ones that were ever given out.
 
-A mark stands in the new database until all of it is there, and no process starts on one that has it. A move that was
-interrupted is begun anew: it removes what it had copied. When it is done, a mark in the old one keeps processes from
-starting there: two ledgers for one gate would each know half of the orders.
+The new database has a mark until everything is there, and no process starts on a database with this mark. An
+interrupted move begins again and first removes what it had copied. When it is done, a mark in the old database keeps
+processes from starting there: two ledgers for one gate would each know half of the orders.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from seckill.errors import StartError
 
 MOVE_WITHIN_S = 24 * 3600.0
 BATCH_ROWS = 1000
-# Rows of up to a megabyte.
+# Smaller batches for tables whose rows may have up to a megabyte.
 BATCHES = {pictures.name: 5, audience_parts.name: 20}
 
 _NUMBER_ON = {
@@ -34,13 +34,13 @@ _NUMBER_ON = {
     "mysql": "ALTER TABLE {table} AUTO_INCREMENT = {next}",
 }
 
-# The table, how many of its rows are there, and how many there will be.
+# Told about progress: the table, how many of its rows are copied, and how many there are.
 Tell = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
 class _Contents:
-    """Of a table, in whatever order its rows come."""
+    """A checksum of a table's rows, in whatever order they come."""
 
     rows: int = 0
     digest: int = 0
@@ -53,18 +53,18 @@ class _Contents:
 
 
 def tables() -> list[Table]:
-    """In the order in which they refer to each other."""
+    """Returns the tables in the order of their references."""
     for each in (line_tables.line_entries, access_tables.operator_keys, figure_tables.figures):
-        assert each.metadata is metadata  # or some would be missing
+        assert each.metadata is metadata  # otherwise some would be missing
     return list(metadata.sorted_tables)
 
 
 async def move(
     source: Database, target: Database, tell: Tell, still_alone: Callable[[], Awaitable[None]]
 ) -> dict[str, int]:
-    """How many rows each table has. Both databases have the newest schema. Raises StartError if the target is not
-    empty, if what arrived is not what was sent, or what `still_alone` raises: a role that was started meanwhile would
-    go on with the old ledger."""
+    """Moves everything and returns how many rows each table has. Both databases must have the newest schema. Raises
+    StartError if the target is not empty or if the rows that arrived differ. Also raises what `still_alone` raises: a
+    role that was started meanwhile would go on with the old ledger."""
     async with edge(source, MOVE_WITHIN_S), source.writers.begin() as held:
         await _begin(held, target)
         copied = {}
@@ -88,7 +88,7 @@ async def move(
 
 
 async def require_room(source: Database, target: Database) -> None:
-    """To be called before anything is changed in the target, whatever schema it has. Raises StartError if it is not
+    """Must be called before anything is changed in the target, whatever schema that has. Raises StartError if it is not
     empty."""
     async with reading(source) as connection:
         mark = await _mark(connection)
@@ -96,7 +96,8 @@ async def require_room(source: Database, target: Database) -> None:
 
 
 async def _marked(target: Database, mark: str) -> bool:
-    """True: it has a part of this ledger, from a move that was interrupted. False: it is empty. Raises StartError."""
+    """Returns True if the target has a part of this ledger, from an interrupted move, and False if it is empty.
+    Otherwise raises StartError."""
     async with reading(target) as connection:
         there = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
         marked = None
@@ -123,13 +124,13 @@ async def _begin(held: AsyncConnection, target: Database) -> None:
 
 
 async def _mark(held: AsyncConnection) -> str:
-    """Tells one ledger from another."""
+    """Returns a mark by which this ledger is recognised."""
     key = await held.scalar(select(meta.c.value).where(meta.c.name == ID_KEY))
     return hashlib.blake2b(str(key).encode(), digest_size=16).hexdigest()
 
 
 async def _clear(target: Database, table: Table) -> None:
-    """What an interrupted move has left; of `meta`, what the new schema came with."""
+    """Deletes the rows that an interrupted move has left and, in `meta`, those of the new schema."""
     key = list(table.primary_key)
     stays = table.c.name == MOVING if table is meta else literal(1) == literal(0)
     while True:
@@ -171,7 +172,7 @@ async def _reading_for_long(database: Database) -> AsyncIterator[AsyncConnection
 async def _batches(connection: AsyncConnection, table: Table) -> AsyncIterator[Sequence[AnyRow]]:
     key = list(table.primary_key)
     wanted = select(table).order_by(*key).limit(BATCHES.get(table.name, BATCH_ROWS))
-    if table is meta:  # the marks are about one of the two only
+    if table is meta:  # the marks only concern one of the two
         wanted = wanted.where(meta.c.name.not_in([MOVED, MOVING]))
     batch = (await connection.execute(wanted)).all()
     while batch:
@@ -188,7 +189,8 @@ def _after(key: Sequence[ColumnElement[object]], last: Sequence[object]) -> Colu
 
 
 async def _number_on(held: AsyncConnection, target: Database) -> None:
-    """Also after ids whose rows are gone: some of them are known outside, and none may mean two things."""
+    """Makes the target count on from the last ids, even if their rows are gone: some are known outside, and no id may
+    mean two things."""
     noted = {row.name: row.seq for row in await held.execute(text("SELECT name, seq FROM sqlite_sequence"))}
     for table in tables():
         column = table.autoincrement_column

@@ -1,7 +1,7 @@
 """What is particular to MySQL and MariaDB.
 
-Both get the same SQL: what only one of them has (RETURNING in MariaDB) is not used. So what is tested on one holds for
-the other, as far as that can be known without testing.
+Both get the same SQL: features of only one of them (RETURNING in MariaDB) are not used. So what is tested on one holds
+for the other, as far as that can be known without testing.
 """
 
 import re
@@ -55,13 +55,13 @@ RECYCLE_S = 45
 MARIADB_MIN = (10, 6)  # SKIP LOCKED, JSON_TABLE
 MYSQL_MIN = (8, 0, 17)  # the same, CHECK, and a collation that does not pad
 
-# Text is compared as a whole: case, accents, and spaces at its end.
+# Text is compared exactly: case, accents, and trailing spaces count.
 COLLATION = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}
 
 _SESSION = {
-    # What does not fit is an error and never cut to fit; a missing engine is an error, too.
+    # A value that does not fit is an error and is never cut; so is a missing engine.
     "sql_mode": "'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-    "time_zone": "'+00:00'",  # in any other one an hour of the year comes twice, and `now_ms` would not tell which
+    "time_zone": "'+00:00'",  # in other zones one hour of the year comes twice, and `now_ms` would be ambiguous
     "innodb_lock_wait_timeout": "10",
     "wait_timeout": str(IDLE_S),  # a worker that was stopped in a transaction must not hold up the others for ever
 }
@@ -78,7 +78,7 @@ _ATTEMPTS_MAX = 5
 class _JsonTable:
     def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
         self._name = name
-        # What does not fit into its column is an error. Without these words it would be NULL.
+        # A value that does not fit into its column is an error. Without these words it would become NULL.
         of_row = ", ".join(
             f"{column} {_type_name(type_)} PATH '$[{position}]' ERROR ON ERROR"
             for position, (column, type_) in enumerate(columns.items())
@@ -104,10 +104,10 @@ def _type_name(type_: TypeEngine[Any]) -> str:
 
 
 class _Missing:
-    """There is no word for "insert, but pass over this key only": IGNORE passes over every error, and ON DUPLICATE KEY
-    over every unique key. So all is inserted, and if a key is there already, the database undoes that one statement:
-    then we look up the rows that exist and insert the rest. Another transaction may add more in between, and so on, but
-    not for ever: each one that made us wait has committed."""
+    """MySQL has no "insert, but skip only this key": IGNORE skips every error, and ON DUPLICATE KEY every unique key.
+    So all rows are inserted, and if a key exists already, the database undoes this one statement. Then we look up the
+    existing rows and insert the rest. Another transaction may add more in between, and so on, but not for ever: each
+    one that made us wait has committed."""
 
     def __init__(
         self, rows_: Rows, table: Table, key: Sequence[str], source: AnySelect, returning: Sequence[str]
@@ -127,7 +127,7 @@ class _Missing:
         self._present = select(*[table.c[name] for name in key]).join(wanted, same)
 
     async def run(self, connection: AsyncConnection, parameters: Mapping[str, object]) -> Sequence[AnyRow]:
-        # After a success, only we can have inserted the rows that the table has.
+        # After a success, only this statement can have inserted the rows.
         statement, tell, all_ = self._insert, self._written, dict(parameters)
         for _ in range(_ATTEMPTS_MAX):
             try:
@@ -157,7 +157,7 @@ def _name_of(table: Table, key: Sequence[str]) -> str:
 
 
 class _Changed:
-    """Locks the rows, changes those, and reads them: there is no UPDATE that returns anything."""
+    """Locks the rows, changes them and reads them, because MySQL's UPDATE cannot return anything."""
 
     def __init__(
         self,
@@ -184,9 +184,9 @@ class MysqlDatabase:
     now_ms = literal_column("CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", BigInteger)
 
     def __init__(self, url: URL) -> None:
-        # READ COMMITTED, because every statement is to see what was committed before it, and because the default,
-        # REPEATABLE READ, locks the gaps between rows too: workers that insert beside each other would wait and
-        # collide. Correctness rests on neither, but on conditions and constraints.
+        # READ COMMITTED, because every statement has to see what was committed before it, and because the default,
+        # REPEATABLE READ, also locks the gaps between rows: workers that insert side by side would wait and collide.
+        # Correctness depends on neither, but on conditions and constraints.
         self.writers = _engine(url, WRITERS, autocommit=False)
         self.readers = _engine(url, READERS, autocommit=True)
 
@@ -236,7 +236,7 @@ class MysqlDatabase:
         return False
 
     async def lock_for_migration(self, connection: AsyncConnection) -> None:
-        """Held by the connection, not by the transaction, which ends with every CREATE TABLE."""
+        """The lock belongs to the connection, not to the transaction, which ends with every CREATE TABLE."""
         server = _server((await connection.get_raw_connection()).driver_connection)
         limit = "max_statement_time" if server == "mariadb" else "max_execution_time"
         await connection.execute(text(f"SET SESSION {limit} = 0, SESSION lock_wait_timeout = 60"))
@@ -249,7 +249,7 @@ class MysqlDatabase:
 
 @compiles(CreateTable, "mysql")
 def _create_table(element: CreateTable, compiler: Any, **options: Any) -> str:
-    """Whatever the defaults of server and database are."""
+    """Adds engine and collation, whatever the defaults of server and database are."""
     server = "mariadb" if compiler.dialect.is_mariadb else "mysql"
     statement: str = compiler.visit_create_table(element, **options).rstrip()
     return f"{statement} ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {COLLATION[server]}"
@@ -337,7 +337,7 @@ async def _connect(options: Mapping[str, Any]) -> Any:
 
 
 def _check_version(server: str, told: str) -> None:
-    version = told.removeprefix("5.5.5-")  # as old MariaDBs say it
+    version = told.removeprefix("5.5.5-")  # the prefix that old MariaDBs report
     needed = MARIADB_MIN if server == "mariadb" else MYSQL_MIN
     if tuple(int(part) for part in re.findall(r"\d+", version)[: len(needed)]) < needed:
         raise StartError(
@@ -346,8 +346,8 @@ def _check_version(server: str, told: str) -> None:
 
 
 def _check_flush(flush: int) -> None:
-    """No connection can ask for it by itself. It may be changed while the server runs; connections are replaced often
-    enough (`RECYCLE_S`) for this to be noticed."""
+    """Checks a server-wide setting, which no connection can set for itself. It may be changed while the server runs;
+    connections are replaced often enough (`RECYCLE_S`) to notice that."""
     if flush != 1:
         raise LedgerUnsuitable(
             f"The database runs with innodb_flush_log_at_trx_commit = {flush}, so it may lose what it has committed "
@@ -356,14 +356,15 @@ def _check_flush(flush: int) -> None:
 
 
 def _hide_data(context: ExceptionContext) -> None:
-    """The server's sentences repeat the value that does not fit, and errors go to logs."""
+    """Hides data in errors: the server's messages repeat the value that does not fit, and errors go to logs."""
     for error in (context.original_exception, context.sqlalchemy_exception):
         if error is not None:
             error.args = tuple(_DATA.sub("…", part) if isinstance(part, str) else part for part in error.args)
 
 
 def _refuse_if_closed(connection: Any, record: object, proxy: object) -> None:
-    """The server may have closed it while it was idle. We can tell without asking it; the pool then takes another."""
+    """The server may have closed the connection while it was idle. That can be seen without asking the server; the pool
+    then takes another connection."""
     driver = connection.driver_connection
     if driver.closed or driver._reader.at_eof():
         raise DisconnectionError

@@ -87,7 +87,7 @@ UNSUITABLE = {
 
 
 def meaning(number: int) -> ErrorMeaning | None:
-    """None: unexpected, not to be explained away."""
+    """Returns None for an unexpected error, which must not be hidden."""
     if number in UNAVAILABLE:
         return ErrorMeaning.UNAVAILABLE
     if number in COLLIDED:

@@ -1,4 +1,4 @@
-"""The record: written in the transaction that makes the change, so there is none without the other."""
+"""The record. It is written in the transaction that makes the change, so neither exists without the other."""
 
 from collections.abc import Sequence
 
@@ -27,8 +27,8 @@ async def note(
     after: Facts | None = None,
     why: str | None = None,
 ) -> None:
-    """What somebody in particular does; otherwise nothing. Facts that are there before and after and the same in both
-    are left out: a reader wants to know what has changed."""
+    """Notes what a known operator does; without one, notes nothing. Facts that are the same before and after are left
+    out: a reader wants to know what has changed."""
     actor = acting()
     if actor is None:
         return

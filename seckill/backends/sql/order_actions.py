@@ -1,4 +1,5 @@
-"""What operators do to orders: one transaction each, with the wish on record, and once for each request."""
+"""What operators do to orders. Each action is one transaction, which also writes the record, and happens once for each
+request."""
 
 from sqlalchemy import BigInteger, Integer, String, bindparam, insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,7 +22,7 @@ from seckill.domain.refund import NoRefund, cents_to_refund, left_of_price
 from seckill.failpoints import reached
 from seckill.ports.order_action import Acted, ActionKind, ActionOutcome, OrderAction, RecordedAction
 
-# The reason of a refund that an operator wants. Why, the action says.
+# The reason of refunds by operators. The operator's own reason is in the action.
 BY_OPERATOR = "operator"
 _NO_REFUND = {NoRefund.NOT_PAID: ActionOutcome.WRONG_STATE, NoRefund.TOO_MUCH: ActionOutcome.TOO_MUCH}
 
@@ -58,7 +59,7 @@ class SqlOrderActions:
                 before = await self._order(connection, action)
                 if before is None:
                     return None
-                # First of all: another transaction with the same request waits here, and then finds it.
+                # Comes first: another transaction with the same request waits here and then finds this one's.
                 noted = await self._note.run(connection, _parameters(action))
                 if not noted:
                     return await self._known(connection, action)
@@ -89,7 +90,7 @@ class SqlOrderActions:
             raise _Refused(ActionOutcome.WRONG_STATE)
 
     async def _refund(self, connection: AsyncConnection, action: OrderAction, action_id: int) -> None:
-        # Two refunds of one order wait for each other here, so each knows what the other has left of the price.
+        # Two refunds of one order wait for each other here, so each knows how much of the price the other has left.
         order = await self._order(connection, action, locked=True)
         assert order is not None, "orders are never deleted"
         cents = cents_to_refund(order, action.amount_cents)
@@ -102,7 +103,7 @@ class SqlOrderActions:
         if gives is not None:
             await lock_catalogue(connection)
         units = await self._endings.reverse(connection, order, reversal)
-        # The unit may have come back without its code, which its buyer has seen: there has to be another for it.
+        # The unit comes back without its code if its buyer has seen that: there has to be another code for it.
         if gives is not None and await spare(connection, self._database, gives) < 0:
             raise _Refused(ActionOutcome.OUT_OF_CODES)
         if cents > 0:  # a free order has no money to give back

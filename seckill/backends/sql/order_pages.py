@@ -1,4 +1,4 @@
-"""Orders page by page, the newest first: whatever is asked for, an index leads to the next page."""
+"""Orders page by page, newest first. For every kind of question, an index leads to the next page."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from seckill.ports.history import OrderFilter
 
 # Numbers have 63 bits, and times are milliseconds.
 _BEYOND = (1 << 63) - 1
-# A number tells the second in which its order was admitted, so a time is looked up by numbers: by a few more than it
-# needs, for the gate's clock may have been set.
+# A number contains the second in which its order was admitted, so orders of a time are looked up by number. The range
+# is made a little wider, because the gate's clock may have been set.
 _SLACK_MS = 3_600_000
 _WRITTEN = [state for state in OrderState if state is not OrderState.QUEUED]
 
@@ -25,7 +25,7 @@ class OrderPages:
     """The statements, made once."""
 
     def __init__(self, database: Database) -> None:
-        # By state, None for any, and by whether one item is wanted.
+        # By state (None for any) and by whether one item is wanted.
         self._of_round: dict[tuple[OrderState | None, bool], AnySelect] = {
             (state, of_item): _select_of_round(database, _WRITTEN if state is None else [state], of_item=of_item)
             for state in (None, *_WRITTEN)
@@ -36,7 +36,7 @@ class OrderPages:
     async def read(
         self, connection: AsyncConnection, wanted: OrderFilter, after: OrderNumber | None, count: int
     ) -> list[Order]:
-        """Of a sale, round after round, the newest first."""
+        """Reads a sale's orders, round after round, newest first."""
         if wanted.user is not None or (wanted.sale_id is None and wanted.round_id is None):
             found = await connection.execute(_select_anywhere(wanted, after, count))
             return [to_order(row) for row in found]
@@ -55,7 +55,8 @@ class OrderPages:
     async def _rounds(
         self, connection: AsyncConnection, wanted: OrderFilter, after: OrderNumber | None
     ) -> list[tuple[int, int]]:
-        """Those that may have what is wanted, the newest first, each with the number that its orders are below."""
+        """Returns the rounds that may have wanted orders, newest first, each with an upper bound for its order
+        numbers."""
         these = select(rounds.c.id, rounds.c.sale_id).order_by(rounds.c.ordinal.desc(), rounds.c.id)
         if wanted.sale_id is not None:
             these = these.where(rounds.c.sale_id == wanted.sale_id)
@@ -73,8 +74,9 @@ class OrderPages:
 
 
 def _select_of_round(database: Database, states: Sequence[OrderState], *, of_item: bool) -> AnySelect:
-    """The newest of each state by the index that every order has anyway, and of those the newest. Items have no index:
-    it would cost every order something, and of a round with 50 items a page looks at 50 pages."""
+    """Selects the newest orders of each state, with the index that every order has anyway, and of those the newest.
+    Items have no index, because it would cost every order something; so in a round with 50 items, one page means
+    looking through 50."""
     count = bindparam("count", type_=Integer)
     least, below = bindparam("least", type_=BigInteger), bindparam("below", type_=BigInteger)
     o = orders.c
@@ -102,7 +104,7 @@ def _bounds(wanted: OrderFilter, below: int) -> dict[str, int]:
 
 
 def _number_at(ms: int) -> int:
-    """The first that can have been given out at that time."""
+    """Returns the first number that can have been given out at that time."""
     return min(max(ms // 1000 - ORIGIN_S, 0), _BEYOND >> 32) << 32
 
 

@@ -1,4 +1,4 @@
-"""The money: captures, what they pay for, and refunds.
+"""Payments: captures, the orders that they pay for, and refunds.
 
 Every decision about a payment changes its row first, then the order that it was meant for, then the one that it pays
 instead. Always in this order, so that no two transactions wait for each other.
@@ -29,9 +29,9 @@ from seckill.ports.record import acting
 # Reasons for refunds other than refusals of the gate.
 ALREADY_PAID = "already_paid"
 ALREADY_REFUNDED = "already_refunded"
-# No keeper watches a round that has been over for this long, and if the gate does not have it, it never will.
+# No keeper watches a round that has been over for this long. If the gate does not have it by then, it never will.
 OVER_FOR_MS = 60_000
-# As much of a provider's words as the column takes.
+# The column holds this much of a provider's message.
 REFUSED_LENGTH_MAX = 255
 
 
@@ -71,7 +71,7 @@ class SqlPayments:
             return Captured(fate, await _order(connection, int(number)), payment_id, new=True)
 
     async def _known(self, connection: AsyncConnection, order: Order, capture: Capture) -> Captured:
-        # Money that pays for nothing goes back at once and for one reason.
+        # Money that pays for nothing is refunded as a whole and for one reason.
         goes_back = and_(refunds.c.payment_id == payments.c.id, refunds.c.action_id.is_(None))
         found = await connection.execute(
             select(payments, refunds.c.reason)
@@ -79,7 +79,7 @@ class SqlPayments:
             .where(payments.c.provider == capture.provider, payments.c.provider_ref == capture.ref)
         )
         row = found.one()
-        if row.order_id != int(order.number):  # then it may be another amount, too; otherwise it cannot be
+        if row.order_id != int(order.number):  # then the amount may differ, too; otherwise it must not
             return Captured(Fate.REF_REUSED, order)
         # Read again: in PostgreSQL we may have waited for the transaction that has just decided about it.
         return Captured(_fate(row), await _order(connection, row.order_id), row.id)
@@ -102,7 +102,7 @@ class SqlPayments:
         return fate
 
     async def _owe(self, connection: AsyncConnection, payment_id: int, reason: str) -> bool:
-        """The money has to go back. False if that has been decided already."""
+        """Decides that the money has to go back. Returns False if that was decided before."""
         decided = await connection.execute(_decided(payment_id))
         if decided.rowcount != 1:
             return False
@@ -271,7 +271,7 @@ class SqlPayments:
             return (await connection.execute(select(refunds.c.id).where(this))).first() is not None
 
     async def _record_refund(self, connection: AsyncConnection, refund_id: int) -> None:
-        """Made by hand, by somebody in particular; what a keeper does is in the feed."""
+        """Notes that an operator made the refund by hand. Refunds by a keeper are in the feed."""
         if acting() is None:
             return
         row = (await connection.execute(select_refunds().where(refunds.c.id == refund_id))).one()
@@ -325,7 +325,7 @@ def _parameters(number: OrderNumber, capture: Capture, lease_s: float) -> dict[s
 
 
 def _decided(payment_id: int) -> Any:
-    """Only once, whichever process tries."""
+    """A decision happens only once, whichever process tries."""
     return update(payments).where(payments.c.id == payment_id, payments.c.next_ms.is_not(None)).values(next_ms=null())
 
 
@@ -350,7 +350,7 @@ def _to_late(row: AnyRow) -> LatePayment:
 
 
 def select_refunds() -> AnySelect:
-    """With the order that was paid with the money, if there is one: it may have come for another."""
+    """Selects refunds with the order that was paid with the money, if any: the money may have come for another one."""
     return (
         select(
             refunds,

@@ -1,4 +1,4 @@
-"""Uploaded pictures, in the ledger: every node has them, and so has every backup."""
+"""Uploaded pictures. They are kept in the ledger, so that every node and every backup has them."""
 
 import base64
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class SqlPictures:
     @to_the_end
     async def forget_pictures(self, unused_ms: int, count: int) -> int:
         old = pictures.c.used_ms < self._database.now_ms - literal(unused_ms, BigInteger)
-        # Looks without the writers' lock: mostly there is nothing to do.
+        # Looks without the writers' lock, since there is usually nothing to do.
         async with reading(self._database) as connection:
             found = set(await connection.scalars(select(pictures.c.digest).where(old).limit(count)))
             if not found:
@@ -71,9 +71,9 @@ class SqlPictures:
             shown = await connection.scalars(select(items.c.image).where(items.c.image.is_not(None)))
             of_sales |= {digest_in(address) for address in shown}
         async with writing(self._database) as connection:
-            # Those that a sale shows need not be looked at again for as long.
+            # Pictures that a sale shows need not be looked at again for as long.
             kept = pictures.c.digest.in_(found & of_sales)
             await connection.execute(update(pictures).where(kept).values(used_ms=self._database.now_ms))
-            # One that was given to a sale meanwhile is no longer old.
+            # A picture that was given to a sale meanwhile is no longer old.
             gone = await connection.execute(delete(pictures).where(pictures.c.digest.in_(found - of_sales), old))
             return gone.rowcount

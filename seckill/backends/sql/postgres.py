@@ -48,8 +48,8 @@ CLOSE_WITHIN_S = 1.0
 _SERVER_SETTINGS = {
     "application_name": "seckill",
     "jit": "off",  # compiling costs more than any of our statements
-    # Every statement is to see what was committed before it, also one that has waited for a lock. With the snapshots of
-    # other levels, which may be the default of a server, a database or a user, it would decide by what was before.
+    # Every statement has to see what was committed before it, even one that has waited for a lock. Other levels, which
+    # may be the default of a server, a database or a user, would show it an older state.
     "default_transaction_isolation": "read committed",
     "statement_timeout": "30s",
     "lock_timeout": "10s",
@@ -74,13 +74,13 @@ _UNAVAILABLE = (
 _COLLIDED = ("40",)  # deadlock, serialization failure
 _REFUSED = ("22", "23")
 _UNSUITABLE = ("28", "3D000", "42501")  # login, no such database, no rights
-# In which every text of ours can be kept. The second takes the bytes as they are.
+# Encodings that can hold every text of ours. The second one stores the bytes as they are.
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
 
 class _ArrayRows:
-    """An array for each column, as text: the driver checks each element of a list for being a list itself, which takes
-    longer than all the rest."""
+    """Rows as one array for each column, passed as text: for a list, the driver checks whether each element is a list
+    itself, which takes longer than all the rest."""
 
     def __init__(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> None:
         self._names = [f"{name}_{column}" for column in columns]
@@ -114,7 +114,7 @@ def _text_array(texts: Sequence[Any]) -> str:
 
 
 class _InsertOrders:
-    """Orders, events and entries in one statement: what the database has just written does not travel here and back."""
+    """Inserts orders, events and feed entries in one statement, so that new rows need not travel here and back."""
 
     def __init__(self, new: CTE, events: Insert, entries: Insert) -> None:
         group = (new.c.round_id, new.c.epoch, new.c.state)
@@ -133,7 +133,7 @@ class PostgresDatabase:
     now_ms = literal_column("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)", BigInteger)
 
     def __init__(self, url: URL) -> None:
-        # Given to asyncpg as it is, so that it understands every address that psql does.
+        # Given to asyncpg unchanged, so that every address works that works with psql.
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
 
         async def connect() -> Any:
@@ -158,8 +158,8 @@ class PostgresDatabase:
     def from_the_end(
         self, found: AnySelect, index: Index, value: str, least: ColumnElement[int], below: ColumnElement[int]
     ) -> AnySelect:
-        # A range that has one value in it. Told that it is one, the planner may as well take the index of the keys, and
-        # go through the newest rows of all buyers until enough of them fit.
+        # A range with a single value. With an equality, the planner might take the index of the keys instead, and go
+        # through the newest rows of all buyers until enough of them fit.
         *_, column, key = index.columns
         pair, fixed = tuple_(column, key), literal(value, String)
         in_range = found.where(pair >= tuple_(fixed, least), pair < tuple_(fixed, below))
@@ -173,7 +173,7 @@ class PostgresDatabase:
     def insert_orders(
         self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
     ) -> _InsertOrders:
-        # By item, if there are any: what a batch without them needs is not asked for.
+        # Counted by item only if there are any, so that a batch without items does not pay for it.
         item = ("item_id",) if "item_id" in source.selected_columns else ()
         new = _insert_missing(orders, ["id"], source, (*WRITTEN, "round_id", "epoch", "quantity", *item)).cte("new")
         listed = cast(func.json_agg(aggregate_order_by(new.c.id, new.c.id)), Text)
@@ -220,7 +220,7 @@ def _insert_missing(table: Table, key: Sequence[str], source: AnySelect, returni
 
 class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
     async def close(self, *, timeout: float = CLOSE_WITHIN_S) -> None:
-        """In good order, or cut off: a frozen server does not even say goodbye."""
+        """Closes the connection properly or, if the server is frozen and does not answer, cuts it off."""
         with contextlib.suppress(TimeoutError):
             await super().close(timeout=timeout)
 
@@ -231,7 +231,7 @@ async def _connect(address: str) -> Any:
     )
     try:
         _check_encoding(connection.get_settings().server_encoding)
-        # Whatever the server's default is, a commit must be on the disk when it returns. Stricter ones stay.
+        # Whatever the server's default is, a commit must be on disk when it returns. A stricter default stays.
         await connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
@@ -242,7 +242,8 @@ async def _connect(address: str) -> Any:
 
 
 def _check_encoding(encoding: str) -> None:
-    """It cannot be changed later, and an order of somebody whose name does not fit could never be written."""
+    """Checked at the start, because it cannot be changed later, and a buyer's order could never be written if their
+    name did not fit."""
     if encoding not in _ENCODINGS:
         raise StartError(
             f"The database keeps texts as {encoding}, in which most names cannot be written: "
@@ -251,6 +252,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 def _refuse_if_closed(connection: Any, record: object, proxy: object) -> None:
-    """The server may have closed it while it was idle. We can tell without asking it; the pool then takes another."""
+    """The server may have closed the connection while it was idle. That can be seen without asking the server; the pool
+    then takes another connection."""
     if connection.driver_connection.is_closed():
         raise DisconnectionError

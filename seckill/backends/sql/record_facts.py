@@ -1,4 +1,4 @@
-"""What the record tells of a sale, a webhook and a line: everything that operators decide, and no secret."""
+"""What the record says about a sale, a webhook and a line: everything that operators decide, but no secret."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,7 +43,7 @@ def sale_facts(sale: Sale) -> dict[str, Any]:
 
 
 def _door_facts(door: Door) -> dict[str, Any]:
-    """Under the names that users know."""
+    """The facts of the door, under the names that users know."""
     return {
         "pass": door.pass_kind,
         "pass_work": None if door.pass_kind is PassKind.NONE else door.work,
@@ -58,7 +58,7 @@ def _item_facts(item: Item, units: int) -> dict[str, Any]:
 
 
 def webhook_facts(webhook: Webhook) -> dict[str, Any]:
-    """Of its address only the host: the rest may be a secret between the two."""
+    """Only names the host of the address: the rest may be a secret between the two sides."""
     return {
         "host": urlsplit(webhook.url).hostname,
         "types": list(webhook.types),

@@ -1,4 +1,4 @@
-"""Writing admitted orders: one transaction for a whole batch."""
+"""Writes admitted orders: one transaction for a whole batch."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,8 @@ from seckill.ports.ledger import Recorded
 
 _CAUSE = "recorded"
 
-# As `OrderRow`: the number, the content that a repeat must have as well, and the time. An item is content, too.
+# As in `OrderRow`: the number, the content that a repeat must have as well, and the time. An item is part of the
+# content.
 _COLUMNS: Mapping[str, TypeEngine[Any]] = {
     "id": BigInteger(),
     "round_id": BigInteger(),
@@ -56,13 +57,13 @@ _COLUMNS: Mapping[str, TypeEngine[Any]] = {
 class Recording:
     """The statements, made once; `run` executes them in the caller's transaction.
 
-    A batch with items has a statement of its own, so that others cost what they did before there were any."""
+    A batch with items has a statement of its own, so that other batches cost no more because of them."""
 
     def __init__(self, database: Database, entries: FeedEntries, gifts: VoucherGifts) -> None:
         self._gifts = gifts
         self._batch = database.rows("batch", _COLUMNS)
         self._batch_with_items = database.rows("batch", {**_COLUMNS, "item_id": BigInteger()})
-        # Selected separately, the time is computed once and not for every row.
+        # In a separate SELECT the time is computed once and not for every row.
         now_ms = select(database.now_ms).scalar_subquery()
         self._insert_orders = database.insert_orders(_new_orders(self._batch, now_ms), _events_of, entries)
         self._insert_with_items = database.insert_orders(
@@ -76,7 +77,7 @@ class Recording:
             .where(rounds.c.sold + units <= rounds.c.total, rounds.c.retired_ms.is_(None))
             .values(sold=rounds.c.sold + units, written=rounds.c.written + units)
         )
-        # Orders of a round with items name one, and those of any other round do not.
+        # Orders of a round with items must name one, and those of any other round must not.
         self._take_units = take_units.where(rounds.c.item_count == 0)
         self._take_units_of_items = take_units.where(rounds.c.item_count > 0)
         self._take_item = (
@@ -101,31 +102,32 @@ class Recording:
         await note_more(connection, admissions)
         for round_id in sorted({group.round_id for group in new if group.state == OrderState.PAID}):
             await self._gifts.give_to_new(connection, round_id, [row[0] for row in rows if row[1] == round_id])
-        # Last, because every worker that writes orders of the round waits for its row, from here to the commit.
+        # Comes last, because from here to the commit every worker that writes orders of the round waits for its row.
         await self._count(connection, new)
         reached("ledger.record.inside")
         return Recorded(new=written, repeated=len(admissions) - written, states=states)
 
     async def _compare(self, connection: AsyncConnection, rows: Sequence[OrderRow]) -> States:
-        """The states of orders of which some were there already, provided that they are the same orders."""
+        """Returns the orders' states when some of them existed already, after checking that these are the same
+        orders."""
         found = await connection.execute(self._select_orders, {"numbers": [number for number, *_ in rows]})
         present: Mapping[int, AnyRow] = {row.id: row for row in found}
         states: dict[str, list[int]] = {}
         for each in rows:
             number, *same, epoch, item = *each[:7], item_of(each)
             row = present.get(number)
-            if row is None:  # neither there nor inserted: nothing to join it with
+            if row is None:  # neither existing nor inserted: it has no row to join with
                 of_item = f" or item, {item}" if item else ""
                 raise LedgerRefused(f"Order {number} is of an unknown round, {each[1]}{of_item}.")
             is_same = same == [row.round_id, row.user_id, row.quantity, row.slot, row.request_id]
-            # A rebuild may have kept the order: then it was written under a later epoch than that of its entry.
+            # A rebuild may have kept the order and written it under a later epoch than that of its entry.
             if not is_same or item != (row.item_id or NO_ITEM) or epoch > row.epoch:
                 raise LedgerRefused(f"Order {number} is in the ledger already, with different content.")
             states.setdefault(row.state, []).append(number)
         return states
 
     async def _count(self, connection: AsyncConnection, new: Iterable[NewOrders]) -> None:
-        """Round after round, always in the same order, so that no two workers wait for each other."""
+        """Counts round after round, always in the same order, so that no two workers wait for each other."""
         counted: dict[tuple[int, int], Counter[int]] = {}
         for group in new:
             counted.setdefault((group.round_id, group.epoch), Counter())[group.item] += group.units
@@ -141,7 +143,7 @@ class Recording:
                     raise LedgerRefused(f"Item {item} of round {round_id} has not {units_of_item} units left.")
 
 
-# What the first has said of an order stays.
+# The first metadata of an order stays.
 _NOTE_METADATA = (
     update(orders)
     .where(orders.c.id == bindparam("number", type_=BigInteger), orders.c.metadata.is_(None))
@@ -162,7 +164,8 @@ _NOTE_TRACE = (
 
 
 async def note_more(connection: AsyncConnection, admissions: Sequence[Admission]) -> None:
-    """Metadata, persons and traces, in statements of their own, so that orders without any cost what they did."""
+    """Writes metadata, persons and traces in statements of their own, so that orders without any cost no more because
+    of them."""
     noted = [{"number": int(each.number), "said": each.metadata} for each in admissions if each.metadata]
     if noted:
         await connection.execute(_NOTE_METADATA, noted)
@@ -178,7 +181,7 @@ _item = attrgetter("item")
 
 
 def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[OrderRow]:
-    """In the order of the numbers, so that no two batches wait for each other over those that both have."""
+    """Returns each order once, sorted by number, so that no two batches with common orders wait for each other."""
     rows: list[OrderRow] = sorted(
         [
             (
@@ -197,7 +200,7 @@ def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[Orde
     if with_items:
         item_of = {int(each.number): each.item for each in admissions}
         rows = [(*row, item_of[row[0]]) for row in rows]
-    if "\0" in "".join([row[2] + row[5] for row in rows]):  # PostgreSQL refuses it, SQLite drops what follows it
+    if "\0" in "".join([row[2] + row[5] for row in rows]):  # PostgreSQL refuses NUL, and SQLite drops the text after it
         number = next(row[0] for row in rows if "\0" in row[2] + row[5])
         raise LedgerRefused(f"Order {number} has a NUL character in its text.")
     distinct: dict[int, OrderRow] = {row[0]: row for row in rows}
@@ -219,7 +222,7 @@ def _states(rows: Sequence[OrderRow], of_round: Mapping[tuple[int, int], str]) -
 
 
 def _new_orders_with_items(batch: Rows, now_ms: ColumnElement[int]) -> AnySelect:
-    """Orders without an item may be among them. One of another sale's item is left out."""
+    """Selects new orders, which may include some without an item. An order with another sale's item is left out."""
     item = batch.table.c.item_id
     return (
         _new_orders(batch, now_ms, func.coalesce(items.c.price_cents, sales.c.price_cents))

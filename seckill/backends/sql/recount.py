@@ -1,4 +1,4 @@
-"""A round's counters, and what its rows add up to."""
+"""Compares a round's counters with the sums of its rows."""
 
 from sqlalchemy import and_, bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,11 +14,11 @@ from seckill.domain.sale import Counted
 
 
 def select_counted() -> AnySelect:
-    """Admitted: also those of this epoch that were given up. A gate that went back in time makes up for what it has
-    forgotten by admitting others, which the ledger has no room for: without counting them, the loss would soon no
-    longer show.
+    """Admitted orders include those of this epoch that were given up. A gate that went back in time admits other
+    orders in place of the forgotten ones, for which the ledger has no room: unless those are counted, the loss would
+    soon no longer show.
 
-    Released: what was written and is not sold any more, except what is not known to be relayed."""
+    Released units are those that were written and are no longer sold, except those not known to be relayed."""
     buried = (
         select(func.coalesce(func.sum(orders.c.quantity), 0))
         .where(orders.c.round_id == rounds.c.id, orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)))
@@ -56,8 +56,8 @@ def to_counted(row: AnyRow) -> Counted:
 
 
 async def recount(connection: AsyncConnection, entries: FeedEntries, round_id: int) -> bool:
-    # Every transaction that changes orders changes this row last. With the row locked before the orders are read, all
-    # that is read is in the counters, and later transactions add theirs.
+    # Every transaction that changes orders changes this row last. As the row is locked before the orders are read, all
+    # orders read are in the counters, and later transactions add theirs.
     locked = select(rounds).where(rounds.c.id == round_id).with_for_update()
     counted = (await connection.execute(locked)).one()
     units = func.coalesce(func.sum(case((holds_units(), orders.c.quantity))), 0)
@@ -75,7 +75,7 @@ async def recount(connection: AsyncConnection, entries: FeedEntries, round_id: i
 
 
 async def _recount_items(connection: AsyncConnection, round_id: int) -> bool:
-    """Whether one was wrong."""
+    """Returns whether one of them was wrong."""
     units = func.coalesce(func.sum(case((holds_units(), orders.c.quantity))), 0)
     of_item = and_(orders.c.round_id == round_items.c.round_id, orders.c.item_id == round_items.c.item_id)
     found = await connection.execute(

@@ -1,4 +1,4 @@
-"""Rows that were kept long enough."""
+"""Deletes rows that were kept long enough."""
 
 from sqlalchemy import and_, delete, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,7 +22,7 @@ class SqlRetention:
 
     @to_the_end
     async def prune_letters(self, kept_ms: int, count: int) -> int:
-        # The gate may still ask why an order of a round that it has is not written.
+        # As long as the gate has a round, it may still be asked why one of its orders is not written.
         forgotten = and_(rounds.c.retired_ms.is_not(None), rounds.c.opened_ms.is_(None))
         wanted = (
             select(dead_letters.c.id)
@@ -52,7 +52,8 @@ class SqlRetention:
                 round_id = await connection.scalar(oldest)
                 if round_id is None:
                     return 0
-                # The line first, and a note of it: entries without a line are no contradiction, the reverse would be.
+                # The line goes first, with a note of it: entries without a line are no contradiction, but a line
+                # without entries would be.
                 await connection.execute(delete(lines).where(lines.c.round_id == round_id))
                 await connection.execute(insert(meta).values(name=PRUNING, value=str(round_id)))
             of_round = select(line_entries.c.id).where(line_entries.c.round_id == round_id).limit(count)

@@ -1,4 +1,4 @@
-"""Rounds that are over: which are at rest, and which the gate may forget."""
+"""Rounds that are over: which of them are final, and which the gate may forget."""
 
 from sqlalchemy import ColumnElement, and_, bindparam, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +13,7 @@ from seckill.domain.order import OrderState
 
 
 def _restless() -> ColumnElement[bool]:
-    """Something of the round may still move."""
+    """Whether anything of the round may still move."""
     unpaid = select(orders.c.id).where(orders.c.round_id == rounds.c.id, orders.c.state == OrderState.UNPAID)
     waiting = select(outbox.c.id).where(outbox.c.round_id == rounds.c.id, outbox.c.done_ms.is_(None))
     again = select(dead_letters.c.id).where(dead_letters.c.round_id == rounds.c.id, dead_letters.c.next_ms.is_not(None))
@@ -32,7 +32,7 @@ def select_over(before_ms: int, count: int) -> AnySelect:
 
 
 def select_to_forget(retired_before_ms: int, count: int) -> AnySelect:
-    """Retired, and still in the gate."""
+    """Selects retired rounds that are still in the gate."""
     return (
         select(rounds)
         .where(rounds.c.retired_ms.is_not(None), rounds.c.opened_ms.is_not(None))

@@ -35,7 +35,8 @@ async def read_story(connection: AsyncConnection, round_id: int, steps: int) -> 
 
 
 async def _gone_ms(connection: AsyncConnection, round_id: int) -> int | None:
-    """By the numbers of the orders, which rise in a lane; over several lanes, by their seconds."""
+    """When the last unit went, by the numbers of the orders, which rise within a lane; over several lanes, by their
+    seconds."""
     so_far = func.sum(_o.quantity).over(order_by=_o.id)
     given = select(_o.created_ms, so_far.label("so_far")).where(_o.round_id == round_id).subquery()
     total = select(rounds.c.total).where(rounds.c.id == round_id).scalar_subquery()
@@ -45,13 +46,13 @@ async def _gone_ms(connection: AsyncConnection, round_id: int) -> int | None:
 
 
 async def _gone_ms_with_returns(connection: AsyncConnection, round_id: int) -> int | None:
-    """When nothing was left: of what was given out until then, some had come back. By the clock, because no number says
-    when that was."""
+    """When nothing was left, in a round with returned units. This goes by the clock, because no number tells when a
+    unit came back."""
     of_round = _o.round_id == round_id
     given = select(_o.created_ms.label("at_ms"), _o.quantity.label("units")).where(of_round)
     back = select(_o.closed_ms, -_o.quantity).where(of_round, ~holds_units(), _o.closed_ms.is_not(None))
     turn = union_all(given, back).subquery()
-    out = func.sum(turn.c.units).over(order_by=(turn.c.at_ms, turn.c.units))  # returns first, if both at once
+    out = func.sum(turn.c.units).over(order_by=(turn.c.at_ms, turn.c.units))  # at the same time, returns come first
     standing = select(turn.c.at_ms, out.label("out")).subquery()
     total = select(rounds.c.total).where(rounds.c.id == round_id).scalar_subquery()
     wanted = select(func.min(standing.c.at_ms)).where(standing.c.out >= total)
@@ -64,7 +65,7 @@ async def _curve(
 ) -> tuple[int, ...]:
     width_ms = max(1, -(-(last_ms - first_ms + 1) // steps))
     since = _o.created_ms - literal(first_ms, BigInteger)
-    # Without a remainder it divides exactly, whatever a database takes the division of two numbers for.
+    # Without a remainder the division is exact, however a database divides integers.
     step = cast((since - since % width_ms) / width_ms, BigInteger).label("step")
     wanted = select(step, func.sum(_o.quantity).label("units")).where(_o.round_id == round_id).group_by(step)
     units = {int(row.step): int(row.units) for row in await connection.execute(wanted)}

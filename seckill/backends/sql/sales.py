@@ -67,34 +67,34 @@ _OF_STATUS = {
     RoundStatus.PAUSED: EventType.SALE_PAUSED,
     RoundStatus.CLOSED: EventType.SALE_CLOSED,
 }
-# Columns of a decision that `sale.changed` does not name, and those that users know under another name.
+# Columns of a decision that the event `sale.changed` leaves out or shows under another name.
 _NOT_TOLD = {"status", "audit_epoch", "early_s"}
 _PUBLIC_NAMES = {"total": "units", "begins_ms": "begins_at", "ends_ms": "ends_at"}
 
 
-@cache  # asked for several times a second
+@cache  # used several times a second
 def select_sales() -> AnySelect:
-    """Every sale that has changed after that version (`after`), with each of its newest rounds, up to `newest` of them,
-    in their order; the sale that changed last comes last."""
+    """Selects every sale that has changed after the version `after`, with each of its newest rounds, up to `newest` of
+    them and in order. The sale that changed last comes last."""
     changed = sales.c.changed > bindparam("after", type_=BigInteger)
     return _with_rounds().where(_is_among(bindparam("newest", type_=Integer)), changed)
 
 
 def _is_among(newest: ColumnElement[int]) -> ColumnElement[bool]:
-    """Whether a round is among that many of the newest of its sale."""
+    """Whether a round is among this many newest rounds of its sale."""
     others = rounds.alias("others")
     last = select(func.max(others.c.ordinal)).where(others.c.sale_id == sales.c.id).scalar_subquery()
     return rounds.c.ordinal > last - newest
 
 
 def select_sale(sale_id: int, round_id: int | None = None) -> AnySelect:
-    """The sale with that round, or with its newest."""
+    """Selects the sale with that round, or with its newest one."""
     which = _is_among(literal(1)) if round_id is None else rounds.c.id == round_id
     return _with_rounds().where(sales.c.id == sale_id, which)
 
 
 def select_rounds(sale_id: int, before: int | None, count: int) -> AnySelect:
-    """Up to `count` of its newest rounds, or of those that were made before that one; the newest first."""
+    """Selects up to `count` of the sale's newest rounds, or of those made before the given one, newest first."""
     wanted = _with_rounds().where(sales.c.id == sale_id).order_by(None).order_by(rounds.c.ordinal.desc()).limit(count)
     if before is None:
         return wanted
@@ -115,7 +115,7 @@ def _with_rounds() -> AnySelect:
 
 
 async def to_sales(connection: AsyncConnection, rows: Sequence[AnyRow]) -> list[Sale]:
-    """With their items."""
+    """Makes sales of the rows, with their items."""
     items, rounds_ = await read_items(connection, rows), await to_rounds(connection, rows)
     return [_to_sale(row, items.get(row.sale_id, ()), round_) for row, round_ in zip(rows, rounds_, strict=True)]
 
@@ -125,7 +125,7 @@ async def to_sale(connection: AsyncConnection, row: AnyRow) -> Sale:
 
 
 async def to_rounds(connection: AsyncConnection, rows: Sequence[AnyRow]) -> list[Round]:
-    """With what they have of each item, and whom they share their limit with."""
+    """Makes rounds of the rows, with their units of each item, and the rounds with which they share their limit."""
     units, siblings = await read_units(connection, rows), await read_siblings(connection, rows)
     return [_to_round(row, units.get(row.id, ()), siblings.get(row.id, ())) for row in rows]
 
@@ -216,7 +216,7 @@ async def create_sale(
 async def announce(
     connection: AsyncConnection, database: Database, entries: FeedEntries, draft: SaleDraft, lane: int, key: AnnounceKey
 ) -> Announced:
-    # Locked before the key is looked for: of two that say the same at once, the second sees what the first has made.
+    # Locked before looking for the key: if two requests have the same key, the second sees the sale of the first.
     await lock_catalogue(connection)
     known = await announced(connection, key)
     if known is not None:
@@ -239,7 +239,8 @@ async def announced(connection: AsyncConnection, key: AnnounceKey) -> Announced 
 
 
 async def _require_free(connection: AsyncConnection, database: Database, external_id: str, sale_id: int) -> None:
-    """Among sales that are on or to come. The catalogue is locked, so no other process gives the same id meanwhile."""
+    """Requires that no current or future sale has the id. The catalogue is locked, so no other process uses it
+    meanwhile."""
     has_ended = and_(sales.c.repeat.is_(None), rounds.c.ends_ms <= database.now_ms)
     is_over = or_(rounds.c.status == RoundStatus.CLOSED, has_ended)
     found = await connection.scalars(
@@ -256,8 +257,8 @@ async def _require_free(connection: AsyncConnection, database: Database, externa
 async def insert_round(
     connection: AsyncConnection, sale_id: int, ordinal: int, begins_ms: int, ends_ms: int, lane: int, door: Door
 ) -> None:
-    """With the full stock, the limit, the cool-down and the lanes that the sale has now; hidden if the sale is. If the
-    sale gives codes, it is not covered yet. With its line, if it may have one."""
+    """Inserts a round with the full stock and with the sale's present limit, cool-down and lanes. The round is hidden
+    if the sale is, is not covered yet if the sale gives codes, and gets a line if it may have one."""
     facts = select(
         sales.c.id,
         literal(ordinal).label("ordinal"),
@@ -291,7 +292,7 @@ async def add_round(
     ends_ms: int,
     lane: int,
 ) -> Sale | None:
-    # Locked before the rounds are read: each keeper that wants to add one sees what those before it have added.
+    # Locked before the rounds are read, so that each keeper sees the rounds that others have added.
     version = await lock_catalogue(connection) + 1
     newest = await to_sale(connection, (await connection.execute(select_sale(after.sale_id))).one())
     if newest.round.id != after.id or not may_go_on(newest, begins_ms):
@@ -307,7 +308,7 @@ async def add_round(
 
 
 async def cover_rounds(connection: AsyncConnection, database: Database, entries: FeedEntries, sale_id: int) -> int:
-    """Lets those open for which there are enough codes by now. The catalogue is locked. Returns how many."""
+    """Lets rounds open for which there are enough codes by now. The catalogue is locked. Returns how many."""
     covered = await cover(connection, database, sale_id)
     found = await connection.execute(select(rounds).where(rounds.c.id.in_(covered)).order_by(rounds.c.id))
     for row in found.all():
@@ -337,7 +338,7 @@ async def change_sale(
     if decision.round:
         await require_group(connection, sale.round.limit_group)
     external_id = decision.external_id(sale)
-    # Also when only the window has changed: a sale that was over may be on again.
+    # Also checked when only the window has changed: a sale that was over may be on again.
     if external_id is not None and (decision.goods or decision.round):
         await _require_free(connection, database, external_id, sale_id)
     columns = decision.sale | changed_columns(decision.goods) | changed_door(decision.door)
@@ -363,7 +364,7 @@ async def change_sale(
 async def _require_codes(
     connection: AsyncConnection, database: Database, sale: Sale, change: SaleChange, decision: Decision
 ) -> None:
-    """For what becomes of the sale with this change, which has been made."""
+    """Requires enough codes for the sale as it is after this change, which has been made already."""
     adds_units = change.add_units > 0 or bool(decision.item_totals)
     needs_more = adds_units or (change.ends_ms is not None and sale.round.covered)
     opens = change.published is True and not sale.round.covered
@@ -413,10 +414,10 @@ async def _change_round(connection: AsyncConnection, before: Round, decision: De
 
 
 async def lock_catalogue(connection: AsyncConnection) -> int:
-    """The version of the catalogue, with its row locked until the commit (SQLite has one writer anyway).
+    """Returns the version of the catalogue, with its row locked until the commit (SQLite has one writer anyway).
 
-    So versions become visible in the order of their numbers: a node that has seen version 7 has seen all before.
-    Without the lock, 8 could be committed before 7, and a node that asks for what came after 8 would never see 7.
+    So versions become visible in order: a node that has seen version 7 has seen all before it. Without the lock, 8
+    could be committed before 7, and a node that asks for what came after 8 would never see 7.
     """
     found = await connection.scalars(select(meta.c.value).where(meta.c.name == CATALOGUE).with_for_update())
     return int(found.one())
@@ -427,6 +428,6 @@ async def _set_catalogue(connection: AsyncConnection, version: int) -> None:
 
 
 async def set_changed(connection: AsyncConnection, sale_id: int, version: int, **values: Any) -> None:
-    """So that every node reads it again."""
+    """Gives the sale a new version, so that every node reads it again."""
     await _set_catalogue(connection, version)
     await connection.execute(update(sales).where(sales.c.id == sale_id).values(changed=version, **values))

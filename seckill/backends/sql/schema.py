@@ -1,4 +1,5 @@
-"""Which shape a database is in. It needs no Alembic, which is slow to load: every process asks at its start."""
+"""Finds out which shape a database has. This does without Alembic, which is slow to load, because every process asks at
+its start."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,10 +15,11 @@ from seckill.errors import StartError
 
 LOOK_WITHIN_S = 5.0
 MIGRATIONS = Path(__file__).parent / "migrations"
-# All that this version knows, the oldest first: r0001_first.py makes 0001.
+# All revisions that this version knows, oldest first: r0001_first.py makes 0001.
 REVISIONS = sorted(path.name[1:5] for path in (MIGRATIONS / "versions").glob("r*.py"))
-# Versions that know at least this revision go on working on a database of the newest one. It rises only with a
-# migration that takes away or changes what they use, and never above what the release before knows: docs/upgrades.md.
+# Versions that know at least this revision can still work on a database of the newest one. It only rises with a
+# migration that removes or changes something they use, and never above what the previous release knows:
+# docs/upgrades.md.
 NEEDS = "0019"
 
 
@@ -36,7 +38,7 @@ async def schema_of(url: str) -> Schema:
 
 
 async def must_be_current(database: Database) -> None:
-    """At the start of every process: on tables that are behind, nothing of ours would work."""
+    """Called at the start of every process: on outdated tables, nothing would work."""
     if await schema_in(database) is Schema.BEHIND:
         raise StartError("The database's schema is behind this version: run `seckill migrate` first.")
 
@@ -49,7 +51,7 @@ async def schema_in(database: Database) -> Schema:
 
 
 def schema(connection: Connection) -> Schema:
-    """Raises StartError if the database is a newer version's, and this one would not understand it."""
+    """Raises StartError if a newer version has changed the database so that this one would not understand it."""
     if not connection.dialect.has_table(connection, "alembic_version"):
         return Schema.BEHIND
     present = connection.scalar(text("SELECT version_num FROM alembic_version"))
@@ -60,7 +62,7 @@ def schema(connection: Connection) -> Schema:
 
 
 def stamp(connection: Connection) -> None:
-    """For every version that starts on this database later."""
+    """Leaves a note for every version that starts on this database later."""
     for name, value in ((NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)):
         connection.execute(delete(meta).where(meta.c.name == name))
         connection.execute(insert(meta).values(name=name, value=value))

@@ -30,7 +30,8 @@ from seckill.backends.sql.sqlite_writer_lock import BEGIN, ReadingConnection, Wr
 from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line, update_returning
 from seckill.errors import StartError
 
-# Our processes wait for each other at the lock file; SQLite's own wait is for a shell that an operator has open.
+# Our processes wait for each other at the lock file. SQLite's own waiting only matters for a shell that an operator has
+# open.
 LOCK_WAIT_S = 10.0
 BUSY_WAIT_S = 5.0
 READERS = 4
@@ -75,12 +76,13 @@ class SqliteDatabase:
         self.writers = _engine(
             self.path,
             "rwc",
-            # Each connection has its own lock: one that was given up may still be at work when its successor begins.
+            # Each connection has its own lock: an abandoned one may still be at work when its successor begins.
             lambda *args, **kwargs: WritingConnection(*args, lock=WriterLock(lock_path, LOCK_WAIT_S), **kwargs),
             pool_size=1,
         )
         event.listen(self.writers.sync_engine, "begin", _begin)
-        # Readers open no transaction, so there is none to roll back, which would cost a turn of the thread each time.
+        # Readers open no transaction, so there is none to roll back; trying would cost a switch to the thread each
+        # time.
         self.readers = _engine(self.path, "rw", ReadingConnection, pool_size=READERS, skip_autocommit_rollback=True)
 
     def rows(self, name: str, columns: Mapping[str, TypeEngine[Any]]) -> _JsonRows:

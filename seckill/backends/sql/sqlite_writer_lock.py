@@ -1,4 +1,4 @@
-"""SQLite connections of which only one writes at a time, over all processes that have the database open.
+"""SQLite connections of which only one writes at a time, across all processes that have the database open.
 
 Before 3.51.3, SQLite can corrupt a database in WAL mode when two connections write and checkpoint at the same
 moment (https://sqlite.org/wal.html#walresetbug), and the standard library often brings an older one. API,
@@ -7,9 +7,9 @@ database, from before its BEGIN until after its COMMIT, because the automatic ch
 COMMIT. Readers never write and never checkpoint. (Closing the last connection checkpoints too, but only if
 SQLite can lock out every other connection.)
 
-The lock is taken and given back in the thread that runs the connection's statements, one after another. So it
-is never given back while a statement still runs, however the task that waits for it was cancelled. The kernel
-gives it back when the process dies.
+The lock is taken and released in the thread that runs the connection's statements, one after another. So it is never
+released while a statement still runs, however the waiting task was cancelled. The kernel releases it when the process
+dies.
 """
 
 import fcntl
@@ -100,8 +100,8 @@ class WritingConnection(sqlite3.Connection):
 
     def close(self) -> None:
         try:
-            # While a caller still has a cursor of a statement that was broken off, closing is put off, and the
-            # transaction would stay open until then.
+            # While a caller still has a cursor of an interrupted statement, closing is delayed, and the transaction
+            # would stay open until then.
             super().rollback()
             super().close()
         finally:

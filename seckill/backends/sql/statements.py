@@ -1,4 +1,4 @@
-"""What several of the databases have in common."""
+"""What several of the database modules have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ from seckill.domain.item import NO_ITEM
 
 
 class Returning:
-    """Implements `seckill.backends.sql.database.Statement` for one that has RETURNING."""
+    """Implements `seckill.backends.sql.database.Statement` for databases with RETURNING."""
 
     def __init__(self, statement: Executable) -> None:
         self._statement = statement
@@ -64,7 +64,7 @@ class InsertOrders:
         listed: FromClause,
     ) -> None:
         self._entries = entries
-        # By item, if there are any: what a batch without them needs is not asked for.
+        # Counted by item only if there are any, so that a batch without items does not pay for it.
         item = ("item_id",) if "item_id" in source.selected_columns else ()
         self._insert = insert(orders).from_select(source.selected_columns.keys(), source)
         self._insert_missing = database.insert_missing(orders, ["id"], source, returning=("id",))
@@ -84,7 +84,8 @@ class InsertOrders:
             alike.setdefault((row[1], row[6], item_of(row)), []).append(row)
         if not alike:
             return []
-        # Of one round, epoch and item, all have the same state, and all were written at the same time.
+        # The new orders of one round, epoch and item all have the same state and time, so it is enough to read one of
+        # each.
         found = await connection.execute(self._read, {"listed": [group[0][0] for group in alike.values()]})
         states: dict[tuple[int, int, int], str] = {}
         for round_id, epoch, state, at_ms, *of_item in found:
@@ -105,15 +106,16 @@ class InsertOrders:
     async def _new(
         self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
     ) -> Sequence[OrderRow]:
-        """Those that were not there before, and are now. Mostly all of them, and then there is nothing to read."""
+        """Inserts the rows and returns those that are new. Usually all are, and then nothing has to be read."""
         try:
             inserted = await connection.execute(self._insert, parameters)
-        except IntegrityError:  # the database has undone this statement: some are there already, or it is told why not
+        # the database has undone this statement: some rows exist already, or the error below tells why
+        except IntegrityError:
             written = {row.id for row in await self._insert_missing.run(connection, parameters)}
             return [row for row in rows if row[0] in written]
         if inserted.rowcount == len(rows):
             return rows
-        # Some have nothing to join with.
+        # Some orders have no round or item to join with.
         present = set(await connection.scalars(_ids(self._read), {"listed": [row[0] for row in rows]}))
         return [row for row in rows if row[0] in present]
 
@@ -123,7 +125,7 @@ def _ids(read: AnySelect) -> AnySelect:
 
 
 def first_line(error: Exception) -> str:
-    # SQLAlchemy's own text goes on with the statement and its parameters.
+    # SQLAlchemy's own message also contains the statement and its parameters.
     told = error.orig if isinstance(error, DBAPIError) else error
     return (str(told) or type(told).__name__).splitlines()[0]
 

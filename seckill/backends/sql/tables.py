@@ -21,21 +21,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mysql import LONGTEXT
 
-# SQLite counts up on its own, and stores a key without a second index, only where the type is called INTEGER.
+# Only if the type is called INTEGER does SQLite number rows by itself and store the key without a second index.
 Key = BigInteger().with_variant(Integer, "sqlite")
 
 # MySQL's TEXT ends after 64 kB.
 LongText = Text().with_variant(LONGTEXT(), "mysql")
 
 
-# The suffix of an index of all rows that stands in for a partial one.
+# The suffix of an index of all rows that replaces a partial one.
 OF_ALL = "_all"
 
 
 def partial_index(name: str, *columns: str, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
-    """An index of only the rows where it holds. MySQL has no such thing: there it is an index of all rows in which
-    these stand together. Its name differs, because Alembic can compare a table only if no two of its indexes share
-    one."""
+    """An index of only the rows where `where` holds. MySQL has no partial indexes: there it becomes an index of all
+    rows that keeps these together. Its name differs, because Alembic can only compare a table if no two of its indexes
+    have the same name."""
     of_some = Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
     return of_some.ddl_if(callable_=_is_not_mysql), Index(f"{name}{OF_ALL}", *instead).ddl_if(dialect="mysql")
 
@@ -50,10 +50,10 @@ CATALOGUE = "catalogue"
 FEED = "feed"  # the last cursor that was given out
 NEEDS_REVISION = "needs_revision"  # which migration a version must know to work on this database
 MIGRATED_BY = "migrated_by"  # the version that brought it to its shape
-ENTRY_FORM = "entry_form"  # which form of queue entries all processes are known to read; none: the first
-MOVING = "moving"  # not all of it is here yet, see move.py
-MOVED = "moved"  # all of it is in another database
-PRUNING = "pruning"  # the round whose entries of a line are being forgotten
+ENTRY_FORM = "entry_form"  # which form of queue entries all processes are known to read; without it: the first
+MOVING = "moving"  # not everything is here yet, see move.py
+MOVED = "moved"  # everything has been moved to another database
+PRUNING = "pruning"  # the round whose line's entries are being deleted
 
 metadata = MetaData(
     naming_convention={
@@ -80,7 +80,7 @@ sales = Table(
     Column("price_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
     Column("pay_within_s", Integer, nullable=False),
-    # What every round of it begins with.
+    # The units with which every round begins.
     Column("units", BigInteger, nullable=False),
     Column("limit_per_buyer", Integer, nullable=False),
     Column("begins_ms", BigInteger, nullable=False),  # of the window that was announced
@@ -113,7 +113,7 @@ sales = Table(
     sqlite_autoincrement=True,
 )
 
-# Operators repeat an announcement that was not answered, and get the sale that it made.
+# The keys of announcements: operators repeat one that got no answer, and get the sale that it made.
 sale_keys = Table(
     "sale_keys",
     metadata,
@@ -132,12 +132,12 @@ rounds = Table(
     Column("lane", Integer, nullable=False),  # the first of its lanes
     Column("total", BigInteger, nullable=False),
     Column("sold", BigInteger, nullable=False, server_default=text("0")),  # units that orders hold
-    # Units that workers have ever written. A gate that has admitted fewer has gone back in time.
+    # All units that workers have ever written. A gate that has admitted fewer has gone back in time.
     Column("written", BigInteger, nullable=False, server_default=text("0")),
     Column("limit_per_buyer", Integer, nullable=False),
-    Column("scheduled_ms", BigInteger, nullable=False),  # never changes, whatever becomes of `begins_ms`
-    # The highest limit that there was before; NULL: never changed. A buyer who bought when the limit was higher is not
-    # above it. Every update of the row keeps it, so that no code has to remember to.
+    Column("scheduled_ms", BigInteger, nullable=False),  # never changes, even if `begins_ms` does
+    # The highest limit there was before; NULL: never changed. A buyer who bought when the limit was higher has not
+    # exceeded it. Every update of the row maintains it, so that no code has to remember to.
     Column(
         "limit_before",
         Integer,
@@ -152,12 +152,13 @@ rounds = Table(
     Column("opened_ms", BigInteger),
     Column("retired_ms", BigInteger),
     Column("lanes", Integer, nullable=False, server_default=text("1")),
-    # The epoch in which the audit has paused it; NULL: it has not, or an operator has, or nothing is wrong any more.
+    # The epoch in which the audit paused the round; NULL: it did not, or an operator did, or nothing is wrong any more.
     Column("audit_epoch", Integer),
     Column("cool_down_s", Integer, nullable=False, server_default=text("0")),
     Column("published", Integer, nullable=False, server_default=text("1")),
     Column("item_count", Integer, nullable=False, server_default=text("0")),
-    # 0: its sale gives codes and had too few for it so far, so the gate keeps it closed. Never 0 again once it is 1.
+    # 0: its sale gives codes and has had too few for it so far, so the gate keeps it closed. Once 1, it is never 0
+    # again.
     Column("covered", Integer, nullable=False, server_default=text("1")),
     Column("early_s", Integer, nullable=False, server_default=text("0")),
     Column("lined", Integer, nullable=False, server_default=text("0")),  # 1: its units go to those in its line
@@ -169,7 +170,7 @@ rounds = Table(
     UniqueConstraint("sale_id", "ordinal"),
     # Each occurrence of a sale becomes one round, however many keepers there are.
     UniqueConstraint("sale_id", "scheduled_ms"),
-    # The queries of every second read only these, so that the past may be long.
+    # The queries of every second only read these rows, however many old ones there are.
     *partial_index("ix_rounds_alive", "ends_ms", where="retired_ms IS NULL", instead=("retired_ms", "ends_ms")),
     *partial_index(
         "ix_rounds_to_forget",
@@ -181,7 +182,7 @@ rounds = Table(
     sqlite_autoincrement=True,
 )
 
-# What a sale sells that comes in several kinds. None are added or taken away after it was announced.
+# The items of a sale that sells several kinds. None are added or removed after it was announced.
 items = Table(
     "items",
     metadata,
@@ -199,8 +200,8 @@ items = Table(
     sqlite_autoincrement=True,
 )
 
-# How much of each item a round has. Together they are the round's own `total` and `sold`, and change in the same
-# transactions, always after the round's row: whoever has that locked need not wait for these.
+# How many units of each item a round has. Their sums are the round's own `total` and `sold`. They change in the same
+# transactions, always after the round's row, so a transaction that has locked that row never waits for these.
 round_items = Table(
     "round_items",
     metadata,
@@ -212,8 +213,8 @@ round_items = Table(
     CheckConstraint("total > 0", name="total"),
 )
 
-# The buyers whom a sale's list names, as digests in ascending order, a few thousand in a row. Every API node reads all
-# of them; whoever asks about one buyer reads the row where the digest would be.
+# The buyers on a sale's list, as digests in ascending order, a few thousand in each row. Every API node reads all of
+# them; a question about one buyer only reads the row that would have the digest.
 audience_parts = Table(
     "audience_parts",
     metadata,
@@ -232,7 +233,8 @@ orders = Table(
     Column("quantity", Integer, nullable=False),
     Column("state", String(16), nullable=False),
     # The slot while the order holds its units, NULL when they are given back. No two NULLs are equal, so a buyer has
-    # each slot of a round once at a time, and may buy again after an order is over. A refund may leave the units sold.
+    # each slot of a round once at a time and may buy again after an order is over. After a refund, the units may still
+    # count as sold.
     Column("active_slot", Integer),
     Column("slot", Integer, nullable=False),
     Column("request_id", String(64), nullable=False),
@@ -254,13 +256,13 @@ orders = Table(
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
     # Not in MySQL: there every change of an order would lock its round, and a transaction that then counts in the round
-    # would wait for the others that do. Rounds are never deleted, and orders are inserted by a join with them.
+    # would wait for others that do the same. Rounds are never deleted, and orders are inserted by a join with them.
     ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(callable_=_is_not_mysql),
     Index(None, "user_id", "id"),
     *partial_index("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),
 )
 
-# Counts by state, and the newest of each state: with the states put together, the newest of a round.
+# For counts by state and for the newest orders of each state; merging the states gives the newest orders of a round.
 ORDERS_BY_STATE = Index(None, orders.c.round_id, orders.c.state, orders.c.id)
 
 order_events = Table(
@@ -274,20 +276,20 @@ order_events = Table(
     Column("cause", String(64), nullable=False),
 )
 
-# What every transaction has changed, an entry for each type of event in it, and the order in which readers see it. What
+# What every transaction has changed, with an entry for each type of event, and the order in which readers see it. What
 # happened to an order is in `order_events`; an entry only says to which orders.
 feed = Table(
     "feed",
     metadata,
     Column("id", Key, primary_key=True),
-    # Of its first event, the others follow; NULL until it is lined up. Ids cannot be cursors: they are handed out
-    # before the commit, so a transaction with a smaller one may become visible later.
+    # The cursor of its first event; those of the others follow. NULL until it is lined up. Ids cannot be cursors: they
+    # are handed out before the commit, so a transaction with a smaller id may become visible later.
     Column("first_cursor", BigInteger, unique=True),
     Column("events", Integer, nullable=False),
     Column("type", String(32), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("numbers", LongText),  # JSON: of the orders that it happened to
-    # Of what is no order's change of state.
+    # For events that are not an order's change of state.
     Column("sale_id", Key),
     Column("round_id", Key),
     Column("facts", LongText),  # JSON
@@ -320,7 +322,7 @@ dead_letters = Table(
     Column("id", Key, primary_key=True),
     Column("lane", Integer, nullable=False),
     Column("entry_id", String(64), nullable=False),
-    # Set if the entry could be read.
+    # Only set if the entry could be read.
     Column("order_id", Key),
     Column("round_id", Key),
     Column("quantity", Integer),
@@ -342,8 +344,8 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
-# Money that was taken. All of it = the price of all paid orders, less what is refunded of it, + all refunds + what is
-# late and not decided yet.
+# Money that was taken. The sum of all payments = the price of all paid orders, less the refunded part of it, + all
+# refunds + late payments that are not decided yet.
 payments = Table(
     "payments",
     metadata,
@@ -353,8 +355,8 @@ payments = Table(
     Column("provider_ref", String(128), nullable=False),
     Column("amount_cents", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
-    # The order that is paid with it. No two NULLs are equal, so an order is paid once, and money that goes back without
-    # an operator's doing pays for nothing.
+    # The order that this money pays. It is unique, so an order is paid once, but no two NULLs are equal. Money that is
+    # refunded without an operator pays for nothing.
     Column("settles", Key, unique=True),
     Column("next_ms", BigInteger),  # when the keeper tries again to decide about it; NULL: decided
     Column("created_ms", BigInteger, nullable=False),
@@ -376,14 +378,14 @@ refunds = Table(
     Column("next_ms", BigInteger),  # when the provider is asked again; NULL: done
     Column("created_ms", BigInteger, nullable=False),
     Column("done_ms", BigInteger),
-    Column("action_id", Key),  # what an operator did that it follows from; NULL: the payment was late or one too many
-    Column("refused", String(255)),  # what the provider said when it said no for good; NULL: it did not
+    Column("action_id", Key),  # the operator's action that caused it; NULL: the payment was late or one too many
+    Column("refused", String(255)),  # what the provider said when it refused for good; NULL: it did not
     *partial_index("ix_refunds_due", "next_ms", where="next_ms IS NOT NULL", instead=("next_ms",)),
     # Providers recognise a repeated refund by its id, so no id may be used again.
     sqlite_autoincrement=True,
 )
 
-# Pages of a provider's on which orders can be paid.
+# A provider's pages on which orders can be paid.
 checkouts = Table(
     "checkouts",
     metadata,
@@ -395,7 +397,7 @@ checkouts = Table(
     Column("address", LongText, nullable=False),
     Column("until_ms", BigInteger, nullable=False),  # how long the address is good for
     Column("attempts", Integer, nullable=False),
-    # When the keeper looks whether it has to be called off; NULL: it is over. An order that ends makes it due.
+    # When the keeper checks whether to call it off; NULL: done. The end of the order makes it due.
     Column("next_ms", BigInteger),
     Column("created_ms", BigInteger, nullable=False),
     UniqueConstraint("provider", "ref", "on_phone"),
@@ -430,7 +432,7 @@ webhooks = Table(
     Column("secret", String(128), nullable=False),
     Column("old_secret", String(128)),
     Column("old_secret_ms", BigInteger),  # until when it signs as well
-    # Everything in the feed up to here is delivered, given up, or has a row of its own below.
+    # Everything in the feed up to this cursor is delivered, given up, or has a row of its own below.
     Column("cursor", BigInteger, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("delivered_ms", BigInteger),
@@ -440,13 +442,14 @@ webhooks = Table(
     Column("missed_ms", BigInteger),  # when events were noticed to be gone before they were sent…
     Column("missed_after", BigInteger),  # …and which: their cursors
     Column("missed_until", BigInteger),
-    # The keeper that sends to it now has this token, and no other may note anything before the time is over.
+    # The keeper that sends to it now has this token. No other may note anything before the lease is over.
     Column("lease", String(64)),
     Column("lease_ms", BigInteger),
     sqlite_autoincrement=True,
 )
 
-# Deliveries that wait or were given up, and the last that were made: what is delivered at once moves the cursor only.
+# Deliveries that wait or were given up, and the last successful ones. A delivery that succeeds at once only moves the
+# cursor.
 webhook_deliveries = Table(
     "webhook_deliveries",
     metadata,
@@ -455,9 +458,9 @@ webhook_deliveries = Table(
     Column("event_id", String(64), nullable=False),
     Column("type", String(32), nullable=False),
     Column("cursor", BigInteger),  # NULL: a test, which is in no feed
-    Column("subject", String(32), nullable=False),  # those of one, such as an order, are made in their order
+    Column("subject", String(32), nullable=False),  # deliveries of one subject, such as an order, are made in order
     Column("state", String(16), nullable=False),
-    Column("by_hand", Integer, nullable=False),  # 1: an operator wants it sent, whatever else waits
+    Column("by_hand", Integer, nullable=False),  # 1: an operator wants it sent, even if others wait
     Column("tries", Integer, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("failing_ms", BigInteger),  # since when it has been tried in vain
@@ -484,10 +487,10 @@ voucher_uploads = Table(
     Column("touched_ms", BigInteger, nullable=False),  # when the last of them arrived
     Column("complete_ms", BigInteger),
     Column("given_up_ms", BigInteger),
-    Column("item_id", Key),  # for which alone they are; NULL: for whatever the sale sells
+    Column("item_id", Key),  # the only item they are for; NULL: for anything that the sale sells
     CheckConstraint("complete_ms IS NULL OR given_up_ms IS NULL", name="fate"),
     *partial_index("ix_voucher_uploads_open", "id", where="complete_ms IS NULL", instead=("complete_ms", "id")),
-    # A code of an upload that was cleared away must not become one of another's.
+    # A code of an upload that was cleared away must not become part of another upload.
     sqlite_autoincrement=True,
 )
 
@@ -512,7 +515,7 @@ vouchers = Table(
     ),
 )
 
-# What operators have uploaded, as it is shown, by the digest of its content.
+# Pictures that operators have uploaded, in the form in which they are shown, by the digest of their content.
 pictures = Table(
     "pictures",
     metadata,

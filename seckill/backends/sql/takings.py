@@ -1,4 +1,4 @@
-"""Money that sales have taken, from payments and refunds."""
+"""The money that sales have taken, calculated from payments and refunds."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ class SqlTakings:
         of_sale = rounds.c.sale_id == sale_id
         if round_id is not None:
             of_sale = and_(of_sale, rounds.c.id == round_id)
-        # By the order that the provider has named: it may be another round's that late money pays for in the end.
+        # Counted for the order that the provider has named: late money may pay for another round's order in the end.
         paid = (
             select(payments.c.id, payments.c.currency, payments.c.amount_cents)
             .join(orders, orders.c.id == payments.c.order_id)
@@ -39,7 +39,7 @@ class SqlTakings:
         )
         taken = select(paid.c.currency, func.sum(paid.c.amount_cents).label("taken")).group_by(paid.c.currency)
         async with reading(self._database) as connection:
-            # Refunds first: one that is decided meanwhile may be missing, none can be without its payment.
+            # Refunds are read first: one that is decided meanwhile may be missing, but none can be without its payment.
             refunded = {row.currency: (int(row.back), int(row.waits)) for row in await connection.execute(back)}
             found = await connection.execute(taken.order_by(paid.c.currency))
             return [

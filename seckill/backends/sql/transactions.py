@@ -1,5 +1,5 @@
-"""One transaction: how long it may take, what a driver's errors mean, and how often one is repeated that the database
-has undone."""
+"""Runs a transaction: limits its time, interprets the driver's errors, and repeats it when the database has undone
+it."""
 
 import asyncio
 import random
@@ -16,14 +16,14 @@ from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, S
 
 WRITE_WITHIN_S = 15.0
 READ_WITHIN_S = 5.0
-# Before each repetition of one that another was in the way of.
+# The pauses before repeating a transaction that collided with another one.
 _PAUSES_S = (0.01, 0.05, 0.2)
 
 T = TypeVar("T")
 
 
 class LedgerCollided(LedgerUnavailable):
-    """The database has undone the transaction, because it and another one waited for each other."""
+    """The database has undone the transaction because it and another one waited for each other."""
 
 
 _MEANING: dict[ErrorMeaning, tuple[type[SeckillError], str]] = {
@@ -59,7 +59,7 @@ async def edge(database: Database, within_s: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def writing(database: Database) -> AsyncIterator[AsyncConnection]:
-    """One transaction, durable when it is left."""
+    """A transaction that is durable when the block is left."""
     async with edge(database, WRITE_WITHIN_S), database.writers.begin() as connection:
         yield connection
 
@@ -71,7 +71,8 @@ async def reading(database: Database) -> AsyncIterator[AsyncConnection]:
 
 
 async def until_not_collided(attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Each attempt is one transaction, and one that the database has undone has done nothing: so the same again."""
+    """Repeats an attempt while it collides. Each attempt is one transaction, and one that the database has undone has
+    changed nothing."""
     for pause_s in _PAUSES_S:
         try:
             return await attempt()
@@ -81,12 +82,13 @@ async def until_not_collided(attempt: Callable[[], Coroutine[Any, Any, T]]) -> T
 
 
 def _is_lost(error: Exception) -> bool:
-    """A connection that could not be made, or that broke."""
+    """Whether a connection could not be made, or broke."""
     return isinstance(error, OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
 
 def _distrust(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """Drivers say that they could not connect, and only the error behind theirs says why. It does not pass."""
+    """Finds an untrusted certificate, which is not a passing trouble. Drivers only say that they could not connect; the
+    cause is in the error behind theirs."""
     behind: BaseException | None = error
     while behind is not None and not isinstance(behind, ssl.SSLCertVerificationError):
         behind = behind.__cause__ or behind.__context__

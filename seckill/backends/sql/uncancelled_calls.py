@@ -1,4 +1,4 @@
-"""Carrying on after the caller was cancelled."""
+"""Calls that go on after their caller was cancelled."""
 
 import asyncio
 import functools
@@ -10,13 +10,13 @@ from seckill.errors import LedgerUnavailable
 
 
 class Calls(set[asyncio.Task[Any]]):
-    """Those that are under way, kept here because the event loop forgets tasks that nothing refers to."""
+    """The calls under way. They are kept here because the event loop forgets tasks to which nothing refers."""
 
     closed = False
 
     async def close(self) -> None:
-        """Waits for them all. None begins after that: a look that others share goes on when all who shared it are gone,
-        and would open a connection that nobody closes."""
+        """Waits for all calls, and lets none begin afterwards: a shared look goes on even when all its callers are
+        gone, and would open a connection that no one closes."""
         self.closed = True
         if self:
             await asyncio.wait(self)
@@ -33,10 +33,10 @@ Method = Callable[Concatenate[Self_, Arguments], Coroutine[Any, Any, Result]]
 
 
 def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Arguments, Result]:
-    """A caller that is cancelled goes at once, but what it began is carried to its end, which is bounded in time.
+    """A cancelled caller returns at once, but the call that it began goes on to its end, which is bounded in time.
 
-    To break off in the middle of a statement costs the connection, and a new one takes longer than most
-    statements. While many requests are being cancelled, no connection would live long enough to be of use.
+    Interrupting a statement costs the connection, and a new one takes longer than most statements. While many requests
+    are being cancelled, no connection would live long enough to be of use.
     """
 
     @functools.wraps(method)
@@ -53,6 +53,6 @@ def to_the_end(method: Method[Self_, Arguments, Result]) -> Method[Self_, Argume
 
 
 def _notice(task: asyncio.Task[Any]) -> None:
-    """No caller waits for the error any more; without this, asyncio would report it as never retrieved."""
+    """Marks the error as seen: no caller waits for it any more, and asyncio would report it as never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -1,9 +1,9 @@
 """Whether a sale that gives codes has enough of them.
 
-A round is covered when it has been found, once, that there is a free code for each of its units that may still be paid
-for, and for those of all rounds of its sale that were covered before. The gate keeps a round closed until it is. From
-then on no sale can lack a code: what is paid takes one unit and one code, and all that takes codes or adds units
-otherwise asks here first, with the catalogue locked.
+A round becomes covered once there is a free code for each of its units that may still be paid for, and for those of all
+rounds of its sale that were covered before. The gate keeps a round closed until then. From then on a code can never be
+missing: a payment takes one unit and one code, and everything else that takes codes or adds units asks here first, with
+the catalogue locked.
 """
 
 from sqlalchemy import BigInteger, ColumnElement, and_, func, literal, or_, select, union_all, update
@@ -15,15 +15,15 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order import OrderState
 from seckill.domain.voucher import CodeCount, spare_codes
 
-# So long after its end, whatever the gate has admitted is written: then what is left of a round's units needs no codes.
+# This long after a round's end, all orders that the gate admitted are written, so its remaining units need no codes.
 OVER_FOR_MS = 600_000
 
 
 async def counts_by_item(
     connection: AsyncConnection, database: Database, sale_id: int, also: ColumnElement[bool] | None = None
 ) -> dict[int, CodeCount]:
-    """The free codes of the sale, and how many are needed by its rounds that are covered, and `also` by these. In one
-    statement, so that no payment can come between what it counts."""
+    """Counts the sale's free codes, and the codes needed by its covered rounds and by those in `also`. It is one
+    statement, so that no payment can come between the counts."""
     counted = rounds.c.covered == 1 if also is None else or_(rounds.c.covered == 1, also)
     these = and_(rounds.c.sale_id == sale_id, counted)
     sells = and_(these, rounds.c.retired_ms.is_(None), rounds.c.ends_ms + OVER_FOR_MS > database.now_ms)
@@ -59,13 +59,13 @@ async def counts_by_item(
 async def spare(
     connection: AsyncConnection, database: Database, sale_id: int, also: ColumnElement[bool] | None = None
 ) -> int:
-    """How many codes there are that no unit of these rounds needs. Less than none: so many are missing."""
+    """Returns how many codes no unit of these rounds needs. A negative number means that so many are missing."""
     return spare_codes(await counts_by_item(connection, database, sale_id, also))
 
 
 async def cover(connection: AsyncConnection, database: Database, sale_id: int) -> list[int]:
-    """Lets rounds that were waiting for codes open, in their order, as far as the codes suffice. The catalogue is
-    locked. Returns which rounds."""
+    """Lets rounds that wait for codes open, in order, as far as the codes suffice. The catalogue is locked. Returns
+    these rounds."""
     waiting = select(rounds.c.id).where(
         rounds.c.sale_id == sale_id, rounds.c.covered == 0, rounds.c.retired_ms.is_(None)
     )

@@ -1,4 +1,4 @@
-"""Which order has which code: decided in the transaction that decides what becomes of the order."""
+"""Assigns codes to orders, in the same transaction that decides about the order."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -24,7 +24,7 @@ class VoucherGifts:
     def __init__(self, database: Database, entries: FeedEntries) -> None:
         self._database = database
         self._entries = entries
-        self._last_upload: dict[tuple[int, int], int] = {}  # which had free codes the last time, by sale and item
+        self._last_upload: dict[tuple[int, int], int] = {}  # the upload that had free codes last time, by sale and item
         self._gives = (
             select(sales.c.id)
             .join(rounds, rounds.c.sale_id == sales.c.id)
@@ -51,19 +51,20 @@ class VoucherGifts:
             .where(of_upload, vouchers.c.order_id.is_(None))
             .order_by(vouchers.c.id)
             .limit(bindparam("count"))
-            # Others take different ones instead of waiting for each other. In SQLite only one takes at a time.
+            # Several transactions take different codes instead of waiting for each other. In SQLite only one runs at a
+            # time.
             .with_for_update(skip_locked=True)
         )
         self._count_free = select(func.count()).where(of_upload, vouchers.c.order_id.is_(None))
         given = database.rows("given", {"voucher_id": BigInteger(), "number": BigInteger()})
         self._given = given
-        # Selected separately, the time is computed once and not for every row.
+        # In a separate SELECT the time is computed once and not for every row.
         now_ms = select(database.now_ms).scalar_subquery()
         self._give = (
             update(vouchers)
-            # Not by `order_id`: for the sake of its index MariaDB would look at, and lock, every free code. And with a
-            # list of those that are meant: of a few hundred codes it would read all for the join, and wait for each
-            # that another has taken.
+            # Not by `order_id`: to use its index, MariaDB would look at and lock every free code. And with a list of
+            # the codes that are meant: for a join, it would read all codes if there are a few hundred, and wait for
+            # each one that another transaction has taken.
             .where(
                 vouchers.c.id == given.table.c.voucher_id,
                 database.among(vouchers.c.id, "taken"),
@@ -73,8 +74,8 @@ class VoucherGifts:
         )
 
     async def give_to_new(self, connection: AsyncConnection, round_id: int, numbers: Sequence[int]) -> None:
-        """To those of them that have just been written as paid. One that was written before has had its codes since
-        then, or has lost them again."""
+        """Gives codes to those orders that have just been written as paid. An order written before got its codes then,
+        and may have lost them again."""
         sale_id = await self.sale_of(connection, round_id)
         if sale_id is None:
             return
@@ -82,14 +83,14 @@ class VoucherGifts:
         await self._give_all(connection, sale_id, sorted(found.all()))
 
     async def give(self, connection: AsyncConnection, row: AnyRow) -> None:
-        """To an order that has just been paid."""
+        """Gives codes to an order that has just been paid."""
         sale_id = await self.sale_of(connection, row.round_id)
         if sale_id is not None:
             await self._give_all(connection, sale_id, [(row.id, row.quantity, row.item_id)])
 
     async def sale_of(self, connection: AsyncConnection, round_id: int) -> int | None:
-        """The round's sale, if it gives codes. Asked each time: under a process that runs on, the ledger may have been
-        restored from an older copy, and the same number means another round since then."""
+        """Returns the round's sale, if it gives codes. Asked each time: the ledger may have been restored from an older
+        copy while this process runs on, so that the same number now means another round."""
         return (await connection.scalars(self._gives, {"round": round_id})).one_or_none()
 
     async def _give_all(
@@ -109,7 +110,7 @@ class VoucherGifts:
             reached("ledger.give.inside")
 
     async def _take(self, connection: AsyncConnection, sale_id: int, item: int, count: int) -> list[int]:
-        """So many free ones, locked until the commit. First those that are for this item alone."""
+        """Takes this many free codes, locked until the commit, and first those for this item alone."""
         complete = (await connection.execute(self._uploads, {"sale": sale_id})).all()
         last = self._last_upload.get((sale_id, item))
         groups = [
@@ -124,7 +125,7 @@ class VoucherGifts:
             if len(taken) == count:
                 self._last_upload[sale_id, item] = upload
                 return taken
-        # Others may have locked some, and may yet let go of them.
+        # Other transactions may have locked some, and may still release them.
         free = 0
         for upload in uploads:
             free += int((await connection.execute(self._count_free, {"upload": upload})).scalar_one())
@@ -136,8 +137,9 @@ class VoucherGifts:
         )
 
     async def take_back(self, connection: AsyncConnection, order: Order, *, units_back: bool) -> int:
-        """Of a paid order that is refunded, or whose units go back on sale. Which go back into the pool, and which are
-        void, `domain/voucher.py` says. Returns how many are void that would be needed for these units."""
+        """Takes back the codes of a paid order that is refunded, or whose units go back on sale. `domain/voucher.py`
+        decides which go back into the pool and which become void. Returns how many void ones would be needed for these
+        units."""
         this = and_(vouchers.c.order_id == int(order.number), vouchers.c.void_ms.is_(None))
         returned = 0
         if units_back:

@@ -1,4 +1,4 @@
-"""The pools of codes: uploads, which count when they are complete, and what is redeemed."""
+"""The pools of codes: uploads, which count when they are complete, and redeemed codes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ from seckill.errors import UploadGivenUp
 from seckill.failpoints import reached
 from seckill.ports.vouchers import Clash, ClashKind, Redeemed, RedeemOutcome
 
-# How many clashes of a portion are named.
+# At most this many clashes of a portion are named.
 CLASHES_MAX = 100
 
 _ARRIVES = and_(voucher_uploads.c.complete_ms.is_(None), voucher_uploads.c.given_up_ms.is_(None))
@@ -129,14 +129,15 @@ class SqlVouchers:
     async def _add_rest(
         self, connection: AsyncConnection, upload_id: int, sale_id: int, codes: Sequence[tuple[int, str]]
     ) -> None:
-        """What stands in the way of these, unless it is left from an upload that was given up: that is cleared away."""
+        """Returns the existing codes that clash with these. Codes left from an abandoned upload are cleared away
+        instead."""
         wanted = self._arriving.bind(codes)
         present = (await connection.execute(self._present, wanted)).all()
         if clashes := [_to_clash(row, upload_id) for row in present if row.given_up_ms is None]:
             raise _Clashes(sorted(clashes, key=lambda clash: clash.line)[:CLASHES_MAX])
         await connection.execute(self._delete, {"ids": [row.id for row in present]})
         added = await self._insert.run(connection, wanted | {"sale": sale_id, "upload": upload_id})
-        if len(added) < len(codes):  # of yet another upload, which is on its way
+        if len(added) < len(codes):  # codes of yet another upload, which is under way
             missed = {line for line, _ in codes} - {row.line for row in added}
             raise _Clashes([Clash(line, ClashKind.OTHER_UPLOAD) for line in sorted(missed)[:CLASHES_MAX]])
 
@@ -209,7 +210,7 @@ class SqlVouchers:
     async def clear_uploads(self, idle_s: float, count: int) -> int:
         silent = and_(_ARRIVES, voucher_uploads.c.touched_ms < self._database.now_ms - int(idle_s * 1000))
         given_up = and_(voucher_uploads.c.complete_ms.is_(None), voucher_uploads.c.given_up_ms.is_not(None))
-        # Looks without the writers' lock: mostly there is nothing to do.
+        # Looks without the writers' lock, since there is usually nothing to do.
         async with reading(self._database) as connection:
             is_silent = (await connection.execute(select(voucher_uploads.c.id).where(silent).limit(1))).first()
         if is_silent is not None:
@@ -253,7 +254,7 @@ class SqlVouchers:
         async with reading(self._database) as connection:
             found = (await connection.execute(self._of_orders, these)).all()
         if any(row.shown_ms is None for row in found):
-            # Marked first, and read again: a refund that came before has taken the code back, and it is not shown.
+            # Marked first and then read again: a refund that came before has taken the code back, so it is not shown.
             async with writing(self._database) as connection:
                 await connection.execute(self._mark_shown, these)
                 found = (await connection.execute(self._of_orders, these)).all()
@@ -283,7 +284,7 @@ class SqlVouchers:
             assert voucher.number is not None, "what is redeemed has an order"
             row = (await connection.execute(select(orders).where(orders.c.id == int(voucher.number)))).one()
             await self._entries.voucher_redeemed(connection, to_order(row), voucher.id)
-            # By its number: the code itself is as good as money.
+            # The record names the code's number only: the code itself is as good as money.
             await note(
                 connection,
                 self._database,
@@ -297,7 +298,7 @@ class SqlVouchers:
 
 
 def _twice(codes: Sequence[tuple[int, str]]) -> list[Clash]:
-    """Within one portion, which is written by one statement."""
+    """Returns codes that occur twice in one portion, which one statement writes."""
     lines: dict[str, int] = {}
     found = []
     for line, code in codes:
@@ -321,7 +322,7 @@ def _select_vouchers() -> AnySelect:
 
 
 async def _voucher(connection: AsyncConnection, code: str) -> Voucher | None:
-    """Of an upload that counts."""
+    """Returns a voucher of a complete upload."""
     complete = select(voucher_uploads.c.id).where(
         voucher_uploads.c.id == vouchers.c.upload_id, voucher_uploads.c.complete_ms.is_not(None)
     )

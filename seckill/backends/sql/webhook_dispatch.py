@@ -1,4 +1,4 @@
-"""Webhooks in the ledger: who sends to which endpoint, and what became of the deliveries."""
+"""Webhooks in the ledger: which keeper sends to which endpoint, and what became of the deliveries."""
 
 import secrets
 from collections.abc import Collection, Sequence, Set
@@ -17,7 +17,7 @@ from seckill.domain.webhook import DeliveryState, DisabledBy, Webhook
 from seckill.domain.webhook_retries import reason_to_disable
 from seckill.ports.webhook import Lease, NewDelivery, Noted, Progress, TriedDelivery, WebhookDelivery, WebhookLag
 
-# Deliveries that were made, of each endpoint: the last ones, for people to look at.
+# How many of the last successful deliveries of each endpoint are kept for people to look at.
 DELIVERED_KEPT = 100
 
 
@@ -45,7 +45,7 @@ class SqlDispatch:
 
     @to_the_end
     async def take_webhooks(self, count: int, lease_s: float) -> list[Lease]:
-        # Looks without the writers' lock: mostly there is nothing to do.
+        # Looks without the writers' lock, since there is usually nothing to do.
         async with reading(self._database) as connection:
             found = list(await connection.scalars(self._work.limit(count)))
         if not found:
@@ -99,14 +99,14 @@ class SqlDispatch:
         webhook_id = lease.webhook.id
         mine = and_(webhooks.c.id == webhook_id, webhooks.c.lease == lease.token)
         async with writing(self._database) as connection:
-            # First of all, with a lock: whoever does not have the lease any more must not note anything.
+            # Comes first, with a lock: a keeper that no longer has the lease must not note anything.
             found = await connection.scalars(select(webhooks.c.url).where(mine).with_for_update())
             url = found.one_or_none()
             if url is None:
                 return None
             now_ms = await now_of(connection, self._database)
             values = _columns(progress, lease_s, now_ms)
-            if url == lease.webhook.url:  # else what is known of the old address says nothing about the new one
+            if url == lease.webhook.url:  # the state of an old address says nothing about the new one
                 values |= _health(progress, now_ms)
             await connection.execute(update(webhooks).where(mine).values(values))
             await self._insert_new(connection, webhook_id, progress.new, now_ms)
@@ -163,7 +163,7 @@ class SqlDispatch:
             )
 
     async def wake(self, connection: AsyncConnection, webhook_id: int, *, anew: bool = False) -> None:
-        """What waits need not wait any longer. `anew`: it is tried for as long as if it had never failed."""
+        """Makes waiting deliveries due at once. `anew`: they are tried for as long as if they had never failed."""
         values: dict[str, Any] = {"next_ms": self._database.now_ms}
         if anew:
             values["failing_ms"] = null()
@@ -175,7 +175,7 @@ class SqlDispatch:
         rows = [_new_row(webhook_id, each, now_ms) for each in _worth_a_row(new)]
         if not rows:
             return
-        # Only whoever has the lease inserts. A row can be there only if the cursor was set back by hand.
+        # Only the keeper with the lease inserts. A row can only exist if the cursor was set back by hand.
         names = [row["event_id"] for row in rows]
         there = select(webhook_deliveries.c.event_id).where(
             webhook_deliveries.c.webhook_id == webhook_id, webhook_deliveries.c.event_id.in_(names)
@@ -235,7 +235,7 @@ class SqlDispatch:
             return
         these = and_(webhook_deliveries.c.webhook_id == webhook_id, webhook_deliveries.c.state == delivered)
         last = select(webhook_deliveries.c.id).where(these).order_by(webhook_deliveries.c.id.desc())
-        # In two steps: MySQL does not delete from a table by what it says itself.
+        # In two steps: MySQL cannot delete from a table by a subquery on the same table.
         first_too_many = await connection.scalar(last.offset(DELIVERED_KEPT).limit(1))
         if first_too_many is not None:
             await connection.execute(delete(webhook_deliveries).where(these, webhook_deliveries.c.id <= first_too_many))
@@ -259,7 +259,7 @@ def _waiting_in_turn(webhook_id: int) -> tuple[Any, ...]:
 
 def _columns(progress: Progress, lease_s: float, now_ms: int) -> dict[str, Any]:
     values: dict[str, Any] = {
-        # Never back: it would be sent twice.
+        # The cursor never goes back: events would be sent twice.
         "cursor": case((webhooks.c.cursor < progress.cursor, progress.cursor), else_=webhooks.c.cursor),
         "lease": null() if progress.leave else webhooks.c.lease,
         "lease_ms": null() if progress.leave else now_ms + int(lease_s * 1000),
@@ -281,14 +281,14 @@ def _health(progress: Progress, now_ms: int) -> dict[str, Any]:
 
 
 def _worth_a_row(new: Sequence[NewDelivery]) -> list[NewDelivery]:
-    """All that wait, and of those that were delivered as many as are kept."""
+    """Returns all waiting deliveries, and as many of the successful ones as are kept."""
     delivered = [each for each in new if each.state is DeliveryState.DELIVERED][-DELIVERED_KEPT:]
     others = [each for each in new if each.state is not DeliveryState.DELIVERED]
     return sorted(others + delivered, key=lambda each: each.cursor)
 
 
 def _new_row(webhook_id: int, new: NewDelivery, now_ms: int) -> dict[str, Any]:
-    """All rows with the same columns, so that they are inserted together."""
+    """Returns a row. All rows have the same columns, so that they can be inserted together."""
     sent = {"tried_ms": None, "status": None, "trouble": None, "took_ms": None}
     failed = new.last is not None and not new.last.is_ok
     return {

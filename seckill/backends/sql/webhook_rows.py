@@ -1,4 +1,4 @@
-"""Webhooks and deliveries as they stand in their tables."""
+"""Reads webhooks and deliveries from their rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -84,8 +84,8 @@ def sent_columns(sent: Sent, now_ms: int) -> Mapping[str, Any]:
 
 
 def is_due(now_ms: ColumnElement[int]) -> ColumnElement[bool]:
-    """It waits, its time has come, and nothing of the same subject waits before it. One by hand is not asked about
-    the others, and may go to an endpoint that is disabled or left alone."""
+    """Whether a delivery waits, its time has come, and no other one of the same subject waits before it. A delivery by
+    hand does not wait for others, and may go to an endpoint that is disabled or left alone."""
     that = webhook_deliveries.alias("that")
     earlier = exists(select(that.c.id)).where(
         that.c.webhook_id == webhook_deliveries.c.webhook_id,

@@ -17,7 +17,7 @@ from seckill.backends.sql.webhook_rows import new_webhook, to_delivery, to_webho
 from seckill.domain.webhook import TEST_EVENT, DeliveryState, DisabledBy, Webhook
 from seckill.ports.webhook import WebhookChange, WebhookDelivery, WebhookDraft, WebhookStatus
 
-# What is known of an endpoint's health, when there is reason to ask it anew.
+# The values that reset an endpoint's state when there is reason to try it again.
 _WELL = {"failures": 0, "failing_ms": null(), "retry_ms": null()}
 
 
@@ -30,7 +30,7 @@ class SqlWebhooks(SqlDispatch):
     @to_the_end
     async def create_webhook(self, draft: WebhookDraft, most: int) -> Webhook | None:
         async with writing(self._database) as connection:
-            # Locked: no two that are created at once may both be the last that there is room for.
+            # Locked, so that two webhooks created at once cannot both take the last free place.
             newest = await _newest(connection, locked=True)
             if (await connection.scalar(select(func.count()).select_from(webhooks)) or 0) >= most:
                 return None
@@ -88,7 +88,7 @@ class SqlWebhooks(SqlDispatch):
                 return None
             before = await self._webhook(connection, webhook_id)
             if change.enabled is False and not known.enabled:
-                values.pop("disabled_by")  # it was already, and why is still true
+                values.pop("disabled_by")  # it is disabled already, and the reason still holds
             if values:
                 await connection.execute(update(webhooks).where(webhooks.c.id == webhook_id).values(values))
             if change.enabled or change.url is not None:
@@ -101,7 +101,7 @@ class SqlWebhooks(SqlDispatch):
     @to_the_end
     async def rotate_secret(self, webhook_id: int, secret: str, overlap_s: float) -> Webhook | None:
         until_ms = self._database.now_ms + int(overlap_s * 1000)
-        # The earlier values: MySQL would take the new ones for columns that are set from left to right.
+        # Uses values read before: MySQL sets columns from left to right and would use the new values.
         async with writing(self._database) as connection:
             known = await self._locked(connection, webhook_id)
             if known is None:
@@ -148,7 +148,7 @@ class SqlWebhooks(SqlDispatch):
         this = (webhook_deliveries.c.webhook_id == webhook_id, webhook_deliveries.c.id == delivery_id)
         now_ms = self._database.now_ms
         async with writing(self._database) as connection:
-            # Locked, so that no keeper notes something about it meanwhile.
+            # Locked, so that no keeper notes anything about it meanwhile.
             if await self._locked(connection, webhook_id) is None:
                 return None
             at_rest = webhook_deliveries.c.state != DeliveryState.WAITING
@@ -212,6 +212,6 @@ async def _delivery(connection: AsyncConnection, webhook_id: int, delivery_id: i
 
 
 async def _newest(connection: AsyncConnection, *, locked: bool = False) -> int:
-    """The last cursor that the feed has given out."""
+    """Returns the last cursor that the feed has given out."""
     wanted = select(meta.c.value).where(meta.c.name == FEED)
     return int((await connection.scalars(wanted.with_for_update() if locked else wanted)).one())

@@ -34,7 +34,7 @@ class SystemNames:
     def _answered(self, host: str, asked: "asyncio.Future[list[Address]]") -> None:
         del self._asked[host]
         if not asked.cancelled():
-            asked.exception()  # nobody may be there any more to look at it
+            asked.exception()  # marks the error as seen: perhaps no caller is left
 
 
 def _look_up(host: str) -> list[Address]:

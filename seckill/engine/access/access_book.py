@@ -1,8 +1,9 @@
-"""Who may come in, as a process knows it by heart: no request asks the ledger.
+"""Which operator keys are valid and which buyers are blocked. Each process keeps this in memory, so no request has to
+ask the ledger.
 
-It looks for changes every second, so whatever an operator decides counts in every process within `EFFECTIVE_WITHIN_S`.
-A process that cannot read the ledger any more could not hear of a key that is revoked: after that time it trusts no
-named key until it can again, while buyers who are blocked stay blocked, as far as it knows of them.
+The process looks for changes every second, so an operator's decision takes effect everywhere within
+`EFFECTIVE_WITHIN_S`. A process that can no longer read the ledger would not hear that a key was revoked. After that
+time it therefore accepts no named key until it can read again. Buyers it knows to be blocked stay blocked.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ from seckill.domain.operator_key import PREFIX, SESSION_PREFIX, OperatorKey, is_
 from seckill.ports.access import EVERYBODY, AccessReader, BuyerStanding
 
 LOOK_EVERY_S = 1.0
-# For a session that it does not know: no sooner than this, for anybody can make up one.
+# The shortest time between two looks for an unknown session: anyone can make one up.
 LOOK_AGAIN_S = 0.05
-# How long it takes at most until every process acts on what was decided.
+# Every process acts on a decision within this time.
 EFFECTIVE_WITHIN_S = 5.0
 
 
@@ -27,27 +28,27 @@ class NoOperator(Enum):
     WRONG = auto()
     EXPIRED = auto()
     REVOKED = auto()
-    NOT_KNOWN = auto()  # nobody can tell: the keys could not be read lately
+    NOT_KNOWN = auto()  # the keys could not be read lately
 
 
 class BarredBuyers:
-    """`active` is all that a claim looks at while nobody is barred."""
+    """The buyers who are blocked or whose tokens were ended. While there are none, a claim only looks at `active`."""
 
     __slots__ = ("_before_s", "_blocked", "_everybody_s", "_known", "active")
 
     def __init__(self) -> None:
-        self.active = True  # until it is known whether anybody is
+        self.active = True  # until the first reading shows whether there are any
         self._known = False
         self._blocked: set[str] = set()
         self._before_s: dict[str, int] = {}
         self._everybody_s = 0
 
     def blocks(self, user: str) -> bool | None:
-        """None: it is not known yet."""
+        """Whether this buyer is blocked. None: not known yet."""
         return user in self._blocked if self._known else None
 
     def has_ended(self, user: str, issued_s: float) -> bool | None:
-        """Whether the buyer's token of that time is over. None: it is not known yet."""
+        """Whether a token issued to the buyer at that time has been ended. None: not known yet."""
         if not self._known:
             return None
         return issued_s < max(self._everybody_s, self._before_s.get(user, 0))
@@ -91,7 +92,7 @@ class AccessBook:
         self.barred = BarredBuyers()
 
     async def refresh(self) -> None:
-        # From before the question: what is committed after it may not be in the answer.
+        # Taken before the query: the answer may lack what is committed after it.
         asked_at = self._monotonic()
         changes = await self._ledger.changes(self._version)
         if changes is not None:
@@ -101,15 +102,15 @@ class AccessBook:
         self._read_at = asked_at
 
     def operator(self, candidate: str) -> Operator | NoOperator:
-        """Whose key it is. Compares in constant time."""
+        """Finds the operator to whom a key belongs. Compares in constant time."""
         return self._opened(candidate, PREFIX)
 
     async def session(self, candidate: str) -> Operator | NoOperator:
-        """The same for somebody who has signed in, perhaps a moment ago and at another node."""
+        """The same for an operator who has signed in, perhaps a moment ago and on another node."""
         found = self._opened(candidate, SESSION_PREFIX)
         if found is NoOperator.WRONG and key_id_in(candidate, SESSION_PREFIX) not in (None, *self._keys):
             asked_s = self._monotonic()
-            async with self._looking:  # one question for all who wait: anybody can make up a session
+            async with self._looking:  # all callers share one query: anyone can make up a session
                 if self._read_at is None or self._read_at < asked_s - LOOK_AGAIN_S:
                     await self.refresh()
             found = self._opened(candidate, SESSION_PREFIX)

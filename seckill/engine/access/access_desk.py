@@ -1,4 +1,5 @@
-"""What admins do to keys, and operators to buyers: the ledger first, then at once this process."""
+"""What admins do to keys and operators do to buyers. Each change goes to the ledger first and takes effect in this
+process at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from seckill.ports.record import Facts
 @dataclass(frozen=True, slots=True)
 class MadeKey:
     known: OperatorKey
-    key: str  # shown this once
+    key: str  # shown only this once
 
 
 class AccessDesk:
@@ -32,14 +33,15 @@ class AccessDesk:
         return MadeKey(made, key)
 
     async def begin_session(self, begun_by: str, operator: Operator, lifetime_s: float, facts: Facts) -> MadeKey | None:
-        """For somebody who has signed in. None: what they have begun it with has begun one before."""
+        """Begins a session for an operator who has signed in. Returns None if `begun_by` has already been used for
+        one."""
         key_id, key = new_session(begun_by)
         made = await self._keys.add_session(_draft(key_id, key, operator, SIGNED_IN), lifetime_s, facts)
         await self._book.refresh()
         return None if made is None else MadeKey(made, key)
 
     async def end_session(self, candidate: str) -> None:
-        """If it is one, whatever its state."""
+        """Ends the session, if the candidate is one, whatever its state."""
         key_id = key_id_in(candidate, SESSION_PREFIX)
         if key_id is not None and isinstance(await self._book.session(candidate), Operator):
             await self.revoke_key(key_id)
@@ -48,16 +50,16 @@ class AccessDesk:
         return await self._keys.keys()
 
     async def revoke_key(self, key_id: str) -> OperatorKey | None:
-        """None: there is no such key."""
+        """Returns None if there is no such key."""
         revoked = await self._keys.revoke_key(key_id)
         await self._book.refresh()
         return revoked
 
     async def block(self, user: str, reason: str) -> BuyerStanding:
-        """Also out of every line: there, nothing that a buyer does brings a unit, but time."""
+        """Blocks the buyer and takes them out of every line, where they would get a unit merely by waiting."""
         blocked = await self._done(await self._standings.block(user, reason))
         for entry_id in await self._lines.waiting_of(user):
-            # Why, the record says: buyers see the reason of their entry.
+            # Buyers see the reason of their entry, so the operator's own reason is only in the record.
             await self._lines.leave(entry_id, None, Outcome.BLOCKED.value)
         return blocked
 
@@ -79,6 +81,6 @@ class AccessDesk:
 
 
 def _draft(key_id: str, key: str, operator: Operator, by: str) -> OperatorKey:
-    """The ledger's clock says when it was made."""
+    """Without the time of its making, which the ledger's clock sets."""
     role = operator.role
     return OperatorKey(id=key_id, name=operator.name, role=role, digest=digest_of(key), created_ms=0, created_by=by)

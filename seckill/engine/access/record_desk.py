@@ -1,4 +1,4 @@
-"""The record, for those who look at it."""
+"""Reading the record of what operators have done."""
 
 from collections.abc import Sequence
 
@@ -10,5 +10,5 @@ class RecordDesk:
         self._book = book
 
     async def page(self, wanted: RecordFilter, before: int | None, count: int) -> Sequence[RecordEntry]:
-        """Newest first, those that came before that entry."""
+        """Returns the entries before the given one, newest first."""
         return await self._book.entries(wanted, before, count)

@@ -1,5 +1,5 @@
-"""Telling people: a POST to an address that the operator has set, when something changes and not again and again. It
-never blocks other work."""
+"""Alarms: a POST to an address that the operator has set, sent when something changes rather than again and again.
+Raising one never blocks other work."""
 
 import hashlib
 import json
@@ -18,14 +18,14 @@ from seckill.ports.board import TellingBoard
 
 log = structlog.get_logger()
 
-# When the process stops, what is still to be told gets this long.
+# When the process stops, alarms that are not sent yet get this long.
 LAST_WORDS_S = 3.0
-# What an alarm is about; the rest of its facts says how it is now.
+# The facts that name what an alarm is about; the other facts describe its present state.
 _NAMES = ("server", "sale", "round", "invariant", "webhook", "refund", "letter", "key", "lanes")
 
 
 class Alarm:
-    """Without an address, the log and the ledger's book have to do."""
+    """Without an address, alarms only go to the log and to the ledger."""
 
     def __init__(
         self,
@@ -35,14 +35,15 @@ class Alarm:
         board: TellingBoard | None = None,
         notes: AlarmNotes | None = None,
     ) -> None:
-        """`board`: of those who see the same, one tells it. Without it, this process tells all that it sees."""
+        """With a `board`, only one of the processes that see the same trouble sends the alarm. Without one, this
+        process sends everything that it sees."""
         self._post = AlarmPost(url, monotonic, board) if url else None
         self._notes = notes
         self._quiet_time = QuietTime(monotonic)
         self._reminders = Reminders(self._remind)
 
     async def raise_(self, what: str, facts: Mapping[str, object], *, lasting: bool = False) -> None:
-        """`lasting`: it is so until `resolve` says that it is over, and operators are reminded meanwhile."""
+        """`lasting`: the trouble goes on until `resolve` is called, and operators are reminded of it meanwhile."""
         log.critical(what, **facts)
         key = key_of(what, facts)
         if self._notes is not None:
@@ -58,7 +59,7 @@ class Alarm:
             self._post.put(message("alarm", what, key, facts) | ({"again": left_out} if left_out else {}))
 
     async def resolve(self, what: str, facts: Mapping[str, object], *, ends: str = "") -> None:
-        """The trouble that an alarm was raised for is over. `ends`: what that one said, if it was a lasting one."""
+        """The trouble behind an alarm is over. `ends`: the `what` of that alarm, if it was a lasting one."""
         log.warning(what, **facts)
         key = key_of(ends or what, facts)
         if self._notes is not None:
@@ -68,7 +69,7 @@ class Alarm:
             self._post.put(message("resolved", what, key, facts, about=ends))
 
     async def drain(self, within_s: float) -> None:
-        """At the end of the process: what is still to be told, as far as the time allows."""
+        """Called when the process ends: sends what is still waiting, as far as the time allows."""
         self._reminders.stop()
         if self._post is not None:
             await self._post.drain(within_s)
@@ -81,7 +82,7 @@ class Alarm:
 
 
 def message(kind: str, what: str, key: str, facts: Mapping[str, object], about: str = "") -> dict[str, object]:
-    """`about`: the alarm that it belongs to, if it is not that one itself."""
+    """`about`: the alarm that this message belongs to, where that is another one."""
     row = runbook(about or what)
     return {
         kind: what,
@@ -93,6 +94,6 @@ def message(kind: str, what: str, key: str, facts: Mapping[str, object], about: 
 
 
 def key_of(what: str, facts: Mapping[str, object]) -> str:
-    """The same for an alarm, its reminders and its end, whichever process tells them: receivers put them together."""
+    """An alarm, its reminders and its end have the same key in every process, so that receivers can group them."""
     about = [what, *([name, str(facts[name])] for name in _NAMES if name in facts)]
     return hashlib.blake2b(json.dumps(about).encode(), digest_size=8).hexdigest()

@@ -1,9 +1,9 @@
-"""What people are alarmed about, each in the sentence that they hear, with the row of the runbook about it."""
+"""Every cause of an alarm, with the sentence that people read and the row of the runbook that belongs to it."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
-# The page and the anchor, as the alerts of Prometheus name them.
+# Page and anchor are the same as in the Prometheus alerts.
 _PAGE = "docs/operations.md"
 
 
@@ -55,6 +55,7 @@ _ROWS: Mapping[str, str] = {
 
 
 def runbook(what: str) -> str | None:
-    """Where it stands what to do. None: an earlier version has said it."""
+    """The place in the runbook that says what to do. None if an earlier version raised the alarm and this one does not
+    know it."""
     row = _ROWS.get(what)
     return None if row is None else f"{_PAGE}#{row}"

@@ -1,10 +1,10 @@
-"""Delivering alarms to the address that the operator has set: one after the other, tried again until they are taken.
+"""Delivers alarms to the address that the operator has set, one after another, and repeats each until it is accepted.
 
-Nobody who raises one waits for it. What cannot be delivered waits in memory, in a bounded space, and is given up after
-an hour: it is in the log as well.
+Raising an alarm does not wait for its delivery. Alarms that cannot be delivered wait in a bounded queue in memory and
+are given up after an hour; the log has them as well.
 
-Several keepers see the same, and one of them tells it: whoever has the turn, until it is told. One that dies in its
-turn loses it after seconds, and where nobody knows whose turn it is, everybody tells: twice is better than not at all.
+Several keepers see the same trouble. The one that has the turn sends the alarm. A keeper that dies loses its turn
+within seconds. If the board cannot say whose turn it is, every keeper sends: twice is better than not at all.
 """
 
 import asyncio
@@ -31,13 +31,14 @@ TIMEOUT_S = 5.0
 RETRY_S_MIN = 1.0
 RETRY_S_MAX = 60.0
 GIVE_UP_AFTER_S = 3600.0
-# Of one kind that wait to be sent. What comes on top is counted in the last of them: a thousand orders that fail for
-# the same reason are one piece of news.
+# How many alarms of one kind may wait. Further ones are only counted in the last of them: a thousand orders that fail
+# for the same reason are one piece of news.
 SAME_WAITING_MAX = 20
-# How long a turn is: longer than one try. While another has it, we ask again this often.
+# How long a turn lasts: longer than one try. While another keeper has the turn, this one asks again this often.
 TURN_S = 3 * TIMEOUT_S
 ASK_AGAIN_S = 0.25
-# How much later than the first somebody may see the same. Less than what has to pass until the same is news again.
+# How much later than the first keeper another one may see the same trouble. Shorter than the time after which it is
+# news again.
 TOLD_FOR_S = 300.0
 
 
@@ -53,7 +54,7 @@ class _Waiting:
 
     @property
     def digest(self) -> str:
-        """The same for all who have this to tell, whenever they have seen it."""
+        """Is the same for every process that wants to send this alarm, whenever it saw the trouble."""
         said = {name: value for name, value in self.message.items() if name not in ("at", "runbook")}
         text = json.dumps(said, default=str, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -85,7 +86,7 @@ class AlarmPost:
             self._sending = asyncio.create_task(self._send_all())
 
     async def drain(self, within_s: float) -> None:
-        """What is still to be sent, as far as the time allows. There is none to wait for others."""
+        """Sends what is still waiting, as far as the time allows, without waiting for other keepers."""
         self._last_words = True
         if self._sending is not None:
             await asyncio.wait({self._sending}, timeout=within_s)
@@ -134,7 +135,7 @@ class AlarmPost:
 
     async def _note(self, waiting: _Waiting) -> None:
         if self._board is not None:
-            with suppress(SeckillError):  # then somebody else tells it as well
+            with suppress(SeckillError):  # then another keeper sends it as well
                 await self._board.told(waiting.about, waiting.digest, TOLD_FOR_S)
 
     async def _send(self, waiting: _Waiting) -> str | None:
@@ -142,9 +143,9 @@ class AlarmPost:
 
 
 async def send(url: str, body: bytes) -> str | None:
-    """One try. Why it was not taken; None: it was."""
+    """Tries once. Returns why the alarm was not accepted, or None if it was."""
     try:
-        async with asyncio.timeout(2 * TIMEOUT_S):  # also when it answers, but byte by byte
+        async with asyncio.timeout(2 * TIMEOUT_S):  # also bounds an answer that comes byte by byte
             await asyncio.to_thread(_post, url, body)
     except (OSError, ValueError, HTTPException) as error:
         return str(error) or type(error).__name__

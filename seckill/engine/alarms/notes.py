@@ -1,6 +1,7 @@
-"""Writing alarms into the ledger's book, so that operators can look back at them.
+"""Writes alarms into the ledger, so that operators can look back at them.
 
-Nobody who raises one waits for it, and a ledger that is away loses some of them: they are in the log as well."""
+Raising an alarm does not wait for this. Some alarms are not noted while the ledger is away; the log has them as
+well."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,7 +16,7 @@ log = structlog.get_logger()
 
 RENEW_EVERY_S = 60.0
 RETRY_S = 5.0
-# Of different ones that wait to be written.
+# How many different alarms may wait to be written.
 WAITING_MAX = 100
 
 
@@ -28,7 +29,7 @@ class _Note:
 class AlarmNotes:
     def __init__(self, book: AlarmBook) -> None:
         self._book = book
-        # What is still to be noted of each, in the order in which they began to wait.
+        # The alarms that wait to be noted, in the order in which they began to wait.
         self._waiting: OrderedDict[str, _Note] = OrderedDict()
         self._lasting: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
@@ -42,13 +43,14 @@ class AlarmNotes:
         self._put(alarm.key, _Note(alarm, over=False))
 
     def resolved(self, key: str) -> None:
-        """What was over before it could be noted was there all the same: as when the ledger itself was away."""
+        """Trouble that was over before it could be noted is noted all the same, such as an outage of the ledger
+        itself."""
         self._lasting.discard(key)
         waiting = self._waiting.get(key)
         self._put(key, _Note(None if waiting is None else waiting.raised, over=True))
 
     async def drain(self, within_s: float) -> None:
-        """What is still to be written, as far as the time allows."""
+        """Writes what is still waiting, as far as the time allows."""
         if self._renewing is not None:
             self._renewing.cancel()
         if self._writing is not None:
@@ -74,9 +76,9 @@ class AlarmNotes:
                 log.warning("an alarm could not be noted in the ledger, and is tried again", reason=str(error))
                 await asyncio.sleep(RETRY_S)
                 continue
-            except Exception:  # it goes, so that it does not stand in the way of all others
+            except Exception:  # drop it, so that it does not block all others
                 log.exception("an alarm cannot be noted in the ledger")
-            if self._waiting.get(key) is note:  # or something newer was said of it meanwhile
+            if self._waiting.get(key) is note:  # otherwise there is newer news of it
                 del self._waiting[key]
 
     async def _renew(self) -> None:

@@ -1,16 +1,17 @@
-"""How long the same alarm is no news, how often one that lasts is told again, and when it counts as over."""
+"""For how long a repeated alarm is left out, how often a lasting one is repeated as a reminder, and when it counts as
+over."""
 
 import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-# The same again within this time is not news, to people and in the ledger's book.
+# The same alarm within this time is not news: it is neither sent nor noted in the ledger again.
 QUIET_S = 600.0
-# What lasts is told again, so that it is not forgotten.
+# Operators are reminded of a lasting alarm this often.
 REMIND_EVERY_S = 6 * 3600.0
-# Who raised a lasting one says so in the ledger's book every minute. If nobody does, the process is gone, and another
-# one would tell.
+# A process that has raised a lasting alarm confirms it in the ledger every minute. If it stops doing so, it is gone,
+# and any other process that still sees the trouble would confirm it.
 STALE_AFTER_S = 180.0
 REMEMBERED_MAX = 1_000
 
@@ -18,14 +19,15 @@ Remind = Callable[[str, str, Mapping[str, object]], None]
 
 
 class QuietTime:
-    """Of alarms that do not last."""
+    """Suppresses repetitions of alarms that do not last."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._told: OrderedDict[str, tuple[float, int]] = OrderedDict()  # when, and how often it was left out since
+        # when it was told, and how often it was left out since
+        self._told: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def left_out(self, what: str, facts: Mapping[str, object]) -> int | None:
-        """None: it was told a moment ago. Otherwise how often it was left out since it was told."""
+        """Returns None if the alarm was told a moment ago, otherwise how often it was left out since then."""
         news = json.dumps([what, facts], default=str, sort_keys=True)
         now_s = self._monotonic()
         told_s, left_out = self._told.get(news, (-QUIET_S, 0))
@@ -40,7 +42,7 @@ class QuietTime:
 
 
 class Reminders:
-    """Of alarms that last."""
+    """Repeats lasting alarms as reminders."""
 
     def __init__(self, remind: Remind) -> None:
         self._remind = remind
@@ -48,7 +50,7 @@ class Reminders:
         self._reminding: asyncio.Task[None] | None = None
 
     def has(self, key: str, what: str, facts: Mapping[str, object]) -> bool:
-        """Nothing has changed about it."""
+        """Whether the alarm is known with just these facts."""
         return self._lasting.get(key) == (what, facts)
 
     def add(self, key: str, what: str, facts: Mapping[str, object]) -> None:

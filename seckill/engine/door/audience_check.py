@@ -1,4 +1,4 @@
-"""Who is invited to a sale, and from when on: the one place that decides it for a press, a pass and a page."""
+"""Decides who is invited to a sale, and from when on. Presses, passes and pages all ask here."""
 
 from collections.abc import Collection
 from enum import Enum, auto
@@ -9,7 +9,7 @@ from seckill.engine.door.audience_lists import AudienceLists
 
 class NotInvited(Enum):
     NOT_INVITED = auto()
-    NOT_KNOWN = auto()  # yet: its list is still being read
+    NOT_KNOWN = auto()  # the sale's list is still being read
 
 
 class Invitations:
@@ -17,7 +17,7 @@ class Invitations:
         self._lists = lists
 
     def early_ms(self, sale: Sale, user: str, groups: Collection[str]) -> int | NotInvited:
-        """How long before others this buyer may buy."""
+        """Returns how much earlier than others this buyer may buy."""
         audience = sale.door.audience
         if audience.admits(groups):
             return audience.early_ms(groups)

@@ -1,4 +1,4 @@
-"""Lists of buyers, as operators upload them."""
+"""Takes the lists of invited buyers that operators upload."""
 
 import asyncio
 import heapq
@@ -11,7 +11,7 @@ from seckill.domain.audience_list import DIGEST_TYPE, Digests, digest_of
 from seckill.domain.sale import Sale
 from seckill.ports.audience import AudienceLedger
 
-# Digests that are put in order before others have their turn.
+# How many digests are sorted before other tasks get a turn.
 _AT_ONCE = 5000
 
 
@@ -19,7 +19,7 @@ _AT_ONCE = 5000
 class Uploaded:
     sale: Sale
     buyers: int
-    repeated: int  # lines with a buyer who stood there before
+    repeated: int  # lines with a buyer who was in the list already
 
 
 class NobodyListed(Exception):
@@ -31,7 +31,7 @@ class AudienceDesk:
         self._ledger = ledger
 
     async def upload(self, sale_id: int, portions: AsyncIterator[list[str]]) -> Uploaded | None:
-        """In place of the list that there was. None: there is no such sale. Raises NobodyListed."""
+        """Replaces the sale's list. Returns None if there is no such sale. Raises NobodyListed."""
         sorted_portions: list[Digests] = []
         lines = 0
         async for portion in portions:
@@ -48,7 +48,7 @@ class AudienceDesk:
 
 
 async def _merged(portions: list[Digests]) -> Digests:
-    """Each once. Sorting them all in one call would hold up everybody for a second."""
+    """Returns every digest once, in order. Sorting all of them in one call would hold up the process for a second."""
     merged: Digests = array(DIGEST_TYPE)
     following = heapq.merge(*portions)
     last: int | None = None

@@ -1,7 +1,8 @@
-"""The lists of buyers that a node knows by heart, so that no claim asks the ledger who is invited.
+"""The lists of invited buyers that a node keeps in memory, so that no claim has to ask the ledger.
 
-A list that was replaced counts here until the new one is there, all of it. A node that has just been started, or has
-just heard of a list, knows for a moment that there is one and not who is on it; then nobody can be told.
+When a list is replaced, the old one counts here until all of the new one has been read. A node that has just started,
+or has just heard of a list, knows for a moment that the list exists but not who is on it. It cannot decide about anyone
+until it has read the list.
 """
 
 import structlog
@@ -40,7 +41,7 @@ class AudienceLists:
         return self._lists[sale_id][0] if sale_id in self._lists else 0
 
     def has(self, sale_id: int, list_version: int, user: str) -> bool | None:
-        """None: the list is not here yet."""
+        """Whether the buyer is on the list. None: this node has not read the list yet."""
         known = self._lists.get(sale_id)
         if known is None:
             return None if list_version else False

@@ -1,8 +1,8 @@
-"""Whether the buyer of an order that was paid too late may have another in its place: the audience's rule, without the
-token that told the groups.
+"""Decides whether a buyer whose payment came too late may have another order in its place. The rule is the audience's,
+but without the token that named the buyer's groups.
 
-Whoever has the order was invited when they pressed. Where a list alone decides, it is asked again: the operator may
-have taken the buyer off it since. Who has bought before others could may do so again.
+The buyer was invited when the order was made. Where a list alone decides, it is checked again, because the operator may
+have taken the buyer off it since. A buyer who could buy earlier than others still can.
 """
 
 from typing import Protocol
@@ -28,7 +28,7 @@ class LateGuests:
         self._ledger = ledger
 
     async def early_ms(self, order: Order) -> int | Outcome:
-        """How long before others this buyer may buy, or why not at all."""
+        """Returns how much earlier than others this buyer may buy, or why they may not buy at all."""
         sale = await self._ledger.sale(order.sale_id, order.round_id)
         if sale is None:
             return Outcome.NOT_INVITED

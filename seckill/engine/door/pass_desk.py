@@ -1,8 +1,9 @@
-"""Issuing passes: a challenge first, unless the risk hook knows better, and then a pass for whoever has met it.
+"""Issues passes. A buyer first gets a challenge, unless the risk hook decides otherwise, and gets the pass after
+meeting it.
 
-The first question brings a challenge, and whoever comes back with what it asks for gets the pass. Nothing is kept in
-between: what we have said is signed, and comes back with the answer. So any API node may be asked at each step, and the
-hook is asked once for each challenge.
+The first request returns a challenge; a request that brings the right answer returns the pass. Nothing is stored in
+between: the challenge is signed and comes back with the answer. So each step can go to any API node, and the hook is
+asked once for each challenge.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from seckill.telemetry import PASSES
 
 log = structlog.get_logger()
 
-# How long a challenge may be answered. A phone needs seconds, and whoever looks away a minute.
+# How long a challenge may be answered. A phone needs seconds, and a distracted person a minute.
 ANSWER_WITHIN_S = 600
 
 
@@ -35,13 +36,13 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class CheckChallenge:
-    """`ticket` comes back with the answer: it tells that we have asked this buyer."""
+    """`ticket` comes back with the answer and proves that we gave this buyer the challenge."""
 
     ticket: str
 
 
 class NoPass(Enum):
-    """Why there is none."""
+    """Why no pass is issued."""
 
     NOT_NEEDED = auto()
     TOO_EARLY = auto()
@@ -78,8 +79,8 @@ class PassDesk:
         risk_fallback: RiskDecision,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`check_fallback`: what is demanded instead while the service is away; None: nothing can be, and there is no
-        pass. `now_ms` is the gate's clock, which all nodes have in common."""
+        """`check_fallback` is demanded instead while the checking service is away; with None, no pass is issued then.
+        `now_ms` is the gate's clock, which all nodes share."""
         self.seal = PassSeal(_derived(key, b"pass"))
         self._tickets = PassSeal(_derived(key, b"ticket"))
         self._works = Works(_derived(key, b"work"))
@@ -93,7 +94,8 @@ class PassDesk:
         self._difficulty = WorkDifficulty()
 
     def opens_ms(self, sale: Sale, early_ms: int) -> int:
-        """From when on a pass for this round can be had by somebody who may buy that much earlier than others."""
+        """Returns the time from which on this round's passes are issued to a buyer who may buy that much earlier than
+        others."""
         if sale.door.line.draws:
             return 0  # its line can be joined from the first moment on
         return sale.round.begins_ms - early_ms - 1000 * self._lasts_s
@@ -141,7 +143,7 @@ class PassDesk:
         return self._risk is not None
 
     async def judge(self, applicant: Applicant) -> RiskDecision:
-        """What the risk hook says; without one, whatever the sale demands."""
+        """Returns the decision of the risk hook or, without one, what the sale demands."""
         if self._risk is None:
             return RiskDecision.CHALLENGE
         try:
@@ -176,5 +178,5 @@ _NAMES = {Issued: "issued", WorkChallenge: "work", CheckChallenge: "check"}
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:
-    """So that nothing that was signed for one purpose is good for another."""
+    """A key of its own for each purpose, so that no signature is valid for another purpose."""
     return hashlib.blake2b(key=key, person=purpose, digest_size=32).digest()

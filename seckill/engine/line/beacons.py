@@ -1,6 +1,6 @@
-"""Getting the beacon of a draw from where it was announced to come from. Which value it is follows from the time at
-which the list was published, so nobody chooses; and whoever does not answer in the time that was announced holds up
-nobody for longer: the draw is made by the seed alone then, which was committed to before, and the record says so."""
+"""Fetches a draw's beacon from the source that was announced. The time at which the list was published decides which
+value counts, so no one can choose it. A source that does not answer within the announced time does not hold up the draw
+any longer: it is then made from the seed alone, which was committed to before, and the record says so."""
 
 import time
 from collections.abc import Callable, Collection
@@ -17,9 +17,9 @@ from seckill.ports.line import DrawLedger
 log = structlog.get_logger()
 
 AGAIN_S_MAX = 60.0
-# People are told when it is more than a hiccup.
+# After this many failures in a row an alarm is raised: it is more than a hiccup.
 ALARM_AFTER = 3
-# An operator is told when this has passed since the list was published.
+# An operator who has to give the beacon is reminded this long after the list was published.
 EXPECTED_WITHIN_MS = 60_000
 
 
@@ -44,10 +44,10 @@ class Beacons:
         self._now_ms = now_ms
         self._monotonic = monotonic
         self._tries: dict[int, _Tries] = {}
-        self._expected: set[int] = set()  # rounds whose operators were told that they have to give it
+        self._expected: set[int] = set()  # rounds whose operators were told to give the beacon
 
     async def fetch(self, line: RoundLine) -> None:
-        """Of a list whose hash is published. Notes what it gets, or that it is too late for it."""
+        """For a line whose list's hash is published: notes the beacon, or that it came too late."""
         source = line.beacon_from
         if line.listed_ms is None:
             return
@@ -56,7 +56,7 @@ class Beacons:
             return
         number = source.number_after(line.listed_ms)
         tries = self._tries.setdefault(line.round_id, _Tries())
-        # By this process's clock, which decides about nothing but when to ask.
+        # This process's clock decides nothing but when to ask.
         if self._now_ms() < source.at_ms(number) or self._monotonic() < tries.next_s:
             return
         try:
@@ -69,8 +69,8 @@ class Beacons:
         await self._over(line.round_id)
 
     async def _expect(self, line: RoundLine, listed_ms: int) -> None:
-        """An operator gives it, and nobody else will: when the round is over, everybody goes away empty."""
-        if not line.waiting:  # so it is over, or nobody has joined
+        """The beacon can only come from an operator. If none is given before the round is over, no one gets a unit."""
+        if not line.waiting:  # the round is over, or no one has joined
             await self._given(line.round_id)
         elif line.round_id not in self._expected and self._now_ms() - listed_ms >= EXPECTED_WITHIN_MS:
             self._expected.add(line.round_id)
@@ -94,7 +94,7 @@ class Beacons:
             await self._over(line.round_id)
 
     async def forget_others(self, waiting: Collection[int]) -> None:
-        """Rounds that wait no more: another keeper has their beacon, or has given it up."""
+        """Forgets the rounds that no longer wait: another keeper has got their beacon or given it up."""
         for round_id in self._tries.keys() - waiting:
             await self._over(round_id)
         for round_id in self._expected - set(waiting):

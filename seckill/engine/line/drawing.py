@@ -1,8 +1,8 @@
 """Making a draw: the list is closed, its hash published, and places follow from the seed.
 
-Seed, beacon and list are fixed in the ledger before the first place is given. So a draw that was broken off is made
-again from the beginning and gives the same places, and two keepers that make it at the same time do as well: a place
-that is there stays. A million entries take about 100 MB while they are ranked.
+Seed, beacon and list are fixed in the ledger before the first place is given. So a draw that was interrupted can be
+made again from the beginning and gives the same places, and so do two keepers that make it at the same time. A place
+that has been given stays. Ranking a million entries takes about 100 MB.
 """
 
 import asyncio
@@ -20,12 +20,13 @@ from seckill.ports.line import DrawLedger
 
 log = structlog.get_logger()
 
-# Read, ranked and sorted at a time: a few milliseconds, in which the keeper does nothing else.
+# How many entries are read, ranked and sorted at a time. It takes a few milliseconds, in which the keeper does nothing
+# else.
 PORTION = 5_000
-# Places that are given in one transaction.
+# How many places are given in one transaction.
 PLACES_AT_ONCE = 2_000
 _NUMBER_BYTES = 8
-# Names are text, and none of them is empty.
+# Sorts before every name, since no name is empty.
 _BEFORE_ALL = ""
 
 
@@ -36,14 +37,14 @@ class Drawing:
         self._entry_ids = entry_ids
 
     async def step(self) -> int:
-        """Makes what is due. Returns how many draws were made."""
+        """Makes the draws that are due. Returns how many it made."""
         made = 0
         dues = await self._ledger.draws_due()
         await self._beacons.forget_others({due.round_id for due in dues if due.waits_for_beacon})
         for due in dues:
             try:
                 made += await self._draw(due.round_id)
-            except LedgerError as error:  # it may concern one round; the others go on
+            except LedgerError as error:  # perhaps only this round is concerned; the others go on
                 log.warning("a draw waits", round=due.round_id, reason=str(error))
         return made
 
@@ -56,7 +57,7 @@ class Drawing:
             hash_of_list = hash_of_list or await self._hash(round_id)
             await self._ledger.note_list(round_id, hash_of_list)
         if line.waits_for_beacon:
-            # What was noted, by whichever process, is read at the next step.
+            # The next step reads what any process has noted.
             await self._beacons.fetch(line)
             return False
         ranking = Ranking(line.seed, line.beacon, hash_of_list)
@@ -72,7 +73,7 @@ class Drawing:
         return await asyncio.to_thread(list_hash, heapq.merge(*runs))  # a second or two for a million
 
     async def _ranked(self, round_id: int, ranking: Ranking) -> Iterator[int]:
-        """Entries in the order of their ranks. Each is kept as its rank and its number in a row of bytes."""
+        """Yields entries in the order of their ranks. To save memory, rank and number are kept in one row of bytes."""
         runs: list[list[bytes]] = []
         async for ids, numbers in self._portions(round_id):
             runs.append(
@@ -84,7 +85,7 @@ class Drawing:
         return (int.from_bytes(each[-_NUMBER_BYTES:]) for each in heapq.merge(*runs))
 
     async def _portions(self, round_id: int) -> AsyncIterator[tuple[Sequence[str], Sequence[int]]]:
-        """Public ids and numbers of all that are in the draw."""
+        """Yields the public ids and numbers of all entries in the draw."""
         after = _BEFORE_ALL
         while portion := await self._ledger.listed(round_id, after, PORTION):
             numbers = [number for _, number in portion]

@@ -1,5 +1,5 @@
-"""The ids of a draw's entries by place, kept once they were asked for: they never change, and whoever checks a draw
-reads all of them. So they are read from the ledger and made once, whichever pages of the list are asked for."""
+"""The public ids of a draw's entries, by place. They never change, and everyone who checks a draw reads all of them, so
+each piece of the list is read from the ledger and encoded once and then kept."""
 
 from collections import OrderedDict
 
@@ -7,9 +7,9 @@ from seckill.domain.public_id import PublicIds
 from seckill.engine.shared_look import SharedAnswers
 from seckill.ports.line import DrawnLedger
 
-# Places of one piece of the list.
+# How many places make one piece of the list.
 PIECE = 1_000
-# A quarter of a million entries, in some 20 MB; of larger draws the pieces that were asked for last.
+# A quarter of a million entries, in about 20 MB. Of larger draws, the pieces that were asked for last are kept.
 PIECES_KEPT = 256
 
 
@@ -21,7 +21,7 @@ class DrawnList:
         self._reading = SharedAnswers[list[str]]()
 
     async def of(self, round_id: int, after: int, up_to: int) -> list[str]:
-        """Of a list that is drawn, those behind a place, up to another that the list has."""
+        """Returns the ids after one place up to another one. The list must be drawn and have that place."""
         found: list[str] = []
         for piece in range(after // PIECE, -(-up_to // PIECE)):
             first = piece * PIECE

@@ -1,4 +1,4 @@
-"""Whether anybody who waits in a line may still get a unit: as long as one is left, or may come back."""
+"""Whether buyers who wait in a line may still get a unit: they may as long as one is left or may come back."""
 
 from collections.abc import Callable, Collection
 
@@ -7,7 +7,7 @@ from seckill.engine.rounds.unit_custody import take_custody
 from seckill.ports.gate import CustodyGate
 from seckill.ports.ledger import CustodyLedger
 
-# How often it is looked whether anybody can ever be served, while nobody can.
+# How often to check, while no one can be served, whether anyone ever can be.
 LOOK_EVERY_S = 2.0
 
 
@@ -19,7 +19,8 @@ class LineHope:
         self._looked_s: dict[int, float] = {}
 
     async def is_gone(self, round_: Round) -> bool:
-        """If all units are paid for, none comes back. It is looked at once in a while, and False in between."""
+        """Returns True once all units are paid for, so that none can come back. Checks only now and then, and returns
+        False in between."""
         now_s = self._monotonic()
         if now_s - self._looked_s.get(round_.id, -LOOK_EVERY_S) < LOOK_EVERY_S:
             return False

@@ -1,4 +1,4 @@
-"""How far a line has come, for all who look at it: asked for once a second at most, however many look."""
+"""How far a line has come. The ledger is asked at most once a second, however many buyers look."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ LINES_KEPT = 1_000
 class LineProgress:
     line: RoundLine
     served_up_to: int
-    units_left: int | None  # None: the gate cannot be asked now
+    units_left: int | None  # None: the gate does not answer now
     unpaid: int  # units that may come back
-    so_far: RoundSoFar | None = None  # None: a chance cannot be told here
+    so_far: RoundSoFar | None = None  # None: no chance can be calculated
 
 
 class LineFigures:
@@ -42,14 +42,14 @@ class LineFigures:
         self._unplaced = SharedAnswers[Sequence[int]]()
 
     async def of(self, round_: Round) -> LineProgress | None:
-        """At most a second old. None: the round has no line."""
+        """Returns figures that are at most a second old, or None if the round has no line."""
         asked_s, known = self._known.get(round_.id, (0.0, None))
         if asked_s and self._monotonic() - asked_s < FRESH_S:
             return known
         return await self._asking.of(round_.id, lambda: self._ask(round_))
 
     def fresh(self, round_id: int) -> LineProgress | None:
-        """The same, if it is known. None: `of` has to ask."""
+        """Returns the same figures if they are in memory, otherwise None: then `of` has to ask."""
         asked_s, known = self._known.get(round_id, (0.0, None))
         return known if asked_s and self._monotonic() - asked_s < FRESH_S else None
 
@@ -78,7 +78,8 @@ class LineFigures:
         )
 
     async def _so_far(self, round_: Round, left: int | None, unpaid: int) -> RoundSoFar | None:
-        """Where each wants one unit of the same kind: then people ahead are units ahead."""
+        """Only for lines in which each buyer wants one unit of the same kind: there, each person ahead takes one
+        unit."""
         sale = self._sale_cache.sale_of_round(round_.id)
         if sale is None or left is None or round_.items or round_.limit_per_buyer > 1 or sale.limit_by is not None:
             return None
@@ -89,21 +90,21 @@ class LineFigures:
     async def change(
         self, round_: Round, *, paused: bool | None, pace: int | None, beacon: str | None
     ) -> RoundLine | None:
-        """What an operator wants. Raises NotPossible."""
+        """Makes a change for an operator. Raises NotPossible."""
         line = await self._lines.change_line(round_.id, paused=paused, pace=pace, beacon=beacon)
         self._known.pop(round_.id, None)
         return line
 
     async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Entries of a list that is closed and not drawn."""
+        """Returns the entries of a list that is closed but not drawn."""
         return await self._unplaced.of((round_id, after, count), lambda: self._lines.unplaced(round_id, after, count))
 
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
-        """By place."""
+        """Returns entries in the order of their places."""
         return await self._lines.entries_by_place(round_id, after, count, state)
 
     async def undrawn(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
-        """By entry: they have no places yet."""
+        """Returns entries that have no places yet, in the order of their numbers."""
         return await self._lines.undrawn(round_id, after, count, state)
 
     async def entry_of(self, round_id: int, user: str) -> LineEntry | None:

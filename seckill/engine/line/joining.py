@@ -1,6 +1,6 @@
-"""Joining a line, leaving it, and looking where one stands. An entry is in the ledger before its buyer hears of it.
-What comes while one transaction is under way goes into the next, and so do those who look: when places are drawn, all
-do."""
+"""Joining a line, leaving it, and looking up one's place. An entry is in the ledger before its buyer hears of it.
+Requests that come while one transaction is under way go into the next one together. The same holds for looking: when
+places are drawn, everyone looks."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from seckill.telemetry import JOIN_BATCH, LINE_ENTRIES
 
 log = structlog.get_logger()
 
-# In one transaction: the line's row is locked as long as that lasts.
+# How many requests go into one transaction, which locks the line's row as long as it lasts.
 BATCH_MAX = 500
 # More waiting than this means seconds of delay; it is kinder to refuse at once.
 WAITING_MAX = 20_000
@@ -31,11 +31,11 @@ Joined = Standing | NoEntry | LedgerError
 
 
 class NotSoldOut(Exception):
-    """There is nothing to wait for: whoever presses now gets a unit."""
+    """The round is not sold out, so there is nothing to wait for: a buyer who presses now gets a unit."""
 
 
 class _JoinBatches(Batches[Joining, Joined]):
-    """Of one round on this node."""
+    """The requests of one round on this node."""
 
     def __init__(self, ledger: JoinLedger, round_id: int) -> None:
         super().__init__(batch_max=BATCH_MAX, waiting_max=WAITING_MAX)
@@ -59,7 +59,7 @@ class _JoinBatches(Batches[Joining, Joined]):
             LINE_ENTRIES.labels("known").inc(len(answers) - new)
         except LedgerError as error:
             answers = [error] * len(batch)
-            self._answer_all(error)  # those who still wait have waited as long
+            self._answer_all(error)  # those still in the queue have waited just as long
         except Exception:
             log.exception("entries could not be written", entries=len(batch))
             answers = [LedgerUnavailable("The entry could not be written, try again.")] * len(batch)
@@ -77,7 +77,7 @@ class LineDesk:
         self._batches: dict[int, _JoinBatches] = {}
         self._standings = BatchedReads(self._read)
         self._own = BatchedReads(self._read_own)
-        # It is sold out, and everybody wants to wait at the same moment: one of them opens the line for all.
+        # When a round sells out, everyone wants to join at the same moment: one request opens the line for all.
         self._opening = SharedAnswers[None]()
 
     async def join(self, sale: Sale, joining: Joining) -> Standing | NoEntry:
@@ -94,12 +94,13 @@ class LineDesk:
         return joined
 
     def submit(self, sale: Sale, joining: Joining, waiting: Waiter[Joined]) -> None:
-        """The same without a task, for a line that is open."""
+        """Like `join`, but without a task of its own. Only for a line that is open."""
         self._of_round(sale.round.id).submit(joining, waiting)
 
     async def _open(self, sale: Sale) -> None:
-        """The first who waits for what comes back. From then on, and for good, units of the round belong to its line:
-        the gate has to know before there is an entry, or whoever presses would get what comes back meanwhile."""
+        """Opens the line for the first buyer who waits for units that come back. From then on, and for good, the
+        round's units belong to its line. The gate has to know this before there is an entry; otherwise a buyer who
+        presses meanwhile would get a unit that comes back."""
         assert sale.door.line.order is LineOrder.PRESS
         view = await self._gate.inspect(sale.round.ref)
         if view is None:
@@ -123,17 +124,17 @@ class LineDesk:
         return await self._lines.leave(entry_id, user)
 
     async def remove(self, entry_id: int, reason: str) -> Standing | NoEntry:
-        """An operator does."""
+        """Removes an entry for an operator."""
         return await self._lines.leave(entry_id, None, reason)
 
     async def find(self, entry_id: int, user: str) -> Standing | None:
-        """None for one that does not exist, and the same for another buyer's."""
+        """Returns None if there is no such entry, and also if it is another buyer's."""
         found = await self._standings.of(entry_id)
         return found if found is not None and found.entry.user == user else None
 
     async def find_own(self, round_id: int, user: str) -> Standing | None:
-        """For whoever does not know the entry's id, such as another browser of the same person: all who are sent to a
-        page at once ask this. None: they have not joined."""
+        """For a page that does not know the entry's id, such as another browser of the same buyer. Everyone who is sent
+        to a page at once asks this. Returns None if the buyer has not joined."""
         return await self._own.of((round_id, user))
 
     async def _read_own(self, asked: Sequence[tuple[int, str]]) -> Mapping[tuple[int, str], Standing]:

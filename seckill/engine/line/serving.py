@@ -1,14 +1,15 @@
-"""Serving lines: what a round has left goes to those who wait, by their places.
+"""Serves lines: the units that a round has left go to the waiting buyers, in the order of their places.
 
-In each step, and for each line: those at the best places are called in the ledger, as many as there are units; the gate
-is asked for all that are called; and they are served when their orders are in the ledger. Each may be repeated after a
-crash: the gate knows an entry by its request id, and gives it one order however often it is asked.
+Each step does three things for each line. In the ledger it calls the entries at the best places, as many as there are
+units. It asks the gate for an order for each called entry. It marks them as served when their orders are in the ledger.
+All of this may be repeated after a crash: the gate knows an entry by its request id and gives it one order, however
+often it is asked.
 
-A line is served by one keeper at a time, which has a lease on it. Should two serve it after all, because one of them
-was stopped for longer than its lease, nobody gets two orders, and only those who were called get one.
+One keeper at a time serves a line and holds a lease on it. Two may serve it after all if one of them was stopped for
+longer than its lease. Even then no buyer gets two orders, and only called entries get one.
 
-Who is left over when no unit can come back any more is told so, and so is who may not buy any more when it is their
-turn.
+Buyers who are left when no unit can come back any more are told so, and so are those who may no longer buy when their
+turn comes.
 """
 
 import asyncio
@@ -35,33 +36,33 @@ from seckill.telemetry import LINE_SERVED
 
 log = structlog.get_logger()
 
-# At a time, of one line: what the gate admits in one call.
+# How many entries of one line are served at a time: as many as the gate admits in one call.
 BATCH_MAX = 500
 LEASE_S = 15.0
-# How long it is waited for the orders to be written, time after time, before the next step goes on with it.
+# How long to wait for the orders to be written, try after try, before leaving them to the next step.
 WRITTEN_AFTER_S = (0.01, 0.02, 0.05, 0.1)
 PASSED_OVER_AT_ONCE = 1_000
 
-# Why people are passed over: the round is over, or all its units are paid for.
+# Why entries are passed over: the round is over, or all its units are paid for,
 ENDED = Outcome.ENDED.value
 SOLD_OUT = Outcome.SOLD_OUT.value
-# Or their orders could not be written, time after time.
+# or their orders could not be written in any of several tries.
 FAILED = OrderState.FAILED.value
 ATTEMPTS_MAX = 5
-# What the gate says for good.
+# Refusals of the gate that are final.
 _FOR_GOOD = {Outcome.LIMIT_REACHED, Outcome.ENDED, Outcome.INVALID}
-# That there is an order, and that there was one before. Who has joined again may have asked for more units then.
+# There is an order, or there was one before. A buyer who joined again may have asked for more units then.
 _KNOWN = {Outcome.ADMITTED, Outcome.REPEATED}
 _BEFORE = {Outcome.REPEATED, Outcome.KEY_REUSED}
 
 
 class ServingGate(AdmittingGate, CustodyGate, Protocol):
-    """For giving units to those who wait."""
+    """The parts of the gate that are needed to give units to waiting buyers."""
 
 
 @dataclass(slots=True)
 class _Pace:
-    """How many may be called now, at so many a second: at once as many as in one."""
+    """How many entries may be called now, at a given rate a second. One second's worth may be called at once."""
 
     at_s: float
     room: float = 1.0
@@ -84,14 +85,14 @@ class Serving:
         self._gate = gate
         self._monotonic = monotonic
         self._token = secrets.token_hex(16)
-        self.lines = 0  # in which somebody waited at the last step
+        self.lines = 0  # lines with waiting buyers at the last step
         self._paces: dict[int, _Pace] = {}
         self._hope = LineHope(ledger, gate, monotonic)
-        # What there was when nobody could be called: until something changes, nobody can.
+        # The state of each line when no entry could be called. Until it changes, none can be.
         self._in_vain: dict[int, object] = {}
 
     async def step(self) -> int:
-        """Returns how many lines are being served at their best: the next step may follow at once."""
+        """Returns how many lines are being served at full speed, so that the next step may follow at once."""
         waiting = await self._lines.lines_waiting()
         self.lines = len(waiting)
         alive = {line.round.id for line in waiting}
@@ -103,7 +104,7 @@ class Serving:
         for line in waiting:
             try:
                 busy += await self._serve(line)
-            except SeckillError as error:  # it may concern one round; the others go on
+            except SeckillError as error:  # perhaps only this round is concerned; the others go on
                 log.warning("a line waits", round=line.round.id, reason=str(error))
         return busy
 
@@ -113,8 +114,8 @@ class Serving:
         if view is None:
             return False  # it is being rebuilt
         if round_.status is RoundStatus.CLOSED or view.status is GateStatus.CLOSED or view.now_ms >= view.ends_ms:
-            # An operator may have moved the end, and the gate has not heard of it yet: whoever is sent away does not
-            # come back.
+            # An operator may have moved the end without the gate having heard of it yet, and a buyer who is sent away
+            # does not come back.
             if round_.status is RoundStatus.CLOSED or view.now_ms >= round_.ends_ms:
                 await self._dissolve(round_)
             return False
@@ -145,7 +146,7 @@ class Serving:
         return True
 
     def _room(self, waiting: WaitingLine) -> int:
-        """How many more may be called now."""
+        """Returns how many more entries may be called now."""
         per_s = waiting.line.serve_per_s
         if per_s is None:
             self._paces.pop(waiting.round.id, None)
@@ -154,7 +155,7 @@ class Serving:
         return self._paces.setdefault(waiting.round.id, _Pace(now_s)).grow(per_s, now_s)
 
     async def _ask_gate(self, round_: Round, called: Sequence[LineEntry], began_s: float) -> None:
-        """Whatever gets no clear answer stays called, and is asked for again. `began_s`: when they were called."""
+        """Entries without a clear answer stay called and are asked for again. `began_s`: when they were called."""
         refused = await self._turned_away(round_, [entry for entry in called if entry.reason is not None])
         admitted: set[int] = set()
         asked = [entry for entry in called if entry.id not in refused]
@@ -163,7 +164,7 @@ class Serving:
             answers, trouble = await self._ask(round_, asked, attempt, began_s)
             refused |= {id_: answer.outcome.value for id_, answer in answers.items() if answer.outcome in _FOR_GOOD}
             sold_out = [id_ for id_, answer in answers.items() if answer.outcome is Outcome.SOLD_OUT]
-            if sold_out and await self._hope.is_gone(round_):  # the unit that they were called for is somebody else's
+            if sold_out and await self._hope.is_gone(round_):  # another buyer has got the unit they were called for
                 refused |= dict.fromkeys(sold_out, SOLD_OUT)
             failed = await self._failed(answers)
             admitted |= {id_ for id_, answer in answers.items() if answer.outcome in _KNOWN} - failed
@@ -186,7 +187,8 @@ class Serving:
                 Claim(e.user, e.quantity, e.request_id(attempt), e.metadata, e.item, person=e.person) for e in entries
             ]
             if self._monotonic() - began_s > LEASE_S / 2:
-                # This process was held up, and another may have passed over by now whom it would give a unit.
+                # This process was held up. It might give units to entries that another process has passed over
+                # meanwhile.
                 trouble = GateUnavailable("The lease on this line may be over.")
                 break
             try:
@@ -198,16 +200,18 @@ class Serving:
         return answers, trouble
 
     async def _failed(self, answers: Mapping[int, Answer]) -> set[int]:
-        """Those whose order was admitted before, and could not be written: a gate may have forgotten it in between, or
-        the ledger has refused it. While the gate still holds units for it, they are about to come back."""
+        """Returns the entries whose order was admitted before but could not be written: the gate has forgotten it
+        meanwhile, or the ledger has refused it. While the gate still holds units for such an order, they are about to
+        come back."""
         numbers = {id_: answer.holdings[0].number for id_, answer in answers.items() if answer.outcome in _BEFORE}
         buried = await self._lines.buried(set(numbers.values())) if numbers else set()
         return {id_ for id_, number in numbers.items() if number in buried}
 
     async def _turned_away(self, round_: Round, entries: Sequence[LineEntry]) -> dict[int, str]:
-        """Those who may not buy any more, and for whom the gate has admitted nothing. What it has admitted holds a
-        unit, so that counts. It was looked at before, and is again: what was under way to it has arrived by then, and
-        what it has forgotten is no proof."""
+        """Returns the entries whose buyers may no longer buy and for which the gate has admitted nothing, with the
+        reason. An order that the gate has admitted holds a unit and therefore counts. The gate was asked before and is
+        asked again here, because a claim that was under way to it has arrived by now. A gate that has forgotten
+        something proves nothing."""
         if not entries:
             return {}
         holdings = await self._gate.remembered(round_.ref, {entry.user: () for entry in entries})
@@ -237,7 +241,7 @@ class Serving:
             await self._pass_over(round_, SOLD_OUT)
 
     async def _dissolve(self, round_: Round) -> None:
-        """The round is over. Who was called may have an order already: the gate knows."""
+        """Ends the line of a round that is over. Called entries may have an order already, which the gate knows."""
         began_s = self._monotonic()
         called = await self._lines.call_next(round_.id, self._token, LEASE_S, {}, 0)
         if called:
@@ -251,7 +255,7 @@ class Serving:
 
 
 def _units(view: GateView) -> dict[int, int]:
-    """What is left, by item."""
+    """Returns the units left, by item."""
     return {item: stock.available for item, stock in view.items.items()} or {NO_ITEM: view.available}
 
 

@@ -1,5 +1,5 @@
-"""Telling buyers who wait at their page that something has become of their entry: one query a second for all of them on
-this node, however many they are. Places that move are told by the line's figures, which all pages share."""
+"""Tells buyers who wait at their page when their entry changes. One query a second serves all of them on this node. How
+places move is part of the line's figures, which all pages share."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,7 +10,7 @@ from seckill.ports.line import LineDeskLedger
 
 LOOK_UP_MAX = 1000
 
-# What a watcher is told of.
+# What has to change for a watcher to be told.
 Seen = tuple[EntryState, int | None]
 
 
@@ -26,7 +26,7 @@ class EntryWatches:
 
     @asynccontextmanager
     async def watch(self, entry: LineEntry) -> AsyncIterator[asyncio.Event]:
-        """The event is set when the entry differs from this, and when the node stops."""
+        """Sets the event when the entry differs from the given one, and when the node stops."""
         changed = asyncio.Event()
         watches = self._waiting.setdefault(entry.id, {})
         watches[changed] = seen_in(entry)
@@ -57,7 +57,7 @@ class EntryWatches:
                     changed.set()
 
     def close(self) -> None:
-        """Ends all waiting: everybody gets the entry as it is."""
+        """Ends all waiting: every buyer gets the entry as it is."""
         self._closing = True
         for watches in self._waiting.values():
             for changed in watches:

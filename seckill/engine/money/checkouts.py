@@ -1,9 +1,10 @@
-"""Pages of the payment provider's on which buyers pay.
+"""The payment provider's pages on which buyers pay.
 
-A buyer who wants to pay gets the address of such a page. It is noted in the ledger before the buyer hears of it, and
-the provider knows a repeat by the order, so an order has one page however often the buyer presses. When the order is
-over, the keeper calls the page off. If it was paid already and no notice has come, that is when we hear of it; money
-that comes later is dealt with like all that is late. So calling off is a courtesy, and may fail.
+A buyer who wants to pay gets the address of such a page. The address is noted in the ledger before the buyer gets it,
+and the provider recognises a repeated request by the order, so an order has one page however often the buyer presses.
+When the order is over, the keeper calls the page off. If the page was paid already but the provider's notice has not
+come, that is how we learn of it. Money that comes later still is dealt with like any late payment. So calling off is a
+courtesy and may fail.
 """
 
 import asyncio
@@ -40,17 +41,17 @@ log = structlog.get_logger()
 BATCH_MAX = 100
 # How long a page is left to the keeper that has taken it, before another may take it.
 LEASE_S = 30.0
-# The order is over a moment after its time to pay.
+# An order ends a moment after its time to pay, so the keeper looks this much later.
 LOOK_LATER_S = 5.0
-# A page that could not be called off is tried again after this, doubled each time, and left alone after so many tries:
-# by then it has closed by itself.
+# A page that could not be called off is tried again after this time, which doubles with each try. After the last try it
+# is left alone: by then it has closed by itself.
 RETRY_S_MIN = 5.0
 ATTEMPTS_MAX = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """The buyer, as far as a provider wants to know."""
+    """What a provider may want to know about the buyer."""
 
     on_phone: bool
     address: str
@@ -77,22 +78,22 @@ class Checkouts:
 
     @property
     def offered(self) -> bool:
-        """Buyers pay on a page of the provider's."""
+        """Whether buyers pay on a page of the provider."""
         return self._provider is not None
 
     @property
     def currencies(self) -> AbstractSet[str] | None:
-        """Those that the provider takes; None: any, as far as we know."""
+        """The currencies that the provider takes. None: any, as far as we know."""
         return None if self._provider is None else self._provider.currencies
 
     async def of(self, order: OrderView, visitor: Visitor) -> Checkout:
-        """Where to pay for this order, which is unpaid. Raises ProviderUnavailable and CheckoutRefused."""
+        """Returns the page on which to pay for this unpaid order. Raises ProviderUnavailable and CheckoutRefused."""
         if self._provider is None:
             raise NotPossible("There is no page to pay on here: pay where the shop tells you to.")
         known = await self._ledger.checkout(order.number, self._provider.name, on_phone=visitor.on_phone)
         if known is not None:
             return known
-        # However often and from wherever a buyer presses, the provider is asked once at a time.
+        # However often a buyer presses, and wherever, only one request to the provider is under way at a time.
         key = (order.number, visitor.on_phone)
         making = self._being_made.get(key)
         if making is None:
@@ -104,7 +105,7 @@ class Checkouts:
     def _is_made(self, key: tuple[OrderNumber, bool], making: asyncio.Task[Checkout]) -> None:
         self._being_made.pop(key, None)
         if not making.cancelled():
-            making.exception()  # whoever wanted to know has heard; all of them may have hung up
+            making.exception()  # marks the error as seen: all callers may have hung up
 
     async def _make(self, provider: CheckoutProvider, order: OrderView, visitor: Visitor) -> Checkout:
         bill = await self._bill(order, visitor)
@@ -185,7 +186,7 @@ class Checkouts:
 
 
 def _with(address: str, **more: str) -> str:
-    """The same address with more in its query."""
+    """Returns the address with these parameters added to its query."""
     parts = urlsplit(address)
     query = "&".join(filter(None, [parts.query, urlencode(more)]))
     return urlunsplit(parts._replace(query=query))

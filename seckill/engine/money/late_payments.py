@@ -1,13 +1,14 @@
-"""Money that came when its order was over: whether the buyer gets another unit for it, or gets the money back.
+"""Payments that came after their order was over: decides whether the buyer gets another unit or the money back.
 
 If an operator has ended the order, the money goes back. Otherwise the buyer takes a place like any buyer who presses
 "buy" now:
 
 1. The gate gives back the old order's units, if that was decided and not done yet.
-2. The gate admits a claim for the same buyer and quantity, if the sale still is for this buyer. Its request id comes
-   from the old order's number, so a repeat finds the same new order and never makes a second one.
+2. The gate admits a claim for the same buyer and quantity, if the buyer may still buy in this sale. The request id is
+   derived from the old order's number, so a repeat finds the same new order and never makes a second one.
 3. When a worker has written the new order, one transaction pays it with the late payment and notes in the old order
-   what has replaced it. If the gate refuses, one transaction makes the old order `refunded` and owes the money back.
+   which one has replaced it. If the gate refuses, one transaction marks the old order as `refunded` and its money as
+   owed back.
 
 Any process may repeat each step after a crash. The API makes the first try, the keeper all others.
 """
@@ -31,19 +32,19 @@ log = structlog.get_logger()
 BATCH_MAX = 100
 # How long a late payment is left to the process that has taken it, before another may take it.
 LEASE_S = 15.0
-# Until the new order is written, and until a gate that is away or full may be back.
+# When to try again: for an order that is not written yet, and for a gate that is away or full.
 WRITTEN_AFTER_S = 0.2
 READY_AFTER_S = 1.0
 
 REPLACEMENT_OVER = "replacement_over"
 CANCELLED = "cancelled_by_operator"
 
-# Decisions, and no mere trouble: there is no unit for the money.
+# Refusals that are decisions rather than passing trouble: there is no unit for the money.
 REFUSED = {outcome for outcome, refusal in REFUSALS.items() if refusal.kind in (RefusalKind.CONFLICT, RefusalKind.GONE)}
 
 
 def late_request_id(number: OrderNumber) -> str:
-    """Buyers' own ids are hexadecimal digits only, so none of them can be this one."""
+    """Never equals a buyer's own request id: those consist of hexadecimal digits only."""
     return f"{LATE}{int(number):x}"
 
 
@@ -54,12 +55,12 @@ class LatePayments:
         self._guests = guests
 
     async def decide_due(self) -> int:
-        """Tries to decide what is due. Returns how many there were."""
+        """Tries to decide the late payments that are due. Returns how many there were."""
         due = await self._ledger.take_late(BATCH_MAX, LEASE_S)
         for late in due:
             try:
                 await self.decide(late)
-            except Exception as error:  # it may concern one round or one order; the others go on
+            except Exception as error:  # perhaps only this round or order is concerned; the others go on
                 if isinstance(error, SeckillError):
                     log.warning("a late payment waits", payment=late.id, reason=str(error))
                 else:
@@ -69,9 +70,9 @@ class LatePayments:
 
     async def decide(self, late: LatePayment) -> None:
         if late.order.state not in OVER or late.order.replaced_by is not None:
-            await self._give_back(late, REPLACEMENT_OVER)  # another payment for the same order was quicker
+            await self._give_back(late, REPLACEMENT_OVER)  # another payment for the same order came first
             return
-        if late.order.closed_by == OPERATOR:  # who wants this buyer to have no unit for it
+        if late.order.closed_by == OPERATOR:  # the operator does not want this buyer to get a unit
             await self._give_back(late, CANCELLED)
             return
         if late.release_epoch is not None:
@@ -104,7 +105,8 @@ class LatePayments:
             await self._ledger.put_off_late(late.id, READY_AFTER_S)
 
     async def _without_gate(self, late: LatePayment) -> None:
-        """A round that is on is rebuilt before long. One that is over is not, and would be refused anyway."""
+        """Decides without the gate. A round that is on will be rebuilt soon. One that is over will not, and would
+        refuse the claim anyway."""
         if late.round_over:
             await self._give_back(late, Outcome.ENDED.value)
         else:

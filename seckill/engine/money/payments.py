@@ -1,10 +1,11 @@
-"""What becomes of money: it pays its order, or one in its place, or it goes back.
+"""Decides what becomes of a payment: it pays its order, or another in its place, or it goes back.
 
 A provider's notice is first noted in the ledger, once for each of its references. If the order is unpaid, the same
-transaction pays it. If the order was paid otherwise, the same transaction owes the money back.
+transaction pays it. If the order was already paid by another payment, the same transaction marks this money as owed
+back.
 
-If the order is over, the payment is late: `late_payments.py` decides what becomes of it. `refunds.py` deals with what
-is owed back.
+If the order is over, the payment is late, and `late_payments.py` decides. `refunds.py` deals with money that is owed
+back.
 """
 
 from dataclasses import replace
@@ -30,7 +31,7 @@ class Payments:
         self.late = late
 
     async def capture(self, number: OrderNumber, capture: Capture) -> Captured:
-        """Money was taken for this order. Harmless to repeat, also at the same time."""
+        """Notes that money was taken for this order. Harmless to repeat, even at the same time."""
         captured = await self._ledger.capture(number, capture, LEASE_S)
         if captured.fate is Fate.UNKNOWN_ORDER and await self._on_the_way.may_have(number):
             captured = replace(captured, fate=Fate.STILL_QUEUED)

@@ -1,6 +1,6 @@
-"""Money that has to go back. The keeper asks the provider until it is done, and the provider recognises a repeat by the
-refund's id. What no provider can give back, people give back by hand. If the provider says no for good, people are told
-once, and it is asked again only now and then: they may have mended what it did not like."""
+"""Refunds. The keeper asks the provider until a refund is made, and the provider recognises a repeat by the refund's
+id. Where no provider can give the money back, people do so by hand. If the provider refuses for good, people are told
+once, and it is asked again only now and then, in case they have removed the cause."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ class RefundDesk:
         return done
 
     async def _make(self, refund: Refund) -> None:
-        result = "by_hand"  # also if another provider took the money: this one cannot give it back
+        result = "by_hand"  # also when another provider took the money, which this one cannot give back
         try:
             if refund.capture.provider == self._provider.name:
                 made = await self._provider.refund(refund, self._order_ids.encode(int(refund.number)))
@@ -58,7 +58,7 @@ class RefundDesk:
         except ProviderUnavailable as error:
             result = "failed"
             log.warning("a refund did not work", refund=refund.id, attempts=refund.attempts, reason=str(error))
-        except Exception:  # a shop's own provider may raise anything, and the next refund is not to suffer
+        except Exception:  # a shop's own provider may raise anything, and the next refund must not suffer
             result = "failed"
             log.exception("a refund failed", refund=refund.id, attempts=refund.attempts)
         reached("payments.refund.after")
@@ -86,10 +86,10 @@ class RefundDesk:
             await self._alarm.raise_(AlarmCause.REFUND_REFUSED, facts)
 
     async def newest(self, count: int) -> Sequence[Refund]:
-        """First those that are still to be made."""
+        """Returns refunds, those still to be made first."""
         return await self._ledger.refunds(count)
 
     async def made_by_hand(self, refund_id: int) -> Refund | None:
-        """A person has given the money back. None if there is no such refund. Harmless to repeat."""
+        """Notes that a person has given the money back. Returns None if there is no such refund. Harmless to repeat."""
         await self._ledger.refund_done(refund_id)
         return await self._ledger.refund(refund_id)

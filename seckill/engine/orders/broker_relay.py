@@ -1,7 +1,7 @@
-"""The relay: brings entries of the lane streams to a broker, which brings them to the workers.
+"""The relay: moves entries from the lane streams to a broker, which delivers them to the workers.
 
-An entry counts as relayed when the broker has confirmed it, and stays in its stream until the ledger has its order.
-Dying between any two steps publishes some entries twice, and workers recognise a repeated order. Several relays share
+An entry counts as relayed when the broker has confirmed it, and stays in its stream until the ledger has its order. A
+crash between any two steps publishes some entries twice, and workers recognise a repeated order. Several relays share
 the streams, as workers do.
 """
 
@@ -25,8 +25,8 @@ log = structlog.get_logger()
 BATCH_MAX = 500
 READ_WAIT_S = 0.5
 LOOK_EVERY_S = 1.0
-# If an entry is still in its stream after this long while no message waits for a worker, the broker has lost it, or a
-# worker is slow and gets a copy that it will recognise.
+# If an entry is still in its stream after this time and no message waits for a worker, the broker has lost it. Or else
+# a worker is slow, and gets a copy that it will recognise.
 LOST_AFTER_S = 30.0
 
 
@@ -63,13 +63,13 @@ class Relay:
             await self.prepare()
 
     async def relay(self, wait_s: float = READ_WAIT_S) -> int:
-        """One reading. Returns how many entries it found."""
+        """Reads once. Returns how many entries it found."""
         entries = await self._outbox.read(BATCH_MAX, wait_s)
         await self._post(entries)
         return len(entries)
 
     async def take_over(self) -> int:
-        """What the broker did not confirm to us, or to a relay that died."""
+        """Takes over entries that the broker did not confirm to this relay, or to one that died."""
         entries = await self._outbox.take_over(self._claim_idle_s, BATCH_MAX)
         await self._post(entries)
         return len(entries)
@@ -87,14 +87,14 @@ class Relay:
             self._refused = False
 
     async def _complain(self, refused: int) -> None:
-        """Once for each outage, not once for each try."""
+        """Logs once for each outage, not once for each try."""
         if not self._refused:
             await self._alarm.raise_(AlarmCause.BROKER_REFUSES, {"entries": refused})
         self._refused = True
         raise TransportUnavailable(f"RabbitMQ has refused {refused} entries; they are published again.")
 
     async def look_for_losses(self) -> bool:
-        """True if everything that is in the streams is going to be published again."""
+        """Returns True if everything in the streams will be published again."""
         waiting = await self._courier.waiting()
         if waiting is None:
             log.error("the broker had lost its queue of orders: publishing again what the streams have")
@@ -107,7 +107,7 @@ class Relay:
         return True
 
     def _is_time(self) -> bool:
-        """Not again before those published last time have had a chance."""
+        """Messages that were published last time get a chance first."""
         return self._monotonic() - self._started_over_s > self._lost_after_s
 
 

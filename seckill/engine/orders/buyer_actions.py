@@ -1,4 +1,4 @@
-"""What buyers do to their own orders: cancel them, and pay for them where that is a test and no money moves."""
+"""What buyers do to their own orders: cancel them and, in the sandbox, where no money moves, pay for them."""
 
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
@@ -19,17 +19,17 @@ class BuyerActions:
 
     @property
     def sandbox(self) -> bool:
-        """Buyers pay by saying so."""
+        """Whether an order is paid just by a buyer's saying so."""
         return self._provider.sandbox
 
     async def pay(self, user: str, order: OrderView) -> Order | None:
-        """The order as it is now: paid, unless it was over. None if the buyer has no such order. Harmless to repeat.
-        Raises NotPossible where real money is taken."""
+        """Returns the order as it is now: paid, unless it was over. Returns None if the buyer has no such order.
+        Harmless to repeat. Raises NotPossible where real money is taken."""
         if not self.sandbox:
             raise NotPossible("Real money is taken here: pay where the shop tells you to.")
         capture = Capture(
             provider=self._provider.name,
-            # One for each order, and none that a callback could use.
+            # One reference for each order, of a form that no provider's notice can have.
             ref=f"*{self._order_ids.encode(int(order.number))}",
             amount_cents=order.price_cents,
             currency=order.currency,
@@ -42,6 +42,7 @@ class BuyerActions:
         return changed.order
 
     async def cancel(self, user: str, number: OrderNumber) -> Order | None:
-        """The order as it is now: cancelled, unless it was paid or over. None if the buyer has no such order."""
+        """Returns the order as it is now: cancelled, unless it was paid or over. Returns None if the buyer has no such
+        order."""
         changed = await self._ledger.cancel(number, user)
         return None if changed is None else changed.order

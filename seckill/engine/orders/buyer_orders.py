@@ -1,4 +1,5 @@
-"""What buyers see of their own orders: the ledger's word, and the gate's for those that are still queued."""
+"""What buyers see of their own orders: what the ledger says, and what the gate says about those that are still
+queued."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from seckill.ports.queue_entry import read_entry, salvage
 from seckill.ports.transport import NewsTransport
 
 WAIT_S_MAX = 30.0
-# How many watched orders one query asks for.
+# How many watched orders go into one query.
 LOOK_UP_MAX = 500
 
 
@@ -41,12 +42,13 @@ class OrderView:
     replaced_by: OrderNumber | None = None
     refunded_cents: int = 0
     closed_by: str | None = None
-    metadata: str = ""  # of an order that is written; the gate does not remember it
+    metadata: str = ""  # only of a written order: the gate does not keep it
     item: int = NO_ITEM
 
 
 def is_later(order: OrderView, known: OrderView) -> bool:
-    """It has moved on, or more of it is refunded, or it is over and a late payment has paid another in its place."""
+    """Whether the order has moved on: its state is later, more of it is refunded, or a late payment has paid another
+    order in its place."""
     if order.state is known.state:
         is_replaced = order.replaced_by is not None and known.replaced_by is None
         return is_replaced or order.refunded_cents > known.refunded_cents
@@ -54,7 +56,7 @@ def is_later(order: OrderView, known: OrderView) -> bool:
 
 
 class OrderWatch:
-    """One buyer's look at one order. It keeps only the newest news, however slowly the buyer takes it."""
+    """One buyer's watch over one order. It keeps only the latest state, however slowly the buyer reads."""
 
     def __init__(self) -> None:
         self._shown: OrderView | None = None
@@ -83,7 +85,7 @@ class OrderWatch:
         self._set_awake()
 
     def offer(self, order: OrderView) -> None:
-        """Takes it if it is later than what is known: answers of the ledger may overtake each other."""
+        """Takes the order if it is later than the known one: the ledger's answers may overtake each other."""
         known = self._news or self._shown
         if known is None or is_later(order, known):
             self._news = order
@@ -101,7 +103,7 @@ class OrderWatch:
 
 
 async def stays() -> None:
-    """For a buyer who never goes away."""
+    """Stands for a buyer who never hangs up."""
     await asyncio.get_running_loop().create_future()
 
 
@@ -110,30 +112,31 @@ class BuyerOrders:
         self._ledger = ledger
         self._gate = gate
         self._sale_cache = sale_cache
-        # With the buyer of each: a gate that went back in time may have given one number to two buyers.
+        # Each watch is kept with its buyer: a gate that went back in time may have given one number to two buyers.
         self._watches: dict[int, dict[OrderWatch, str]] = {}
         self._closing = False
-        # Whoever has an order looks at it at the same moment: when a sale begins, and when a node was replaced.
+        # All buyers with an order look at it at the same moment, when a sale begins or after a node was replaced.
         self._written = BatchedReads(self._read)
 
     async def find(self, user: str, number: OrderNumber) -> OrderView | None:
         """None for an order that does not exist, and the same for another buyer's.
 
-        An order goes from the gate to the ledger, and what the ledger refuses is set aside there before it is written
-        as what it ends as. Looking in this order finds it wherever it is, also while it moves."""
+        An order moves from the gate to the ledger. One that the ledger refuses is set aside there before it is written
+        with its final state. Looking in the same sequence finds an order wherever it is, even while it moves."""
         order = await self._written.of(number)
         if order is None:
             refs = self._sale_cache.recent_rounds(number.lane)
             held, doubtful = await self._held(user, refs)
             if number not in held:
-                # It may be of a sale that was announced on another node a moment ago.
+                # Its sale may have been announced on another node a moment ago.
                 await self._sale_cache.look_again()
                 if (now := self._sale_cache.recent_rounds(number.lane)) != refs:
                     held, doubtful = await self._held(user, now)
             if number in held:
                 return held[number]
             aside = await self._set_aside(user, number)
-            order = await self._written.of(number)  # written since, and perhaps over: then it left the record
+            # it may have been written since, and left the gate's record because it is over
+            order = await self._written.of(number)
             if order is None:
                 if aside is None:
                     await self._must_know(doubtful)
@@ -146,7 +149,7 @@ class BuyerOrders:
     async def _held(
         self, user: str, refs: Sequence[RoundRef]
     ) -> tuple[dict[OrderNumber, OrderView], list[tuple[Sale, RoundRef]]]:
-        """What the gate has of the buyer, and the rounds of which it cannot know."""
+        """Returns the buyer's orders in the gate, and the rounds about which the gate cannot say."""
         found: dict[OrderNumber, OrderView] = {}
         doubtful = []
         for ref, holdings in zip(refs, await self._gate.holdings(refs, user), strict=True):
@@ -160,8 +163,8 @@ class BuyerOrders:
         return found, doubtful
 
     async def _must_know(self, doubtful: Sequence[tuple[Sale, RoundRef]]) -> None:
-        """While a round is lost, or a part of it, no one can say that there is no such order in it. But most rounds
-        that the gate does not have are over for long, or have never been opened."""
+        """Raises while any of these rounds is really lost, wholly or in part: then no one can say that there is no such
+        order in it. Most rounds that the gate does not have ended long ago or have never been opened."""
         for known, ref in doubtful:
             sale = await self._ledger.sale(known.id, ref.id)
             if sale is None or sale.round.retired_ms is not None:
@@ -191,8 +194,8 @@ class BuyerOrders:
     async def newest(
         self, user: str, before: OrderNumber | None, count: int, *, unconfirmed: bool = False
     ) -> list[OrderView]:
-        """The gate, what is set aside, then what is written, as orders move, so that none is missed. `unconfirmed`:
-        also those that their buyer has not heard of yet."""
+        """Looks into the gate, then at what is set aside, then at what is written, as orders move, so that none is
+        missed. `unconfirmed`: includes orders that their buyer has not heard of yet."""
         lanes = {lane for ref in self._sale_cache.recent_rounds() for lane in ref.every_lane}
         standing = await self._gate.standing(lanes)
         others = await self._not_written(user)
@@ -201,7 +204,8 @@ class BuyerOrders:
         wanted = [o for o in others if o.number not in listed and (before is None or o.number < before)]
         wanted = [o for o in wanted if unconfirmed or not self._is_unconfirmed(o)]
         written = {order.number: recorded(order) for order in await self._ledger.orders([o.number for o in wanted])}
-        # The buyer may see an id here for the first time. A buyer who looks up an order has been told its id before.
+        # The buyer may see an order's id here for the first time. To look up a single order, the buyer must have been
+        # told its id before.
         await self._gate.assure({order.number.lane for order in wanted if order.number not in written}, standing)
         known = [written.get(order.number, order) for order in wanted]
         return sorted(known + orders, key=lambda order: order.number, reverse=True)[:count]
@@ -213,7 +217,7 @@ class BuyerOrders:
         return list(({order.number: order for order in aside} | found).values())
 
     def _is_unconfirmed(self, order: OrderView) -> bool:
-        """Its sale confirms in the ledger, which does not have it yet."""
+        """Whether the order's sale confirms only what is in the ledger, and the ledger does not have it yet."""
         sale = self._sale_cache.sale_of_round(order.round_id)
         return order.state is OrderState.QUEUED and sale is not None and sale.confirm is Confirm.LEDGER
 
@@ -226,8 +230,8 @@ class BuyerOrders:
         gone: Callable[[], Awaitable[None]] = stays,
         known: OrderView | None = None,
     ) -> OrderView | None:
-        """The order as soon as its state differs from `seen`, or as it is when the time is over. Nothing is kept for a
-        buyer who is `gone` before that. With `known`, what was said of it a moment ago, it is not looked up first."""
+        """Returns the order as soon as its state differs from `seen`, or as it is when the time is over. Stops waiting
+        for a buyer who is `gone`. With `known`, the order as it was a moment ago, it is not looked up first."""
         deadline_s = asyncio.get_running_loop().time() + min(wait_s, WAIT_S_MAX)
         async with self.watch(user, number, known) as watch:
             if watch is None:
@@ -251,8 +255,8 @@ class BuyerOrders:
     async def are_written(
         self, user: str, sale: Sale, holdings: Sequence[Holding], wait_s: float, gone: Callable[[], Awaitable[None]]
     ) -> bool:
-        """Whether the ledger has all these orders of a buyer, or gets them in time. They are written in the order of
-        their numbers, so the newest of those that it does not have is waited for, and then it is asked once more."""
+        """Returns whether the ledger has all these orders of a buyer, or gets them in time. Orders are written in the
+        sequence of their numbers, so this waits for the newest missing one and then asks the ledger once more."""
         missing = await self._unwritten(user, holdings)
         if missing:
             newest = max(missing, key=lambda holding: holding.number)
@@ -273,7 +277,7 @@ class BuyerOrders:
         """None for an order that does not exist, and the same for another buyer's."""
         watch = OrderWatch()
         watches = self._watches.setdefault(int(number), {})
-        watches[watch] = user  # before looking, or a change in between would be missed
+        watches[watch] = user  # before looking; otherwise a change in between would be missed
         try:
             order = known or await self.find(user, number)
             if order is None:
@@ -296,12 +300,13 @@ class BuyerOrders:
                 watch.end()
 
     async def listen(self, transport: NewsTransport) -> None:
-        """Passes on what is announced: one query for each announcement, however many watch its orders."""
+        """Passes on announced changes, with one query for each announcement, however many buyers watch its orders."""
         async for states in transport.state_changes():
             await self._look_up([number for told in states.values() for number in self._watches.keys() & told])
 
     async def look_up_waiting(self) -> int:
-        """The net under `listen`: looks up all awaited orders at once, so that a missed announcement costs a second."""
+        """The safety net under `listen`: looks up all awaited orders at once, so that a missed announcement costs only
+        a second."""
         return await self._look_up(list(self._watches))
 
     async def _look_up(self, numbers: Sequence[int]) -> int:

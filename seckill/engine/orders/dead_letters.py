@@ -1,9 +1,9 @@
 """One bad entry never holds up the others.
 
-What the ledger refuses is set aside in the ledger itself and leaves the stream. It is tried again after each of the
-delays, unless its epoch is over, which no delay can change. Then it is given up: a row that says `failed` (which wins
-against any later commit), the release of its units, a dead letter with the whole history, and an alarm. A database that
-is away is not the entry's fault and does not count as a try.
+An entry that the ledger refuses is set aside in the ledger itself and leaves the stream. It is tried again after each
+of the delays, unless its epoch is over, which no delay can change. Then it is given up: it gets a row with the state
+`failed` (which wins against any later commit), its units are released, a dead letter keeps the whole history, and an
+alarm is raised. An unreachable database is not the entry's fault and does not count as a try.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class DeadLetterDesk:
         self._delays = delays
 
     async def retry_due(self) -> int:
-        """Tries again what is due. Returns how many letters there were."""
+        """Tries the letters that are due again. Returns how many there were."""
         due = await self._ledger.letters_due(BATCH_MAX)
         for letter in due:
             await self._retry(letter)
@@ -57,7 +57,7 @@ class DeadLetterDesk:
             await self._bury(letter, str(refused))
 
     async def _try(self, letter: Letter) -> LedgerRefused | None:
-        """None if the entry is in the ledger now, otherwise why not."""
+        """Returns None if the entry is in the ledger now, otherwise why not."""
         delivery = read_entry(letter.lane, letter.entry_id, letter.payload.encode())
         if delivery.admission is None:
             return LedgerRefused(delivery.problem)
@@ -72,7 +72,7 @@ class DeadLetterDesk:
         admission = read_entry(letter.lane, letter.entry_id, payload).admission or salvage(letter.lane, payload)
         try:
             state = await self._ledger.bury(letter, admission, reason)
-        except LedgerRefused:  # not even as failed: it holds up no other, and a person has to look at it
+        except LedgerRefused:  # not even as failed: a person has to look at it, and the other letters go on
             await self._ledger.close_letter(letter, LetterState.DEAD)
             state = None
         if state is None or state is OrderState.FAILED:
@@ -84,14 +84,14 @@ class DeadLetterDesk:
                 await self._delays.give_up(letter.payload, reason)
 
     async def dead(self, count: int) -> list[Letter]:
-        """What has been given up, the newest first."""
+        """Returns the letters that were given up, newest first."""
         return await self._ledger.letters(LetterState.DEAD, count)
 
     async def find(self, letter_id: int) -> Letter | None:
         return await self._ledger.letter(letter_id)
 
     async def replay(self, letter_id: int) -> Letter:
-        """An operator wants one more try. Raises NotPossible with the reason."""
+        """Tries once more for an operator. Raises NotPossible with the reason."""
         letter = await self._dead(letter_id)
         if letter.number is not None and (order := await self._ledger.order(letter.number)) is not None:
             raise NotPossible(f"The order of dead letter {letter_id} is {order.state} already.")

@@ -1,5 +1,5 @@
-"""Asks a broker's delay queues to wake the expiry sweep when the time to pay is over. Only a hint: the sweep finds the
-same orders without it, and the ledger decides which are due."""
+"""Asks a broker's delay queues to wake the expiry sweep when the time to pay is over. This is only a hint: the sweep
+finds the same orders without it, and the ledger decides which are due."""
 
 from collections.abc import Iterable
 

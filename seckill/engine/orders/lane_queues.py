@@ -1,11 +1,12 @@
-"""The queues of the lanes: that they are there, how much waits in them, and which consumers are gone for good."""
+"""Looks after the queues of the lanes: creates them, measures how much waits in them, and removes consumers that are
+gone for good."""
 
 from seckill.engine.rounds.lane_damage import LaneDamage
 from seckill.ports.ledger import LaneLedger
 from seckill.ports.transport import LaneQueuesTransport
 from seckill.telemetry import BACKLOG
 
-# A consumer that holds nothing and was silent for this long belongs to a worker that is gone.
+# A consumer that holds no entries and has been silent for this long belongs to a worker that is gone.
 CONSUMER_IDLE_S = 3600.0
 
 
@@ -19,7 +20,8 @@ class LaneQueues:
     async def measure_backlog(self) -> int:
         lanes = await self._ledger.lanes_in_use()
         if lanes != self._lanes:
-            await self._damage.discard()  # or what stands in the place of a queue goes, and only the log tells of it
+            # otherwise a foreign value in the place of a queue would vanish, and only the log would say so
+            await self._damage.discard()
             await self._transport.prepare(sorted(lanes))
             self._lanes = lanes
         backlog = await self._transport.backlog(lanes)

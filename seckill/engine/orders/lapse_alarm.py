@@ -1,5 +1,5 @@
-"""How many of a sale's orders buyers let lapse: cancelled, or not paid in time. An alarm, once for each round, when
-there are too many: a buyer may be taking units to keep others from buying."""
+"""Counts how many of a sale's orders buyers let lapse, that is cancelled or did not pay in time. Too many raise an
+alarm, once for each round: a buyer may be taking units to keep others from buying."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,8 @@ from seckill.ports.ledger import Tally
 
 
 class Lapses:
-    """`share`: from which an alarm is raised, 0: never; `orders`: the fewest for which a share means anything."""
+    """An alarm is raised when the lapsed `share` is reached (0: never) and there are at least so many `orders` that a
+    share means anything."""
 
     def __init__(self, alarm: Alarm, *, share: float, orders: int) -> None:
         self._alarm = alarm

@@ -1,5 +1,5 @@
-"""Which orders has the gate admitted, and neither the queue nor the ledger has them? A queue was lost, or the ledger is
-a copy from before. `order_recovery.py` writes them.
+"""Finds orders that the gate has admitted but neither the queue nor the ledger has, because a queue was lost or the
+ledger is an older copy. `order_recovery.py` writes them.
 """
 
 from seckill.domain.sale import NOTHING_COUNTED, Round
@@ -29,14 +29,15 @@ class MissingOrders:
         self._unwritten = unwritten
         self._alarm = alarm
         self._added: dict[int, int] = {}  # lane → entries that its queue has ever had
-        self._complete: set[int] = set()  # rounds that are over, and all of whose orders the ledger has
-        self._explained: dict[int, int] = {}  # round → units that the ledger counts fewer, and rightly so
+        self._complete: set[int] = set()  # rounds that are over and whose orders are all in the ledger
+        self._explained: dict[int, int] = {}  # round → how many units the ledger rightly counts fewer than the gate
 
     async def write(self) -> int:
         """Returns how many were written.
 
-        The gate is read first, then the queues, then the ledger. What was admitted by then and is not queued any more
-        must be in the ledger: usually an empty queue shows it, and a lost one shows it at once."""
+        The gate is read first, then the queues, then the ledger. An order that was admitted by then and is no longer
+        queued must be in the ledger. Usually an empty queue shows that nothing is under way, and a lost queue shows at
+        once."""
         rounds = [round_ for round_ in self._sale_cache.recent() if round_.id not in self._complete]
         now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
         queues = await self._transport.queues({lane for round_ in rounds for lane in round_.every_lane})

@@ -12,13 +12,14 @@ _REQUEST_ID_BYTES = 16
 
 
 class OperatorActions:
-    """The same `key` stands for the same wish, which is granted once. Without one, each call is a wish of its own."""
+    """Calls with the same `key` are one wish, which is carried out once. Without a key, each call is a wish of its
+    own."""
 
     def __init__(self, ledger: OrderActionLedger) -> None:
         self._ledger = ledger
 
     async def cancel(self, number: OrderNumber, *, reason: str, key: str = "") -> Acted | None:
-        """None if there is no such order."""
+        """Cancels an unpaid order. Returns None if there is no such order."""
         return await self._act(
             OrderAction(number=number, request_id=_request_id(key), kind=ActionKind.CANCEL, reason=reason)
         )
@@ -26,7 +27,8 @@ class OperatorActions:
     async def refund(
         self, number: OrderNumber, *, reason: str, return_unit: bool, amount_cents: int | None = None, key: str = ""
     ) -> Acted | None:
-        """All that is left of its price, unless `amount_cents` says how much. None if there is no such order."""
+        """Refunds `amount_cents` or, without it, all that is left of the price. Returns None if there is no such
+        order."""
         return await self._act(
             OrderAction(
                 number=number,
@@ -46,7 +48,7 @@ class OperatorActions:
 
 
 def _request_id(key: str) -> str:
-    """Of the same length whatever the key's."""
+    """Has the same length whatever the length of the key."""
     if not key:
         return secrets.token_hex(_REQUEST_ID_BYTES)
     return hashlib.blake2b(key.encode(), digest_size=_REQUEST_ID_BYTES).hexdigest()

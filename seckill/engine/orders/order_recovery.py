@@ -1,13 +1,13 @@
-"""Orders that were accepted but that the ledger does not have.
+"""Recovers orders that were accepted but are not in the ledger.
 
-Mostly they are queued, and a worker is about to write them. But a queue may be lost, workers may be away when the gate
-is rebuilt, and the ledger may be a copy from before. Then every place that may still know of an order is read: the
-buyers' records in the gate, the queue, and what is set aside. What they know is written, the earliest order first, as
-far as the ledger has room for it. No unit is sold twice and none is invented: the ledger's own rules decide, as they do
-for a worker.
+Usually such orders are queued, and a worker is about to write them. But a queue may be lost, workers may be away when
+the gate is rebuilt, and the ledger may be an older copy. Then every place that may still know of an order is read: the
+buyers' records in the gate, the queue, and the entries that are set aside. The orders found are written, the earliest
+first, as far as the ledger has room for them. No unit is sold twice and none is invented: the ledger's own rules
+decide, as they do for a worker.
 
-Where the gate has admitted orders that the ledger has never heard of, what the gate has given back counts as well: it
-gives units back only if a ledger has decided so, and that ledger was a later one than this.
+Where the gate has admitted orders that the ledger has never heard of, the units that the gate has given back count as
+well: it gives units back only when a ledger has decided so, and that ledger was later than this one.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,16 +32,16 @@ from seckill.ports.transport import Delivery, UnwrittenTransport
 log = structlog.get_logger()
 
 PORTION = 500
-# How long until an order that the ledger refuses now is tried again, as with a worker's.
+# After this time an order that the ledger refuses is tried again, as with a worker.
 RETRY_S = 5.0
 
 
 @dataclass(slots=True)
 class Written:
-    """What was done, in orders."""
+    """What was done, counted in orders."""
 
     new: int = 0
-    ended: int = 0  # were live in the ledger, and given back in the gate
+    ended: int = 0  # live in the ledger, but given back in the gate
     buried: int = 0  # given back in the gate, unknown to the ledger
     refused: int = 0
 
@@ -51,16 +51,16 @@ class Written:
 
 @dataclass(slots=True)
 class _Known:
-    """What the gate knows and the ledger does not."""
+    """What the gate knows about a round's orders and the ledger does not."""
 
     live: dict[OrderNumber, Admission] = field(default_factory=dict)
     over: dict[OrderNumber, Admission] = field(default_factory=dict)
     given_back: list[OrderNumber] = field(default_factory=list)  # those that are live in the ledger
-    units: int = 0  # of all orders, so that the gate's own count can vouch for them
+    units: int = 0  # of all orders, to be compared with the gate's own count
 
 
 def _salvaged(delivery: Delivery) -> Admission | None:
-    """An entry of another version is waited for as well: it is not lost, and may be understood later."""
+    """Reads an entry. One that another version wrote is also waited for: it is not lost and may be understood later."""
     return delivery.admission or salvage(delivery.lane, delivery.payload)
 
 
@@ -69,7 +69,7 @@ async def note(round_: Round, written: Written) -> None:
 
 
 async def raise_alarm(alarm: Alarm, round_: Round, written: Written) -> None:
-    """No one here knows of payments since the older copy was made: people have to compare."""
+    """Asks people to compare payments: an older copy of the ledger does not know those made after it."""
     facts = {"round": round_.id, **asdict(written)}
     await alarm.raise_(AlarmCause.ORDERS_RECOVERED, facts)
 
@@ -81,31 +81,32 @@ class Unwritten:
         self._ledger = ledger
 
     async def write(self, round_: Round) -> Written:
-        """For a round that sells: what neither the queue nor the ledger has, as the gate remembers it."""
+        """For a round that sells: writes orders that the gate remembers and that are neither queued nor in the
+        ledger."""
         standing = await self._gate.standing(round_.every_lane)
         known = await self._of_gate(round_)
         if not (known.live or known.over):
             return Written()
         for waiting in await self._waiting(round_, read=_salvaged):
             known.live.pop(waiting.number, None)
-        # What a server that takes over may lack must not be in the ledger: its buyer would buy once more.
+        # An order that a server taking over may lack must not be in the ledger: its buyer could buy once more.
         await self._gate.assure(round_.every_lane, standing)
         return await self._write(round_, known, known.live, voided=False)
 
     async def keep(self, round_: Round) -> Written:
-        """For a round that has got a new epoch and is closed until it is rebuilt: all that was accepted before. What
-        there is no room for is void, and fails."""
+        """For a round that has got a new epoch and is closed until it is rebuilt: writes all orders that were accepted
+        before. An order for which there is no room is void, and fails."""
         known = await self._of_gate(round_)
         accepted = {admission.number: admission for admission in await self._waiting(round_)}
         for number, live in known.live.items():
             queued = accepted.get(number)
-            # Who has it is the gate's word, what the shop has said of it only the queue's.
+            # The gate says whose order it is, but only the queue has what the shop has said about it.
             accepted[number] = live if queued is None else structs.replace(live, metadata=queued.metadata)
         return await self._write(round_, known, accepted, voided=True)
 
     async def _of_gate(self, round_: Round) -> _Known:
         known = _Known()
-        seen: set[OrderNumber] = set()  # what is read in portions may come twice
+        seen: set[OrderNumber] = set()  # reading in portions may return an order twice
         async for portion in self._gate.orders(round_.ref):
             rows = await self._ledger.holdings_of(round_.id, list(portion))
             for user, holdings in portion.items():
@@ -121,7 +122,7 @@ class Unwritten:
                         known.given_back.append(held.number)
         view = await self._gate.inspect(round_.ref)
         if view is not None and known.units > view.admitted and (known.live or known.over):
-            # A record that the counters know nothing of may be made up: people have to look at it.
+            # Records that the counters do not confirm may be made up: people have to look at them.
             log.error("the gate's records are more than it has admitted: none of them is believed", round=round_.id)
             return _Known()
         return known
@@ -129,7 +130,7 @@ class Unwritten:
     async def _waiting(
         self, round_: Round, read: Callable[[Delivery], Admission | None] = attrgetter("admission")
     ) -> list[Admission]:
-        """The queue before what is set aside, as entries move."""
+        """Reads the queue before the entries that are set aside, as entries move that way."""
         found: list[Admission | None] = []
         async for portion in self._transport.entries(round_.every_lane):
             found += map(read, portion)
@@ -141,7 +142,7 @@ class Unwritten:
         self, round_: Round, known: _Known, accepted: dict[OrderNumber, Admission], *, voided: bool
     ) -> Written:
         written = Written()
-        if known.live or known.over:  # otherwise nothing shows that this ledger is not the newest
+        if known.live or known.over:  # otherwise nothing suggests that this ledger is not the newest
             if known.given_back:
                 written.ended = await self._ledger.end_forgotten(known.given_back)
             over = list(known.over.values())
@@ -157,7 +158,8 @@ class Unwritten:
         return written
 
     async def _within_limit(self, round_: Round, batch: Sequence[Admission], written: Written) -> list[Admission]:
-        """For orders that the gate has no record of any more, and may have admitted on top of what it had forgotten."""
+        """Refuses orders above the buyer's limit: the gate has no record of them any more, and may have admitted them
+        because it had forgotten earlier ones."""
         rows = await self._ledger.holdings_of(round_.id, sorted({each.user for each in batch})) if batch else {}
         fit = []
         units = {user: sum(row.quantity for row in held if row.live) for user, held in rows.items()}
@@ -171,7 +173,8 @@ class Unwritten:
         return fit
 
     async def _record(self, round_: Round, batch: Sequence[Admission], written: Written, *, voided: bool) -> None:
-        """In one transaction. If the ledger refuses it, in halves, until the one that is at fault stands alone."""
+        """Writes the batch in one transaction. If the ledger refuses it, halves it until the entry at fault stands
+        alone."""
         if not batch:
             return
         try:
@@ -186,7 +189,8 @@ class Unwritten:
             await self._record(round_, batch[middle:], written, voided=voided)
 
     async def _refuse(self, round_: Round, refused: Admission, reason: str, written: Written, *, voided: bool) -> None:
-        """It is set aside, like what a worker cannot write. A rebuilt gate has no unit for it, so it is void then."""
+        """Sets a refused order aside, like one that a worker cannot write. A rebuilt gate has no unit for it, so then
+        it is void."""
         epoch = min(refused.epoch, round_.epoch - 1) if voided else round_.epoch
         entry = structs.replace(refused, epoch=epoch)
         delivery = Delivery(entry.number.lane, f"unwritten-{int(entry.number)}", write_entry(entry), entry)

@@ -1,4 +1,4 @@
-"""What operators find out about orders: what they are now, and everything that has happened to them."""
+"""What operators can find out about orders: their present state, and everything that has happened to them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from seckill.ports.order_action import RecordedAction
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRecord:
     number: OrderNumber
-    order: OrderView | None  # None: it could not be written, and only letters tell of it
+    order: OrderView | None  # None: it could not be written and is only known from letters
     user: str | None
-    ordinal: int | None  # of its round, if the sale repeats
+    ordinal: int | None  # the round's, if the sale repeats
     events: Sequence[Event]
     letters: Sequence[Letter]
     payments: Sequence[Payment]
@@ -31,19 +31,19 @@ class OrderSearch:
         self._orders = orders
 
     async def of_buyer(self, user: str, count: int) -> list[OrderRecord]:
-        """The newest, also those that are queued and not in the ledger yet."""
+        """Returns the newest orders, including those that are queued and not in the ledger yet."""
         views = {view.number: view for view in await self._orders.newest(user, None, count, unconfirmed=True)}
         return await self._with_past(list(views), views, dict.fromkeys(views, user))
 
     async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> Sequence[Order]:
-        """As they are written, and nothing of their past."""
+        """Returns orders as they are in the ledger, without their history."""
         return await self._history.page(wanted, after, count)
 
     async def payment_ids(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[str]]:
         return await self._history.payment_ids(numbers) if numbers else {}
 
     async def by_number(self, numbers: Sequence[OrderNumber]) -> list[OrderRecord]:
-        """Those that the ledger has, or that a letter is about."""
+        """Returns those that the ledger has or that a letter is about."""
         if not numbers:
             return []
         rows = await self._ledger.orders(numbers)

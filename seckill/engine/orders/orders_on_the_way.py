@@ -1,4 +1,4 @@
-"""Which orders that the ledger does not have may be on their way there."""
+"""Decides which orders may be on their way to the ledger."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,7 @@ CLOCKS_DIFFER_S_MAX = 60
 
 
 def may_be_on_the_way(number: OrderNumber, now_ms: int, lanes: Collection[int]) -> bool:
-    """A made-up id almost never names a time within the last day."""
+    """Checks the time in the number: a made-up id almost never names one within the last day."""
     age_s = now_ms // 1000 - ORIGIN_S - number.seconds
     return number.lane in lanes and -CLOCKS_DIFFER_S_MAX <= age_s <= QUEUED_S_MAX
 
@@ -20,7 +20,7 @@ class OrdersOnTheWay:
         self._sale_cache = sale_cache
 
     async def may_have(self, number: OrderNumber) -> bool:
-        """Whether an order that the ledger does not have may come, also of a sale that another node has announced a
+        """Whether an order that the ledger does not have may still come, even if another node has announced its sale a
         moment ago."""
         if number.lane not in self._sale_cache.lanes():
             await self._sale_cache.look_again()

@@ -1,7 +1,7 @@
 """After an order is over: its units go back on sale, and buyers who wait are told.
 
-The ledger decides, in one transaction with a row in the outbox. From there it is relayed, at least once; the gate gives
-back each order's units once. Dying between any two steps repeats the rest, nothing more.
+The ledger ends an order and adds a row to the outbox in one transaction. The row is relayed at least once, and the gate
+gives back each order's units once. After a crash between any two steps, the remaining ones are repeated, nothing more.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ class ReleaseDesk:
     async def relay(self) -> int:
         """Relays the outbox, batch after batch. Returns how many items are done with.
 
-        A round that the gate does not have now waits for the next time, and holds up no other."""
+        A round that the gate does not have now waits for the next run without holding up the others."""
         relayed = 0
         waiting: set[int] = set()
         while items := await self._ledger.outbox(BATCH_MAX, sorted(waiting)):
@@ -60,8 +60,8 @@ class ReleaseDesk:
             releases = [item.release for item in group if item.release is not None]
             try:
                 reply = await self._gate.release(ref, releases)
-            except GateUnavailable as error:  # of this round, perhaps: the others go on
-                if ref.id not in self._refused:  # once for each trouble, not several times a second
+            except GateUnavailable as error:  # perhaps only for this round: the others go on
+                if ref.id not in self._refused:  # once for each trouble rather than several times a second
                     log.error("the gate does not take a round's units back", round=ref.id, reason=str(error))
                 self._refused.add(ref.id)
                 continue
@@ -72,15 +72,17 @@ class ReleaseDesk:
                 UNITS_RELEASED.labels(result.value).inc()
                 if result is Released.UNKNOWN:
                     log.error("the gate knows no such order, nothing was given back", order=int(item.number))
-                if result is not Released.NOT_YET:  # otherwise it is so for all of its lane: the round is not there
+                # NOT_YET holds for all units of its lane: the gate does not have the round
+                if result is not Released.NOT_YET:
                     done.append(item)
         return done
 
     async def _tell_nodes(self, ref: RoundRef, version: int) -> None:
-        """Also when the units were back already: the keeper that gave them back may have died before telling."""
+        """Tells nodes even if the units were already back: the keeper that gave them back may have died before
+        telling."""
         try:
             await self._transport.publish_version(ref.id, version)
-        except TransportUnavailable as error:  # nodes ask the gate as well, only less often
+        except TransportUnavailable as error:  # nodes ask the gate as well, though less often
             log.warning("returned units not announced", round=ref.id, reason=str(error))
 
     async def _tell(self, done: list[OutboxItem]) -> None:

@@ -1,4 +1,4 @@
-"""The worker: takes admissions from the streams and writes them to the ledger, many in one transaction."""
+"""The worker: reads admissions from the streams and writes them to the ledger, many in one transaction."""
 
 import asyncio
 import time
@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 BATCH_MAX = 1000
 READ_WAIT_S = 0.5
-# After a reading that was not full, so that the next one finds more: a transaction costs the same for one order or for
-# a hundred, and no buyer notices such a short wait. The first order after a silence does not wait at all.
+# The pause after a reading that was not full, so that the next one finds more: a transaction costs the same for one
+# order as for a hundred, and no buyer notices such a short wait. The first order after a silence does not wait at all.
 GATHER_S = 0.05
 TAKE_OVER_EVERY_S = 1.0
 # When told to stop, the worker goes on while there is something to write, up to this long.
@@ -41,7 +41,7 @@ DRAIN_S_MAX = 10.0
 
 @dataclass(slots=True)
 class RecordResult:
-    """What one batch came to. `refused` entries are set aside in the ledger, to be tried again."""
+    """The result of one batch. `refused` entries are set aside in the ledger, to be tried again."""
 
     new: int = 0
     repeated: int = 0
@@ -76,18 +76,18 @@ class Worker:
         await self._transport.prepare(sorted(self._lanes))
 
     async def add_lanes(self) -> None:
-        """The settings may name fewer lanes than there were when an older round was made."""
+        """Adds lanes of older rounds: the settings may name fewer lanes now than when those were made."""
         if await self._ledger.lanes_in_use() - self._lanes:
             await self.prepare()
 
     async def read_and_record(self, wait_s: float = READ_WAIT_S) -> int:
-        """One reading. Returns how many orders it found."""
+        """Reads once. Returns how many orders it found."""
         deliveries = await self._transport.read(BATCH_MAX, wait_s)
         await self._record_all(deliveries)
         return len(deliveries)
 
     async def take_over(self) -> int:
-        """What another worker took and did not finish in time, or what we could not finish ourselves."""
+        """Takes over entries that another worker took and did not finish in time, or that this one could not finish."""
         deliveries = await self._transport.take_over(self._claim_idle_s, BATCH_MAX)
         if deliveries:
             log.info("taken over", orders=len(deliveries))
@@ -103,7 +103,8 @@ class Worker:
             start = end
 
     async def record(self, deliveries: Sequence[Delivery]) -> RecordResult:
-        """Ledger first, then the stream, then waiting buyers. Dying between any two repeats the rest, nothing more."""
+        """Writes the ledger first, then settles the stream, then tells waiting buyers. After a crash between any two,
+        the rest is repeated, nothing more."""
         result = RecordResult()
         readable = []
         for delivery in deliveries:
@@ -115,7 +116,7 @@ class Worker:
         if result.done:
             settled = await self._transport.settle(result.done)
             missed = len(result.done) - min(settled.acknowledged, settled.deleted)
-            if missed:  # a worker that was given up for dead has finished them as well: same rows, no harm
+            if missed:  # a worker that was taken for dead has finished them as well: the rows are the same
                 SETTLE_MISMATCHES.inc(missed)
                 log.info("settled by somebody else before", orders=missed)
             await self._tell(result)
@@ -124,7 +125,8 @@ class Worker:
         return result
 
     async def _write(self, batch: Sequence[tuple[Delivery, Admission]], result: RecordResult) -> None:
-        """In one transaction. If the ledger refuses it, in halves, until the one that is at fault stands alone."""
+        """Writes the batch in one transaction. If the ledger refuses it, halves it until the entry at fault stands
+        alone."""
         if not batch:
             return
         try:
@@ -144,7 +146,7 @@ class Worker:
         result.done += [delivery for delivery, _ in batch]
 
     async def _when_possible(self, write: Callable[[], Awaitable[T]]) -> T:
-        """A database that is away is no entry's fault: this batch waits for it and nothing else is read meanwhile."""
+        """Waits for an unreachable database, which is no entry's fault. Nothing else is read meanwhile."""
         backoff_s = BACKOFF_S_MIN
         while True:
             try:
@@ -189,7 +191,7 @@ class Worker:
 
 
 def _end_of_entry(deliveries: Sequence[Delivery], end: int) -> int:
-    """There, or where the entry ends that goes on there: orders of one entry are settled together."""
+    """Returns `end`, or the end of the entry that goes on there: orders of one entry are settled together."""
     while end < len(deliveries):
         before, after = deliveries[end - 1], deliveries[end]
         if (before.lane, before.entry_id) != (after.lane, after.entry_id):

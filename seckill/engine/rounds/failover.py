@@ -1,17 +1,18 @@
-"""When a lane is on another server than before: compared with the ledger before any buyer is admitted there.
+"""What happens when a lane has moved to another server: it is compared with the ledger before any buyer is admitted
+there.
 
-A replica that takes over may lack the newest orders. The gate closes such a lane on its own, and the keeper opens it:
+A replica that takes over may lack the newest orders. The gate closes such a lane by itself, and the keeper opens it:
 
-1. Every order that the ledger has of the lane's rounds must be there, and the lane must still know what it sent to
-   others. If something is missing, the round is fenced, to be rebuilt. Orders that no worker had written are lost
-   without a trace; that can happen with `fast` only.
+1. Every order that the ledger has for the lane's rounds must be there, and the lane must still know which units it sent
+   to other lanes. If something is missing, the round is fenced, to be rebuilt. Orders that no worker had written are
+   lost without a trace; that can only happen with `fast`.
 2. Orders that are over in the ledger and live in the gate are released once more. Their release was lost.
-3. The round gets its newest rules again.
-4. The server is vouched for, and the lane admits again.
-5. A while later all is compared once more, and the server is vouched for for good: a worker may have had orders in hand
-   that it had read from the old server. In between, it is unknown whether the ledger is ahead of the gate.
+3. The gate gets the round's newest rules again.
+4. The keeper vouches for the server, and the lane admits again.
+5. A while later everything is compared once more, and the keeper vouches for the server for good. A worker may have
+   been writing orders that it had read from the old server, so until then the ledger may be ahead of the gate.
 
-A slot that was moved to another primary goes through the same steps; then nothing is missing.
+A slot that was moved to another primary goes through the same steps, but nothing is missing.
 """
 
 import time
@@ -45,7 +46,7 @@ class LaneFailover:
         self._sale_cache = sale_cache
         self._monotonic = monotonic
         self._again_s: dict[int, float] = {}  # lane → when to compare it once more
-        self._lost: dict[int, Round] = {}  # as they were when it was found
+        self._lost: dict[int, Round] = {}  # as they were when the loss was found
 
     async def step(self) -> int:
         """Returns how many lanes were opened again."""
@@ -63,7 +64,7 @@ class LaneFailover:
                 await self._gate.vouch(lane, found.server, for_good=False)
                 self._again_s[lane] = self._monotonic() + AGAIN_AFTER_S
                 opened += 1
-            # Also where another keeper has compared it the first time, and may be gone.
+            # Also if another keeper, which may be gone by now, made the first comparison.
             elif self._monotonic() >= self._again_s.setdefault(lane, self._monotonic() + AGAIN_AFTER_S):
                 await self._compare(lane)
                 await self._gate.vouch(lane, found.server, for_good=True)
@@ -95,7 +96,7 @@ class LaneFailover:
         return None if sale is None or sale.round.retired_ms is not None else sale.round
 
     async def _is_complete(self, round_: Round) -> bool:
-        """The ledger is read before the gate: what it has then, the gate must have by now."""
+        """Reads the ledger before the gate: the gate must have every order that the ledger had."""
         after = ""
         while portion := await self._ledger.holdings(round_.id, after, PORTION):
             remembered = await self._gate.remembered(round_.ref, portion)
@@ -114,6 +115,6 @@ class LaneFailover:
             *_, after = portion
         if await self._gate.update_round(round_) not in (Update.APPLIED, Update.CURRENT):
             return False
-        # None as well if the lane has forgotten units that it sent to another.
+        # Also None if the lane has forgotten units that it sent to another lane.
         _, (pulse,) = await self._gate.pulses([round_.ref])
         return pulse is not None

@@ -1,8 +1,8 @@
-"""How every round that is on stands, second by second, kept for those who look back.
+"""Keeps the figures of every running round, second by second, for operators who look back.
 
-The keeper does it, from what all processes report anyway: no claim waits for it. A second in which nothing changed is
-left out, but for the one before a change and one in each minute: a longer gap means that nobody kept. Several keepers
-write the same seconds, and whoever is first counts.
+The keeper takes them from what all processes report anyway, so no claim waits for this. A second in which nothing
+changed is left out, except the last one before a change and one in each minute: a longer gap means that no keeper was
+running. Several keepers write the same seconds, and the first one counts.
 """
 
 import time
@@ -18,17 +18,17 @@ from seckill.ports.figures import FiguresLedger, RoundReading
 from seckill.ports.ledger import FigureLedger, Tally
 from seckill.telemetry import SALES_SHOWN_MAX
 
-# Written together: a transaction for each second would be a burden to a ledger in one file.
+# Several seconds are written together: a transaction for each would be a burden for a ledger in one file.
 WRITE_EVERY_S = 5.0
-# In one statement; and of what a ledger that cannot be written to leaves over, so much is kept.
+# How many readings go into one statement, and how many are kept while the ledger cannot be written to.
 PORTION = 1_000
 WAITING_MAX = 20_000
 MINUTE_S = 60
-# What stays to the second for as long as any figures do: around the start, and around the moment when all was sold.
+# Around the start and the sell-out of a round, every second is kept for as long as any figures are.
 AROUND_START_S = (30, 600)
 BEFORE_SOLD_OUT_S = 300
 AFTER_SOLD_OUT_S = 60
-# Rounds that are over change by what is paid, cancelled and refunded.
+# Rounds that are over only change by payments, cancellations and refunds.
 OVER_EVERY_S = 60.0
 
 
@@ -64,7 +64,7 @@ class FigureKeeping:
         self._over_s = 0.0
 
     def tallied(self, round_id: int, tally: Tally, waiting: int) -> None:
-        """What is counted less often, by whoever counts it anyway."""
+        """Takes over counts that are made less often, from the part that makes them anyway."""
         self._tallies[round_id] = Tallied(tally.unpaid, tally.paid, tally.taken_cents, waiting)
 
     async def step(self) -> int:
@@ -139,7 +139,8 @@ class FigureKeeping:
             self._sold_out.append((round_.id, reading.at_s))
         stays = _is_start(round_, reading.at_s) or self._is_sold_out_now(reading)
         if last is not None and reading.at_s - last.at_s > 1 and not _same(last, reading):
-            # Until then it was as before: what has happened did so in this second, and not in all those left out.
+            # The reading before the change is kept too, so that a chart shows the change in this second and not spread
+            # over the seconds left out.
             self._waiting.append(replace(last, at_s=reading.at_s - 1, fine=not stays))
         self._last[round_.id] = reading
         self._waiting.append(replace(reading, fine=not (minute or stays)))

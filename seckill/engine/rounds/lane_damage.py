@@ -1,8 +1,9 @@
-"""What a lane has for all its rounds: the queue, the counters of order numbers, and where it is. If something else
-stands under one of these keys, no round of the lane can sell. It is taken away, and people are told.
+"""Repairs the keys that all rounds of a lane share: the queue, the counters of order numbers, and the lane's place. If
+a foreign value stands under one of these keys, no round of the lane can sell. The value is removed, and an alarm is
+raised.
 
-Nothing more is needed. What a queue had in it is found in the buyers' records (`orders/missing_orders.py`), the gate
-gives out no number twice without its counter, and a lane of which it is unknown where it was is compared
+Nothing more is needed. Lost entries of a queue are found in the buyers' records (`orders/missing_orders.py`), the gate
+gives out no number twice even without its counter, and a lane whose former place is unknown is compared with the ledger
 (`failover.py`).
 """
 
@@ -20,7 +21,7 @@ class LaneDamage:
         self._alarm = alarm
 
     async def discard(self) -> int:
-        """Returns how many keys were made good."""
+        """Returns how many keys were repaired."""
         discarded = await self._gate.discard_damage(sorted(await self._ledger.lanes_in_use()))
         GATE_DAMAGE.inc(len(discarded))
         for key in discarded:

@@ -1,4 +1,4 @@
-"""How a sale stood at any time that is still kept."""
+"""How a sale stood at any time of which figures are still kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.ports.figures import FiguresLedger, RoundReading
 
 POINTS_MAX = 2_000
-# One that was not asked for gives about as many points as a chart has pixels.
+# Without a wish for the step, a chart gets about this many points, as many as it has pixels.
 POINTS_WANTED = 900
 STEPS_S = (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)
 BEFORE_MS = 60_000
@@ -21,11 +21,11 @@ class SaleHistory:
     to_ms: int
     step_s: int
     readings: Sequence[RoundReading]
-    before: Mapping[int, RoundReading]  # the last of each round before the first of these
+    before: Mapping[int, RoundReading]  # the last reading of each round before the first point
 
 
 class TooManyPoints(Exception):
-    """That span has more steps than are told at once."""
+    """The requested span has more steps than one answer may contain."""
 
 
 class LookingBack:
@@ -36,12 +36,13 @@ class LookingBack:
     async def read(
         self, sale: Sale, round_id: int | None, from_ms: int | None, to_ms: int | None, step_s: int | None
     ) -> SaleHistory:
-        """What is left out: the whole of the sale's round, in as many points as make sense."""
+        """Without a span, reads the whole of the sale's round. Without a step, chooses one that gives a sensible number
+        of points."""
         round_, now_ms = sale.round, self._sale_cache.now_ms()
         begins_ms, over_ms = round_.opens_ms - BEFORE_MS, round_.ends_ms + 1000 * sale.pay_within_s + AFTER_MS
         if to_ms is None:
             to_ms = max((from_ms or begins_ms) + 1000, min(now_ms + 1000, over_ms))
-        if from_ms is None:  # of fine steps as many as are told at once
+        if from_ms is None:  # with a fine step, only as many points as one answer may contain
             from_ms = begins_ms if step_s is None else max(begins_ms, to_ms - 1000 * step_s * POINTS_MAX)
         span_s = max(1, -(-(to_ms - from_ms) // 1000))
         if step_s is None:

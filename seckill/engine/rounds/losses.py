@@ -1,7 +1,8 @@
-"""Which rounds has the gate lost? Those that were opened and that it no longer has, has in another epoch, or has from
-an earlier time: a store that forgot, a backup, or a server that took over without the newest data.
+"""Finds the rounds that the gate has lost: rounds that were opened and that it no longer has, has in another epoch, or
+has in an earlier state. The store has forgotten them, was restored from a backup, or a server took over without the
+newest data.
 
-A suspicion is confirmed before anyone acts on it: a round that is rebuilt once too often loses what it sold meanwhile.
+A suspicion is confirmed before anyone acts on it: a round that is rebuilt without need loses what it sold meanwhile.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,16 +35,16 @@ class LossDetection:
         self._ledger = ledger
         self._sale_cache = sale_cache
         self._opener = opener
-        self._lost: set[int] = set()  # those that were told of
-        self._damaged: set[int] = set()  # of these, those that there was an alarm about
+        self._lost: set[int] = set()  # those that were reported
+        self._damaged: set[int] = set()  # of these, those with an alarm
 
     async def find(self) -> list[Round]:
-        """Among the rounds that are on, and those that still have something to give back.
+        """Looks at the rounds that are on and those that still have units to give back.
 
-        The ledger is read before the gate: what it has written then, the gate must have admitted by now, what it has
-        relayed, the gate must have taken back, and rules that are noted to be in force, the gate must have. Otherwise
-        a sale that was paused would sell again, or units that were added never. The epoch is the ledger's as well: no
-        version of the catalogue tells us of a rebuild that another process has begun."""
+        The ledger is read before the gate. So the gate must have admitted every order that the ledger has written, must
+        have taken back every unit that was relayed, and must have the rules that are noted as in force. Otherwise a
+        paused sale would sell again, or added units would never be sold. The epoch is the ledger's as well: the
+        catalogue's version does not show a rebuild that another process has begun."""
         await self._sale_cache.refresh_sales()
         await self._sale_cache.gate_time_ms()  # the gate's clock decides which rounds are on
         counted = await self._ledger.counted([round_.id for round_ in self._sale_cache.watched()])
@@ -56,7 +57,8 @@ class LossDetection:
             least = counted.get(round_.id, NOTHING_COUNTED)
             released = pulse.available - (round_.total - pulse.admitted)
             went_back = pulse.admitted < least.admitted or released < least.released
-            went_back = went_back or released > least.decided or pulse.revision > least.revision  # then the ledger has
+            # then the ledger went back
+            went_back = went_back or released > least.decided or pulse.revision > least.revision
             went_back = went_back or _lacks_items(round_, pulse)
             if pulse.epoch != least.epoch or went_back or pulse.revision < least.synced_revision:
                 suspects[round_.id] = round_
@@ -73,13 +75,15 @@ class LossDetection:
         return lost
 
     def undamaged(self) -> Collection[int]:
-        """What was lost at the last look and is to be bought from; what is damaged, people have been told of."""
+        """The rounds lost at the last look from which buyers should be able to buy. Damaged ones have had their
+        alarm."""
         now_ms = self._sale_cache.now_ms()
         on = {round_.id for round_ in self._sale_cache.watched() if round_.begins_ms <= now_ms < round_.ends_ms}
         return (self._lost & on) - self._damaged
 
     async def _tell(self, round_: Round) -> None:
-        """Of a store that forgot, in the log. Something that none of our programs writes is for people to explain."""
+        """Logs a store that forgot. A value that none of our programs writes raises an alarm, because people have to
+        explain it."""
         damage = await self._gate.damage(round_.ref)
         if damage:
             GATE_DAMAGE.inc(len(damage))
@@ -90,8 +94,8 @@ class LossDetection:
             log.error("the gate has lost a round: it refuses until it is rebuilt", round=round_.id)
 
     async def find_over(self) -> list[Round]:
-        """Rounds that no keeper watches any more and of which the gate has something that does not count: from before a
-        rebuild that is noted in the ledger, or fenced and left so by a keeper that died."""
+        """Finds rounds that no keeper watches any more and of which the gate has an invalid state: from before a
+        rebuild that the ledger has noted, or left fenced by a keeper that died."""
         lost = []
         over = self._sale_cache.over()
         for start in range(0, len(over), BATCH_MAX):
@@ -105,9 +109,9 @@ class LossDetection:
         return lost
 
     async def _confirm(self, known: Round, counted: Mapping[int, Counted]) -> Round | None:
-        """By the newest word of the ledger, and then of the gate: what we remember may be older than what the gate has,
-        and another keeper may have rebuilt the round since we looked. To rebuild it once more would void what was sold
-        meanwhile."""
+        """Checks a suspicion against the newest state of the ledger, and then of the gate. What we remember may be
+        older than what the gate has, and another keeper may have rebuilt the round since we looked. Rebuilding it once
+        more would void what was sold meanwhile."""
         sale = await self._ledger.sale(known.sale_id, known.id)
         if sale is None or self._opener.is_new(sale.round) or sale.round.retired_ms is not None:
             return None
@@ -118,16 +122,17 @@ class LossDetection:
         least = counted.get(sale.round.id, NOTHING_COUNTED)
         if pulse.admitted < least.admitted or pulse.revision < sale.round.synced_revision:
             return sale.round
-        view = await self._gate.inspect(sale.round.ref)  # the total that we know may not be the gate's
+        view = await self._gate.inspect(sale.round.ref)  # the total that we know may differ from the gate's
         if view is None or view.epoch != sale.round.epoch:
             return None  # another process is rebuilding it
-        # After the gate: what it has given back, and the rules that it has, the ledger must have decided by now.
+        # Read after the gate: by now the ledger must know of every unit that the gate has given back and of the rules
+        # that it has.
         later = (await self._ledger.counted([sale.round.id])).get(sale.round.id, NOTHING_COUNTED)
         ledger_went_back = view.released > later.decided or view.revision > later.revision
         return sale.round if view.released < least.released or ledger_went_back else None
 
     async def _missed_by_releases(self) -> list[Round]:
-        """Rounds that are over or closed, so that no keeper watches them, but whose orders still move."""
+        """Finds rounds that no keeper watches, because they are over or closed, but whose orders still move."""
         watched = {round_.id for round_ in self._sale_cache.watched()}
         waiting = [round_ for round_ in await self._ledger.rounds_waiting(BATCH_MAX) if round_.id not in watched]
         if not waiting:

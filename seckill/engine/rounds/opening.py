@@ -1,15 +1,15 @@
-"""Bringing a round from the ledger into the gate, once, and keeping its rules up to date there.
+"""Brings a round from the ledger into the gate, once, and keeps its rules up to date there.
 
-A gate that has lost a round must never be given the full stock a second time. So it goes in three steps, each of which
-may be repeated after a crash:
+A gate that has lost a round must never get the full stock a second time. So there are three steps, each of which may be
+repeated after a crash:
 
 1. the gate creates the round, not yet open to buyers, and says when that was (harmless if it exists);
 2. the ledger notes this opening, unless it has noted another;
 3. the gate gets the newest rules, and with the first of them opens, if it is the opening that was noted.
 
-Before step 2 no buyer can have been admitted, so creating it again is right. After step 2 no other opening counts: a
-gate without the round, or with one that a slow process created again, is a gate that lost its data. It refuses until it
-has been rebuilt from the ledger.
+Before step 2 no buyer can have been admitted, so creating the round again is right. After step 2 no other opening
+counts: a gate without the round, or with one that a slow process created again, has lost its data. It refuses claims
+until the round has been rebuilt from the ledger.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ class Sync(StrEnum):
 
 
 class RefusedRounds:
-    """A round that the gate refuses holds up no other, and is told of once."""
+    """Rounds that the gate refuses. They do not hold up the others, and each is logged once."""
 
     def __init__(self) -> None:
         self._told: set[int] = set()
@@ -52,10 +52,12 @@ class RoundOpener:
         self._gate = gate
         self._ledger = ledger
         self._refused = refused
-        self._not_there: set[int] = set()  # rounds whose opening is noted, and which could not be given their rules
+        # rounds whose opening is noted but which the gate did not have when it got their rules
+        self._not_there: set[int] = set()
 
     async def step(self) -> int:
-        """Opens what is not open yet and passes on what operators changed. Returns how many it brought up to date."""
+        """Opens rounds that are not open yet and passes on operators' changes. Returns how many rounds it brought up to
+        date."""
         done = 0
         for round_ in await self._ledger.rounds_to_sync():
             try:
@@ -71,8 +73,8 @@ class RoundOpener:
         return done
 
     def is_new(self, round_: Round) -> bool:
-        """Not opened yet is not lost. But one that was lost while it was being opened has no rules in the gate, and
-        never gets any, unless it is rebuilt."""
+        """Whether the round is missing because it has not been opened yet, which is no loss. But a round that was lost
+        while it was being opened has no rules in the gate and never gets any unless it is rebuilt."""
         if round_.epoch > FIRST_EPOCH or round_.synced_revision > 0:
             return False
         return round_.opened_ms is None or round_.id not in self._not_there
@@ -80,7 +82,7 @@ class RoundOpener:
 
 async def bring_to_gate(round_: Round, gate: OpeningGate, ledger: OpeningLedger) -> Sync:
     if round_.opened_ms is None and round_.epoch > FIRST_EPOCH:
-        return _lost(round_, Update.MISSING)  # to be rebuilt, never to be filled
+        return _lost(round_, Update.MISSING)  # it must be rebuilt, never filled anew
     if round_.opened_ms is None:
         opening = await gate.open_round(round_)
         if opening.found is Found.ROUND and await _is_of_another(round_, gate, ledger):
@@ -102,8 +104,9 @@ async def bring_to_gate(round_: Round, gate: OpeningGate, ledger: OpeningLedger)
 
 
 async def _is_of_another(round_: Round, gate: OpeningGate, ledger: OpeningLedger) -> bool:
-    """The gate has it open, which it cannot be before the ledger has noted it: so it belongs to a later state of the
-    ledger than this one, in which the id was given to another sale. It is no longer known whose orders these are."""
+    """Whether the gate's round belongs to another sale. The gate has it open although the ledger has not noted that, so
+    it comes from a later state of the ledger, in which another sale had this id. No one knows any more whose orders
+    these are."""
     view = await gate.inspect(round_.ref)
     if view is None or view.status is GateStatus.PREPARING:
         return False

@@ -1,4 +1,4 @@
-"""What operators do to sales: the ledger first, then at once the gate."""
+"""What operators do to sales. Each change goes to the ledger first and then at once to the gate."""
 
 from dataclasses import replace
 
@@ -27,11 +27,11 @@ class OperatorDesk:
         return await self._put_in_force(await self._ledger.create_sale(draft, lane))
 
     async def announce_once(self, draft: SaleDraft, lane: int, key: AnnounceKey) -> Announced:
-        """The same for a key that may have come before, or come at the same time."""
+        """Announces a sale once for each key, even if the key was used before or is being used at the same time."""
         return await self._in_force(await self._ledger.announce(draft, lane, key))
 
     async def announced(self, key: AnnounceKey) -> Announced | None:
-        """What was announced with that key before. None: nothing."""
+        """Returns what was announced with that key before, if anything."""
         known = await self._ledger.announced(key)
         return None if known is None else await self._in_force(known)
 
@@ -39,14 +39,14 @@ class OperatorDesk:
         return made if made.sale is None else replace(made, sale=await self._put_in_force(made.sale))
 
     async def change(self, known: Sale, change: SaleChange) -> Sale | None:
-        """Changes the round that the operator has seen. None if there is no such sale. Raises NotPossible if its state
-        does not allow it."""
+        """Changes the round that the operator has seen. Returns None if there is no such sale. Raises NotPossible if
+        its state does not allow the change."""
         sale = await self._ledger.change_sale(known.id, change, known.round.id)
         return None if sale is None else await self._put_in_force(sale)
 
     async def _put_in_force(self, sale: Sale) -> Sale:
         if sale.round.retired_ms is not None:
-            return sale  # only what it shows can have changed
+            return sale  # only what the sale shows can have changed
         try:
             # Later rounds too: an operator who closes a sale must not see the next one open a moment later.
             later = [each for each in await self._ledger.rounds_to_sync() if each.sale_id == sale.id]

@@ -1,16 +1,18 @@
-"""When the gate has lost a round, or has gone back in time: rebuilt from the ledger under a new epoch.
+"""Rebuilds a round from the ledger, under a new epoch, after the gate has lost it or has gone back in time.
 
-1. Fence: the gate admits no one any more.
-2. Workers write what is still in the stream, for a while.
-3. The ledger gives the round a new epoch. Entries of the old one are void from here on.
-4. What was accepted and is not in the ledger is kept (`orders/order_recovery.py`), written under the new epoch. What
-   there is no room for, or what only a worker that has it in hand knows of, is refused, and its buyer is told.
-5. The buyers' records are copied from the ledger's rows. Each row is read once, and what it said at that moment is what
-   counts: an order that ends afterwards has its release in the outbox, with the new epoch.
+1. Fence: the gate admits no one from now on.
+2. For a while, workers write what is still in the stream.
+3. The ledger gives the round a new epoch. Entries of the old one are void from now on.
+4. Orders that were accepted but are not in the ledger are written under the new epoch (`orders/order_recovery.py`). An
+   order is refused, and its buyer told, if there is no room for it, or if only the worker that is handling it knows of
+   it.
+5. The buyers' records are copied from the ledger's rows. Each row is read once, and its state at that moment counts: an
+   order that ends afterwards has its release in the outbox, with the new epoch.
 6. The gate gets its counters from the same rows, the ledger notes the opening, and the round opens with its rules.
 
-Any keeper or repair can begin it again at any point: each beginning makes the earlier ones void. It has its own epoch,
-so that a slow process writes nothing (4) to a round that another has filled and opened meanwhile (5, 6).
+Any keeper, or a repair, can begin again at any point, and each beginning makes the earlier ones void. Each has an epoch
+of its own, so that a slow process writes nothing (4) to a round that another one has filled and opened meanwhile (5,
+6).
 """
 
 import secrets
@@ -33,10 +35,10 @@ from seckill.ports.transport import BacklogTransport
 log = structlog.get_logger()
 
 PORTION = 1000
-# How long workers get to write what the stream still has, before its entries are void.
+# How long workers get to write what is still in the stream before its entries are void.
 DRAIN_S_MAX = 10.0
 
-# Tells of orders that no worker had written and that were kept.
+# Reports orders that no worker had written and that were kept.
 Tell = Callable[[Round, Written], Awaitable[None]]
 
 
@@ -59,9 +61,9 @@ class Rebuilder:
         self._tell = tell
 
     async def step(self, round_: Round) -> bool:
-        """One step towards a round that sells again. True when it does."""
+        """Takes one step towards a round that sells again. Returns True when it does."""
         view = await self._gate.inspect(round_.ref)
-        # Later than the ledger's: the ledger is a copy from before.
+        # If the gate's epoch is the later one, the ledger is an older copy.
         gate_epoch = 0 if view is None else view.epoch
         is_begun = round_.opened_ms is None and FIRST_EPOCH < round_.epoch >= gate_epoch
         if not is_begun:
@@ -86,7 +88,7 @@ class Rebuilder:
         sold = dict.fromkeys([item.id for item in round_.items] or [NO_ITEM], Sold())
         after = ""
         while portion := await self._ledger.holdings(round_.id, after, PORTION):
-            *_, after = portion  # in the database's order of names, which need not be Python's
+            *_, after = portion  # sorted by the database, whose order may differ from Python's
             reached("keeper.fill.before")
             if round_.items:
                 portion = _that_name_items(round_, portion)
@@ -109,7 +111,8 @@ class Rebuilder:
 
 
 def _that_name_items(round_: Round, portion: Mapping[str, Sequence[Holding]]) -> dict[str, list[Holding]]:
-    """Rows that somebody has changed by hand must not hold up the rest: the audit names them."""
+    """Leaves out rows with unknown items, which a person must have changed by hand. They must not hold up the rest, and
+    the audit names them."""
     known = {item.id for item in round_.items}
     found = {user: [holding for holding in held if holding.item in known] for user, held in portion.items()}
     astray = sum(map(len, portion.values())) - sum(map(len, found.values()))

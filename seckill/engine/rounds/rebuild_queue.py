@@ -1,4 +1,4 @@
-"""Rounds that were found lost, or incomplete on another server, are rebuilt: several at a time, the urgent first."""
+"""Rebuilds rounds that were found lost, or incomplete on another server: several at a time, the urgent ones first."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from seckill.engine.rounds.rebuild import Rebuilder
 from seckill.engine.sale_cache import SaleCache
 from seckill.errors import GateUnavailable
 
-# More would only wait for each other's connections to the database.
+# More than this would only wait for each other's database connections.
 REBUILT_AT_ONCE = 8
 
 
@@ -39,15 +39,15 @@ class RoundRecovery:
         return await self._rebuild(await self.losses.find_over())
 
     async def look_after_lanes(self) -> int:
-        """Opens lanes that are on another server than before, as soon as their data has been compared with the ledger,
-        and rebuilds what is incomplete. Returns how many were opened."""
+        """Opens lanes that have moved to another server as soon as their data has been compared with the ledger, and
+        rebuilds incomplete rounds. Returns how many lanes were opened."""
         opened = await self._failover.step()
         await self._rebuild(await self._failover.lost())
         return opened
 
     async def _rebuild(self, rounds: Sequence[Round]) -> int:
-        """Several at a time, as each has to wait for the next second, and first those that buyers wait for. A failure
-        of one holds up no other."""
+        """Rebuilds several at a time, because each has to wait for the next second, and first those that buyers wait
+        for. One that fails does not hold up the others."""
         now_ms = self._sale_cache.now_ms()
         turns = asyncio.Semaphore(REBUILT_AT_ONCE)
 

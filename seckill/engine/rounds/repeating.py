@@ -1,7 +1,7 @@
-"""The rounds of repeating sales, made ahead of their time.
+"""Makes the rounds of repeating sales ahead of their time.
 
-Every keeper looks at every repeating sale; the ledger lets one of them add each round. The gate's clock, which comes in
-as `now_ms`, decides when a round begins: a keeper that is late or early makes no difference to buyers.
+Every keeper looks at every repeating sale, and the ledger lets one of them add each round. The gate's clock, given as
+`now_ms`, decides when a round begins, so a keeper that is early or late makes no difference to buyers.
 """
 
 import structlog
@@ -13,8 +13,8 @@ from seckill.ports.ledger import RepetitionLedger
 
 log = structlog.get_logger()
 
-# There is always a round that begins later than this, so that keepers may be away for a while, and buyers see when the
-# sale goes on.
+# There is always a round that begins later than this, so that keepers may be away for a while and buyers can see when
+# the sale goes on.
 LEAD_MS = 60_000
 
 
@@ -54,7 +54,7 @@ class RoundRepeater:
             ends_ms = begins_ms + recurrence.window_ms
             lane = self._sale_cache.quietest_lane(self._lanes, sale.round.lanes)
             added = await self._ledger.add_round(sale.round, begins_ms, ends_ms, lane)
-            if added is None:  # another keeper was quicker; the catalogue will know soon
+            if added is None:  # another keeper has added it; the catalogue will know soon
                 break
             self._sale_cache.put(added)
             passed_ms = next(recurrence.after(after_ms))

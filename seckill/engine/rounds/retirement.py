@@ -1,10 +1,10 @@
-"""Old rounds leave the gate, or a sale that repeats would eventually fill it.
+"""Retires old rounds and removes them from the gate, which a repeating sale would otherwise fill in time.
 
-1. When a round has been over for a day and all its orders have come to rest, in the gate as in the ledger, the ledger
-   retires it: from here on nothing is written to it and nothing comes back to it. Claims are answered with `ended`.
+1. When a round has been over for a day and all its orders are final, in the gate as in the ledger, the ledger retires
+   it: from now on nothing is written to it and nothing comes back to it. Claims are answered with `ended`.
 2. When every node has heard of that, the gate forgets it, and the ledger notes that it has.
 
-A round that the gate does not have is taken for lost only if it is not retired. Each step may be repeated.
+A round that the gate does not have only counts as lost if it is not retired. Each step may be repeated.
 """
 
 import structlog
@@ -19,7 +19,8 @@ from seckill.ports.transport import BacklogTransport
 log = structlog.get_logger()
 
 RETIRE_AFTER_MS = 24 * 3600 * 1000
-# Nodes read the catalogue twice a second; one that has not read it for this long asks nothing of any server.
+# Nodes read the catalogue twice a second. A node that has not read it for this long sends no more requests to any
+# server.
 HEARD_AFTER_MS = 60_000
 BATCH_MAX = 100
 
@@ -44,9 +45,11 @@ class Retirement:
         return forgotten
 
     async def _is_at_rest(self, round_: Round) -> bool:
-        """Whatever the gate admitted is in the ledger, and whatever the ledger ended is back in the gate."""
+        """Whether every order that the gate admitted is in the ledger, and every unit of an ended order is back in the
+        gate."""
         view = await self._gate.inspect(round_.ref)
-        if view is None:  # lost, and no release waits for it: then it only matters that nothing is on its way
+        # the round is lost and no release waits for it, so it only matters that no order is on its way
+        if view is None:
             return not await self._transport.backlog(round_.every_lane)
         tally = await self._ledger.tally(round_.id)
         if tally is None or view.ends_ms != round_.ends_ms:

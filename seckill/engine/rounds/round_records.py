@@ -1,4 +1,4 @@
-"""What operators look up about the rounds of a sale, long after a node has forgotten them."""
+"""Lets operators look up the rounds of a sale, long after a node has forgotten them."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ class RoundRecords:
         self._history = history
 
     async def find(self, sale_id: int, round_id: int) -> Sale | None:
-        """The sale with that round, as the ledger has it. None if the round is another sale's."""
+        """Returns the sale with that round, as the ledger has it, or None if the round belongs to another sale."""
         return await self._ledger.sale(sale_id, round_id)
 
     async def newest(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
-        """The sale with each of its rounds that were made before that one, the newest first."""
+        """Returns the sale with each of its rounds made before the given one, newest first."""
         return await self._history.rounds(sale_id, before, count)
 
     async def custody(self, round_: Round) -> UnitCustody | None:

@@ -1,5 +1,5 @@
-"""How every sale that is on stands, for the metrics and for the alarm about orders that lapse: units, orders, money,
-and who waits in line."""
+"""Counts units, orders, money and waiting buyers of every running sale, for the metrics and for the alarm about lapsed
+orders."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ class SaleFigures:
         lapses: Lapses,
         tallied: Callable[[int, Tally, int], None] = lambda round_id, tally, waiting: None,
     ) -> None:
-        """`tallied`: hears of every count."""
+        """`tallied` is called with every count."""
         self._ledger = ledger
         self._lines = lines
         self._sale_cache = sale_cache
@@ -29,7 +29,8 @@ class SaleFigures:
         self._tallied = tallied
 
     async def look(self) -> int:
-        """Returns how many alarms there were. Of more sales than can be shown, those with the most units are."""
+        """Returns how many alarms it raised. If there are more sales than the metrics can show, those with the most
+        units are shown."""
         rounds = self._sale_cache.watched()
         units = {round_.sale_id: round_.total for round_ in rounds}
         rounds.sort(key=lambda round_: (-units[round_.sale_id], round_.sale_id, round_.ordinal))
@@ -61,7 +62,7 @@ class SaleFigures:
                 orders=tally.orders,
                 lapsed_share=lapsed_share(tally),
             )
-            if before is not None:  # of two rounds at the edge, the later, but the worse share
+            if before is not None:  # of two rounds around a boundary, the later one, but the worse share
                 worse = max(before.lapsed_share, shown[sale_id].lapsed_share)
                 shown[sale_id] = msgspec.structs.replace(shown[sale_id], lapsed_share=worse)
         SALES.show(SalesReading(on=len(units), shown=list(shown.values())))

@@ -1,12 +1,12 @@
-"""Rounds with several lanes, made of the shares that a gate has in each of them.
+"""Makes rounds with several lanes out of the shares that a gate has in each lane.
 
-A round of one lane goes straight through. Any other has a share in each of its lanes, which the gate below sees as a
-round with a part of the units and of the buyers. Claims are decided by the buyer's share alone, so lanes do not wait
-for each other. What is asked of a whole round is asked of all shares and added up.
+A round with one lane goes straight through. Any other round has a share in each of its lanes, which the gate below sees
+as a round with a part of the units and of the buyers. Only the buyer's share decides a claim, so lanes do not wait for
+each other. A question about the whole round goes to all shares, and the answers are added up.
 
-A share that has too few units for a claim gets them from the others, before the claim is refused: `give` there, `take`
-here. Nothing has to be finished after a crash between the two. The units are on their way then, every count of what is
-left includes them, and a claim that would otherwise be refused brings them to where they were sent.
+A share that has too few units for a claim gets them from the others before it refuses the claim: `give` there, `take`
+here. A crash between the two leaves nothing to repair. The units are then on their way, every count of units left
+includes them, and the next claim that would otherwise be refused brings them to where they were sent.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ from seckill.ports.gate import (
 from seckill.ports.share_gate import Carried, ShareGate
 from seckill.telemetry import UNITS_MOVED
 
-# How often a share tries to get what a claim needs, while there is enough of it somewhere. Units can only escape a try
-# by being sold or by going to another share that tries, so mostly one is enough.
+# How often a share tries to get the units for a claim while there are enough elsewhere. A try only fails if the units
+# are sold or go to another share meanwhile, so one is usually enough.
 TRIES_MAX = 10
 
 Shares = dict[int, GateView]  # by lane
@@ -53,7 +53,7 @@ class SharedGate:
 
     def __init__(self, gate: ShareGate) -> None:
         self._gate = gate
-        # Round → the token of the rebuild that is under way, and what has been filled in, by lane and item.
+        # Round → the token of the current rebuild, and what it has filled in so far, by lane and item.
         self._filled: dict[int, tuple[str, dict[int, dict[int, Sold]]]] = {}
 
     async def admit(self, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:
@@ -68,10 +68,11 @@ class SharedGate:
         return await self._try_again(ref, lane, claims, reply)
 
     async def _try_again(self, ref: RoundRef, lane: int, claims: Sequence[Claim], reply: GateReply) -> GateReply:
-        """For claims that the share alone had to refuse. A buyer who was admitted stays so, whatever happens here."""
+        """Tries again with claims that the share alone had to refuse. A buyer who was admitted stays admitted, whatever
+        happens here."""
         answers = list(reply.answers)
         refused = [i for i, answer in enumerate(answers) if answer.outcome is Outcome.SOLD_OUT]
-        outcome = Outcome.OVERLOADED  # if they move faster than we do
+        outcome = Outcome.OVERLOADED  # if the units move away faster than we can fetch them
         for _ in range(TRIES_MAX):
             try:
                 standing = await self._gate.standing(ref.every_lane)
@@ -89,7 +90,7 @@ class SharedGate:
                 for item, units in sorted(wanted.items()):
                     epoch = shares[lane].epoch
                     await self._fetch(ref, lane, epoch, stocks[item], item, min(units, left[item]), standing)
-            except GateError:  # of another lane, perhaps: it is unknown whether anything is left
+            except GateError:  # another lane may have failed, so it is unknown whether anything is left
                 outcome = Outcome.NOT_READY
                 break
             try:
@@ -116,11 +117,12 @@ class SharedGate:
         wanted: int,
         standing: Mapping[int, str],
     ) -> None:
-        """Brings the wanted units of an item, or of a round without any, to a lane, as far as they are still where they
-        were."""
+        """Brings the wanted units of an item, or of a round without items, to a lane, as far as they are still where
+        they were."""
         missing = wanted - shares[lane].available
         for origin, to, sent in on_the_way(shares):
-            await self._gate.assure([origin], standing)  # or a server that takes over there has them again
+            # otherwise a server that takes over there would have them again
+            await self._gate.assure([origin], standing)
             came = await self._take(ref, to, epoch, origin, sent, item)
             missing -= came if to == lane else 0
         others = sorted((other for other in shares if other != lane), key=lambda other: -shares[other].available)
@@ -148,7 +150,7 @@ class SharedGate:
         return shares
 
     async def _read(self, ref: RoundRef) -> Shares | None:
-        """None if one is missing."""
+        """Returns None if one of the shares is missing."""
         views = await asyncio.gather(*[self._gate.inspect(_share(ref, lane)) for lane in ref.every_lane])
         found = {lane: view for lane, view in zip(ref.every_lane, views, strict=True) if view is not None}
         return found if len(found) == ref.lanes else None
@@ -180,7 +182,7 @@ class SharedGate:
                 results[i] = result
         try:
             shares = await self._read(ref) or {}
-        except GateError:  # the version is for an announcement, which nothing relies on
+        except GateError:  # the version only serves an announcement, on which nothing relies
             shares = {}
         return ReleaseReply(sum(share.version for share in shares.values()), results)
 
@@ -189,7 +191,7 @@ class SharedGate:
             return []
         try:
             return (await self._gate.release(_share(ref, lane), releases)).results
-        except GateError:  # one lane holds up no other
+        except GateError:  # one lane must not hold up the others
             return [Released.NOT_YET] * len(releases)
 
     async def fence(self, round_: Round) -> None:
@@ -237,7 +239,7 @@ class SharedGate:
             if finished_ms is None:
                 return None
             opened_ms = finished_ms
-        if self._filled.get(ref.id, ("", {}))[0] == token:  # another may have begun it again
+        if self._filled.get(ref.id, ("", {}))[0] == token:  # another process may have begun the rebuild again
             del self._filled[ref.id]
         return opened_ms
 
@@ -257,7 +259,7 @@ class SharedGate:
         return now_ms, [next(of_one_lane) if ref.lanes == 1 else await self._pulse(ref) for ref in refs]
 
     async def _pulse(self, ref: RoundRef) -> Pulse | None:
-        """None as well if a lane has gone back in time and forgotten what it sent: those units are there twice."""
+        """Also None if a lane has gone back in time and forgotten units that it sent: those units exist twice."""
         shares = await self._read(ref)
         if shares is None:
             return None
@@ -354,7 +356,7 @@ def _shares(round_: Round) -> list[Round]:
 
 
 def _stocks(shares: Shares, item: int) -> Mapping[int, Share]:
-    """What each lane has of an item, or of a round without any."""
+    """What each lane has of an item, or of a round without items."""
     return {lane: share.items[item] for lane, share in shares.items()} if item else shares
 
 
@@ -382,7 +384,7 @@ def _sells(view: GateView) -> bool:
 
 def _whole(shares: Shares) -> GateView:
     views = list(shares.values())
-    # The one that is behind speaks for all: what it does not have yet is not in force.
+    # The last lane to be updated speaks for all: what it does not have yet is not in force.
     last = min(views, key=lambda view: (view.epoch, view.revision))
     closed = any(view.status is GateStatus.PREPARING for view in views)
     return replace(
@@ -405,7 +407,7 @@ def _whole(shares: Shares) -> GateView:
 
 
 def _items_of(shares: Shares, item: int) -> dict[int, ItemView]:
-    """Those of lanes that have forgotten it are not whole."""
+    """An item that some of the lanes have forgotten is not whole."""
     return {lane: share.items[item] for lane, share in shares.items() if item in share.items}
 
 

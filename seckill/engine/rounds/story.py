@@ -1,6 +1,6 @@
-"""How a round went, once it is over or sold out: what is durable from the ledger, and what the processes still know.
+"""How a round went, once it is over or sold out: from the ledger, and from what the processes still know.
 
-Asked for by everybody at the same time, so what was found is told again for a while."""
+Everyone asks for it at the same time, so an answer is reused for a while."""
 
 import time
 from collections import Counter
@@ -26,7 +26,7 @@ class ToldStory:
     ledger: RoundStory
     refused: Mapping[str, int]  # claims by outcome, as the API processes that run now have counted them
     line: RoundLine | None
-    may_return: int | None  # units of a round that is sold out which are not paid for; None: it is over
+    may_return: int | None  # unpaid units of a sold-out round; None: the round is over
 
 
 class Stories:
@@ -49,7 +49,7 @@ class Stories:
         self._asking = SharedAnswers[ToldStory]()
 
     async def of(self, sale: Sale) -> ToldStory | None:
-        """None: it is not over, and how much of it is sold is nobody's business yet."""
+        """Returns None while the round goes on: how much of it is sold is not public yet."""
         state = sale.state(self._sale_cache.now_ms(), self._sale_cache.sold_out(sale))
         if state not in (SaleState.SOLD_OUT, SaleState.ENDED):
             return None
@@ -71,7 +71,7 @@ class Stories:
         return told
 
     async def _unpaid(self, round_id: int) -> int | None:
-        """As the refusals of a round that is sold out tell it."""
+        """The number of unpaid units, as refusals in a sold-out round show it."""
         tally = await self._tallies.tally(round_id)
         return None if tally is None else max(0, tally.total - tally.paid - tally.kept)
 

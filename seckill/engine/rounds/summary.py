@@ -1,6 +1,6 @@
-"""What came of a round: money, how many pressed, bought and paid, and how fast it went.
+"""The result of a round: money, how many buyers pressed, bought and paid, and how fast it went.
 
-Several operators look at once, so what was found is told again for a moment."""
+Several operators look at once, so an answer is reused for a moment."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ ROUNDS_KEPT = 100
 class SaleSummary:
     tally: Tally
     story: RoundStory
-    refused: Mapping[str, int]  # claims, as far as they were noted
+    refused: Mapping[str, int]  # refused claims, as far as they were noted
     takings: Sequence[Takings]
     takings_of_all_rounds: Sequence[Takings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleStanding:
-    """Of one sale among many: what can be told of all of them at once."""
+    """The figures of one sale in a list: only those that can be read for all sales at once."""
 
     sold: int
     paid: int | None
@@ -54,7 +54,7 @@ class SaleSummaries:
         self._known: dict[int, tuple[float, SaleSummary]] = {}
 
     async def of(self, sale: Sale) -> SaleSummary | None:
-        """Of the round that the sale is given with. None: the ledger does not have it."""
+        """Returns the summary of the round that comes with the sale, or None if the ledger does not have it."""
         round_id = sale.round.id
         read_s, known = self._known.get(round_id, (0.0, None))
         if known is not None and self._monotonic() - read_s < FRESH_S:
@@ -75,7 +75,7 @@ class SaleSummaries:
         return found
 
     async def standings(self, sales: Sequence[Sale]) -> dict[int, SaleStanding]:
-        """By round. Money as it was last noted, which is seconds ago."""
+        """Returns the standings by round. Money is as it was last noted, seconds ago."""
         ids = [sale.round.id for sale in sales]
         sold, newest = await self._takings.sold(ids), await self._figures.newest(ids)
         return {

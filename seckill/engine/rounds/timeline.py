@@ -1,5 +1,5 @@
-"""What happened to a sale, in one list: starts and ends, sell-outs and returns, what operators and the engine did, and
-alarms. One query each."""
+"""Everything that happened to a sale, in one list: starts and ends, sell-outs and returns, what operators and the
+engine did, and alarms. Each kind takes one query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,8 @@ from seckill.ports.record import RecordBook, RecordEntry, RecordFilter
 from seckill.ports.story import StoryLedger
 
 ROUNDS_MAX = 50
-# An operator's change is in the feed and on the record, with the times of two statements of one transaction.
+# An operator's change is both in the feed and on the record. Their times differ slightly, as one transaction writes
+# them in two statements.
 SAME_MS = 2_000
 _TYPES = frozenset(each for each in EventType if each.family in ("sale", "round", "line"))
 
@@ -50,7 +51,7 @@ class Timelines:
         self._stories = stories
 
     async def of(self, sale: Sale, since_ms: int, until_ms: int, count: int) -> list[Happening]:
-        """The newest `count` in that time, newest first."""
+        """Returns the newest `count` in that time, newest first."""
         entries = await self._record.entries(
             RecordFilter(sale_id=sale.id, since_ms=since_ms, until_ms=until_ms), None, count
         )
@@ -65,7 +66,7 @@ class Timelines:
     async def _turns(self, sale: Sale, since_ms: int, until_ms: int, count: int) -> list[Happening]:
         turns = await self._figures.turns(sale.id, since_ms // 1000, -(-until_ms // 1000), count)
         found = [_turn(turn.at_s * 1000, turn.round_id, turn.available) for turn in turns]
-        # One that lasted less than a second may be in no figures that were kept, but the orders tell of it.
+        # A sell-out of less than a second may be missing from the kept figures, but the orders show it.
         if not any(turn.round_id == sale.round.id and not turn.available for turn in turns):
             gone_ms = (await self._stories.story(sale.round.id, 1)).gone_ms
             if gone_ms is not None and since_ms <= gone_ms < until_ms:
@@ -85,7 +86,7 @@ class Timelines:
         return found
 
     async def _windows(self, sale_id: int, since_ms: int, until_ms: int) -> list[Happening]:
-        """Nobody writes down that the clock has come so far."""
+        """Returns starts and ends, which are not written down anywhere: the clock makes them."""
         found = []
         for each in await self._history.rounds(sale_id, None, ROUNDS_MAX):
             round_ = each.round

@@ -1,7 +1,7 @@
-"""Where every unit of a round is.
+"""Finds out where every unit of a round is.
 
-Units move from the gate to the ledger on the way in and from the ledger to the gate on the way out. Read one after the
-other under load, one of the two can be ahead. So the ledger is read, then the gate, and again if something moved
+A sold unit moves from the gate to the ledger, and a returned one from the ledger to the gate. As they are read one
+after the other, either can be ahead under load. So the ledger is read, then the gate, and both again if a unit moved
 between them in the wrong direction.
 """
 
@@ -26,9 +26,9 @@ class UnitCustody:
     queued: int  # admitted, not in the ledger yet
     unpaid: int
     paid: int
-    kept: int  # of refunded orders, and not back on sale
+    kept: int  # of refunded orders, but not back on sale
     returning: int  # over, not back on sale yet
-    dead: int  # admitted, and given up without a row
+    dead: int  # admitted, but given up without a row
     next_expiry_ms: int | None
     orders: int  # written so far; orders, not units
     lapsed: int  # of these, cancelled or not paid in time
@@ -36,8 +36,8 @@ class UnitCustody:
 
 
 async def take_custody(round_: Round, gate: CustodyGate, ledger: CustodyLedger) -> UnitCustody | None:
-    """None if the ledger has no such round. Raises GateUnavailable while the gate does not have it, unless it need not
-    have it any more: then the ledger knows all there is to know."""
+    """Returns None if the ledger has no such round. Raises GateUnavailable while the gate does not have the round,
+    unless it no longer needs to: then the ledger knows everything."""
     for _ in range(READINGS_MAX):
         tally = await ledger.tally(round_.id)
         if tally is not None and round_.retired_ms is not None:
@@ -55,8 +55,8 @@ async def take_custody(round_: Round, gate: CustodyGate, ledger: CustodyLedger) 
 
 
 async def as_the_gate_counts(tally: Tally, round_: Round, gate: CustodyGate, ledger: CustodyLedger) -> Tally | None:
-    """Without orders that the gate has never heard of: a worker had them in hand while the round was rebuilt, and when
-    they were given up, the buyers' records had been copied. None if more were given up meanwhile."""
+    """Subtracts orders that the gate has never heard of: a worker was handling them while the round was rebuilt, and
+    they were given up after the buyers' records had been copied. Returns None if more were given up meanwhile."""
     if not tally.voided:
         return tally
     voided = await ledger.voided(round_.id)

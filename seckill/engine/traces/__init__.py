@@ -1,1 +1,1 @@
-"""Where traces are on: the use cases that tell how long each step took. Where they are off, none of this is loaded."""
+"""Variants of the use cases that record how long each step took. They are only loaded where traces are on."""

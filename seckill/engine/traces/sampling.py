@@ -1,11 +1,13 @@
-"""Which claims are traced: those whose caller is traced, and of the others a share. Never more than a few a second.
+"""Decides which claims are traced: those whose caller is traced, and a share of the others, but never more than a few a
+second.
 
-A claim that is not traced pays for a number that is counted down, in `TracedProtocol`: how many claims pass before the
-next one is chosen is drawn beforehand. That gives the same share as a die thrown for each.
+How many claims pass before the next one is traced is drawn beforehand, so a claim that is not traced only costs
+counting down a number, in `TracedProtocol`. That gives the same share as throwing a die for each claim.
 
-A header costs a stranger nothing, so it must not make us trace everything. Only what our own proxies and this machine
-send is heeded, and the bound holds for them as well: a proxy may pass on whatever a client has written. What is asked
-for and what we choose ourselves have a bound each, so that none of the two can use up the other's.
+A stranger can send a header at no cost, so a header must not make us trace everything. It is only heeded from our own
+proxies and from this machine. The bound holds for them as well, since a proxy may pass on whatever a client has
+written. Claims that callers ask us to trace and claims that we choose ourselves have separate bounds, so that neither
+can use up the other's.
 """
 
 import math
@@ -20,7 +22,7 @@ NEVER = sys.maxsize
 
 
 class Bound:
-    """So many in a second of the clock, and no more."""
+    """Allows at most so many in each second of the clock."""
 
     def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
         self._per_second = per_second
@@ -51,12 +53,13 @@ class Sampling:
         self._random = random_
         self._asked = Bound(per_second, monotonic)
         self._own = Bound(per_second, monotonic)
-        # Claims until the next that is chosen, for whoever counts by itself: that one comes to `choose`.
+        # How many claims remain until the next chosen one, for callers that count by themselves and call `choose` for
+        # that one.
         self.left = self._gap()
 
     def choose(self, parent: Trace | None) -> str | None:
-        """What a claim is to be traced under, empty for a trace of its own; None: it is not traced. `parent`: what the
-        caller says, if it is one that we believe."""
+        """Returns the trace that a claim belongs to, empty if it starts its own, or None if it is not traced. `parent`:
+        what the caller's header says, if we trust the caller."""
         if parent is not None and self._heeds_parent:
             return str(parent) if parent.sampled and self._asked.take() else None
         self.left -= 1
@@ -68,7 +71,7 @@ class Sampling:
         return "" if parent is None else str(parent)
 
     def _gap(self) -> int:
-        """How many claims it takes until one is chosen, if each has the same chance."""
+        """Draws how many claims pass until one is chosen, if each has the same chance."""
         if self._ratio <= 0:
             return NEVER
         if self._ratio >= 1:

@@ -1,5 +1,5 @@
-"""A webhook about an order that is traced: how long its event waited, how long the shop took, and the `traceparent`
-under which the shop can go on."""
+"""Traces a webhook about a traced order: how long its event waited, how long the shop took, and the `traceparent` with
+which the shop can go on."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from seckill.ports.webhook import Sent, WebhookSender
 async def send_traced(
     tracer: Tracer, sender: WebhookSender, target: Target, headers: Sequence[tuple[str, str]], message: WebhookMessage
 ) -> Sent:
-    """Every try is a span of its own."""
+    """Sends the webhook. Every try is a span of its own."""
     event = tracer.begin(f"event {message.type}", message.trace, {"seckill.event": message.id}, began_ms=message.at_ms)
     event.end()
     facts: dict[str, str | int] = {"http.request.method": "POST", "server.address": target.host}

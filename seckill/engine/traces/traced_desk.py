@@ -1,5 +1,5 @@
-"""The admission desk where traces are on: it tells how long the gate took, and gives the order what it is traced
-under. Claims that are not traced pass by, those of the quick way without a look."""
+"""The admission desk where traces are on. It records how long the gate took and passes the trace on to the order.
+Claims that are not traced go straight through."""
 
 import time
 from contextvars import ContextVar

@@ -1,5 +1,6 @@
-"""The worker where traces are on: it tells how long an order waited in its stream, was in the worker's hands, and took
-to be written; and the ledger remembers what to hang on it whatever follows. What it does is the worker's own."""
+"""The worker where traces are on. It records how long an order waited in its stream, how long the worker had it, and
+how long writing took. The ledger stores the span, so that later steps can be attached to it. Otherwise it works like
+any worker."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
@@ -34,7 +35,7 @@ class TracedWorker(Worker):
         if admission is None or not admission.trace:
             return delivery
         lane = {"seckill.lane": delivery.lane}
-        # It began at the gate, by whose clock that is known.
+        # The wait began at the gate, so its start is by the gate's clock.
         waited = self._tracer.begin("stream", admission.trace, lane, began_ms=admission.admitted_ms)
         waited.end()
         facts = lane | {"seckill.batch_orders": orders}
@@ -75,7 +76,8 @@ class TracedCourier:
         self.waiting = courier.waiting
 
     async def post(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Beside what the order goes on under: a broker that loses its messages gets them again, from the stream."""
+        """The posting is not a link in the order's own trace: a broker that loses its messages gets them again from the
+        stream."""
         traced = [each for each in deliveries if each.admission is not None and each.admission.trace]
         spans = [self._begun(each) for each in traced]
         return await _told(spans, self._post(deliveries))

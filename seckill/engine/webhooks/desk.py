@@ -18,7 +18,7 @@ from seckill.ports.webhook import (
     WebhookTestLedger,
 )
 
-# How long whoever waits for a delivery lets the ledger rest.
+# How long a request that waits for a delivery leaves the ledger alone between two looks.
 LOOK_EVERY_S = 0.2
 
 
@@ -58,7 +58,7 @@ class WebhookDesk:
         return await self._ledger.change_webhook(webhook_id, change)
 
     async def rotate(self, webhook_id: int, overlap_s: float) -> Webhook | None:
-        """With a new secret; the one before signs as well, for so long."""
+        """Gives the webhook a new secret. The old one goes on signing as well for `overlap_s`."""
         return await self._ledger.rotate_secret(webhook_id, new_secret(), overlap_s)
 
     async def delete(self, webhook_id: int) -> bool:
@@ -75,7 +75,7 @@ class WebhookDesk:
 
 
 class WebhookTests:
-    """A test goes the way of every delivery: the keeper sends it."""
+    """Test deliveries. The keeper sends them, like any delivery."""
 
     def __init__(self, ledger: WebhookTestLedger) -> None:
         self._ledger = ledger
@@ -92,7 +92,7 @@ class _DeliveryLookup(Protocol):
 async def _outcome(
     ledger: _DeliveryLookup, webhook_id: int, delivery: WebhookDelivery, wait_s: float
 ) -> WebhookDelivery | None:
-    """As it is as soon as it was tried, or when the time is over."""
+    """Returns the delivery as soon as it was tried, or when the time is over."""
     give_up_s = time.monotonic() + wait_s
     tries = delivery.tries
     found: WebhookDelivery | None = delivery

@@ -1,4 +1,4 @@
-"""Takes the endpoints for which there is something to do, one sitting each. Keepers share them by leases."""
+"""Takes the endpoints that have something to do, with one sitting for each. Keepers share them by leases."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from seckill.telemetry import WEBHOOK_LAG, WEBHOOKS_FAILING, WEBHOOKS_WAITING
 
 log = structlog.get_logger()
 
-# Endpoints that one keeper sends to at a time: none waits for another, because there can be no more.
+# How many endpoints one keeper sends to at a time. There can be no more than this, so none waits for another.
 SITTINGS_MAX = 50
 LOOK_EVERY_S = 0.5
 MEASURE_EVERY_S = 5.0
@@ -32,7 +32,7 @@ class WebhookDispatcher:
         self._measured_s = self._pruned_s = float("-inf")
 
     async def run(self, stop: Stop) -> None:
-        """Until `stop`; then it waits for what has begun."""
+        """Runs until `stop`, then waits for the sittings under way."""
         try:
             await repeat("webhooks", partial(self._look, stop), stop, every_s=LOOK_EVERY_S)
             if self._sittings:
@@ -48,8 +48,8 @@ class WebhookDispatcher:
 
     async def _take(self) -> Sequence[tuple[Lease, float]]:
         room = SITTINGS_MAX - len(self._sittings)
-        await self._parts.feed.line_up()  # what has no cursor yet is not seen to be new
-        asked_s = time.monotonic()  # before: the lease is not longer than it seems
+        await self._parts.feed.line_up()  # an event without a cursor would not be noticed as new
+        asked_s = time.monotonic()  # taken before asking, so that the lease is not overestimated
         taken = await self._parts.ledger.take_webhooks(room, self._parts.lease_s) if room > 0 else []
         return [(lease, asked_s) for lease in taken]
 
@@ -61,7 +61,7 @@ class WebhookDispatcher:
     async def _sit(self, lease: Lease, taken_s: float, stop: Stop) -> None:
         try:
             await Sitting(self._parts, lease, taken_s, stop).run()
-        except SeckillError as error:  # the lease ends by itself, and another sitting goes on from what was noted
+        except SeckillError as error:  # the lease runs out, and another sitting goes on from what was noted
             log.warning("sending to a webhook was broken off", webhook=lease.webhook.id, reason=str(error))
         except Exception:  # one endpoint must not stop the others
             log.exception("sending to a webhook failed", webhook=lease.webhook.id)

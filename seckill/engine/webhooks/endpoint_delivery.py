@@ -1,8 +1,9 @@
-"""One keeper's work at one endpoint, from the moment it has taken it until there is nothing to do.
+"""One keeper's work for one endpoint, from taking it until nothing is left to do: a sitting.
 
-Events come from the feed, after the endpoint's cursor, and are sent side by side, those of one subject one after the
-other. The cursor moves on when everything before it is done with: delivered, or put down as a delivery that waits. That
-is noted every so often, in one transaction, so whatever a keeper that dies has not noted is sent once more by the next.
+Events come from the feed, after the endpoint's cursor. They are sent side by side, but those of one subject one after
+the other. The cursor moves on when everything before it is settled, that is delivered, or written down as a waiting
+delivery. This is noted now and then, in one transaction. When a keeper dies, the next one sends again what was not
+noted.
 """
 
 import asyncio
@@ -45,29 +46,29 @@ from seckill.telemetry import WEBHOOK_DELIVERIES
 
 log = structlog.get_logger()
 
-# How long another keeper leaves an endpoint to the one that has taken it.
+# How long an endpoint is left to the keeper that has taken it.
 LEASE_S = 30.0
-# How often the lease is renewed at least, and how long what is on its way already may not know what an operator has
-# changed.
+# The lease is renewed at least this often. A delivery on its way may miss an operator's change for as long.
 RENEW_EVERY_S = 1.0
-# Deliveries to one endpoint at a time, and how many of them may be repetitions: those may be slow for a reason.
+# How many deliveries to one endpoint may be under way, and how many of them may be retries, which may be slow for a
+# reason.
 AT_ONCE = 16
 REPEATED_AT_ONCE = 8
-# Events that are read ahead.
+# How many events are read ahead.
 WINDOW = 1024
 PAGE = 256
-# What is delivered is noted after this many, or this long: a keeper that dies has sent no more than that in vain.
+# Deliveries are noted after this many, or after this time. If a keeper dies, no more than that is sent again.
 NOTE_AFTER = 500
 NOTE_EVERY_S = 0.5
-# A delivery that takes longer is put down as one that waits, so that the cursor can move on without it.
+# A delivery that takes longer is written down as a waiting one, so that the cursor can move on.
 SLOW_S = 1.0
-# How many may wait for one endpoint. Then it is asked for no more events until some of them are done with.
+# How many deliveries may wait for one endpoint. Beyond that, no more events are read until some are settled.
 WAITING_MAX = 10_000
 # A sitting ends when there was nothing to do for this long, and in any case after this.
 LINGER_S = 3.0
 LONGEST_S = 60.0
 TURN_S = 0.25
-# At the end, what is on its way has this long to arrive; what has not is sent again by the next keeper.
+# At the end, deliveries on their way have this long to arrive; the next keeper sends the others again.
 LAST_WORDS_S = 5.0
 TRIES_TO_NOTE_EVERY_S = 0.2
 
@@ -80,13 +81,13 @@ class _Job:
     type: str
     subject: str
     cursor: int | None
-    event: FeedEvent | None = None  # None: to be read again, or a test
+    event: FeedEvent | None = None  # None: has to be read again, or is a test
     by_hand: bool = False
     tries: int = 0  # before this one
     has_row: bool = False
     began_s: float | None = None
     outcome: NewDelivery | None = (
-        None  # of one from the feed: what the ledger is to know of it, before the cursor moves on
+        None  # for a delivery from the feed: what the ledger has to know about it before the cursor moves on
     )
 
 
@@ -129,14 +130,14 @@ class Sitting:
         self._stop = stop
         self._began_s = taken_s
         self._noted_s = taken_s  # when the lease was renewed
-        self._busy_s = taken_s  # when there was something to do
-        self._looked_s = self._read_s = -math.inf  # for deliveries that are due, and for events
+        self._busy_s = taken_s  # when there was last something to do
+        self._looked_s = self._read_s = -math.inf  # when it last looked for due deliveries, and for events
         self._failures = lease.webhook.failures
         self._failed_now = False
         self._cursor = self._read_to = lease.webhook.cursor
         self._window: deque[_Job] = deque()
         self._sending: dict[asyncio.Task[Sent], _Job] = {}
-        # Subjects of which something waits, as far as it is known here: what follows waits behind it.
+        # Subjects with a waiting delivery, as far as is known here: what follows has to wait behind it.
         self._held: set[str] = set()
         self._unnoted = _Unnoted()
         self._over = False
@@ -167,7 +168,8 @@ class Sitting:
 
     @property
     def _room(self) -> int:
-        """None if the lease might end before a delivery does. One that fails is asked with one delivery at a time."""
+        """Returns how many more deliveries may begin: none if the lease might end before they do, and one at a time to
+        an endpoint that fails."""
         if not self._may_send:
             return 0
         return (1 if self._failures >= FAILURES_MAX else AT_ONCE) - len(self._sending)
@@ -193,7 +195,7 @@ class Sitting:
             self._busy_s = time.monotonic()
 
     async def _take_due(self) -> None:
-        """Deliveries that have a row, and whose time has come."""
+        """Takes waiting deliveries whose time has come."""
         on_their_way = {job.event_id for job in self._sending.values()}
         on_their_way |= {tried.event_id for tried in self._unnoted.tried}
         repeated = sum(job.has_row for job in self._sending.values())
@@ -231,14 +233,16 @@ class Sitting:
             self._cursor = self._read_to
 
     async def _is_as_it_was(self) -> bool:
-        """Asked after what is to be sent was read, so that nothing is sent to an address, or signed with secrets alone,
-        that an operator had replaced before it happened. If not, the next sitting knows how to send it."""
+        """Whether the webhook is unchanged. This is asked after the events were read, so that no event goes to an
+        address, or is signed only with secrets, that an operator replaced before the event happened. If it has changed,
+        the next sitting sends them."""
         now = await self._parts.ledger.webhook(self._webhook.id)
         self._over |= now is None or not now.sends_like(self._webhook)
         return not self._over
 
     async def _skip(self, gone: CursorGone) -> None:
-        """The feed does not have what comes next. That cannot be mended, so it is told, and the rest is sent."""
+        """The feed no longer has the next events. They are lost for this endpoint, so an alarm says so and the rest is
+        sent."""
         after, self._read_to = self._read_to, gone.oldest if self._read_to < gone.oldest else gone.newest
         self._unnoted.missed = Missed(after=after, until=self._read_to)
         if not self._window:
@@ -247,8 +251,8 @@ class Sitting:
         await self._parts.alarm.raise_(AlarmCause.WEBHOOK_MISSED, facts)
 
     def _next_jobs(self) -> Iterator[_Job]:
-        """Of the window, the first of each subject, as far as there is room. What has to wait behind another delivery
-        is put down."""
+        """Yields the first event of each subject in the window, as far as there is room. Events that have to wait
+        behind another delivery are written down."""
         busy = {job.subject for job in self._sending.values()}
         room = self._room
         for job in self._window:
@@ -343,7 +347,7 @@ class Sitting:
         self._unnoted.tried.append(TriedDelivery(event_id=job.event_id, state=state, last=sent, next_s=next_s))
 
     def _put_down(self, job: _Job, sent: Sent | None, next_s: float = 0.0) -> None:
-        """It waits, and what follows of its subject waits behind it."""
+        """Writes the delivery down as waiting. What follows for its subject waits behind it."""
         self._held.add(job.subject)
         self._settle(job, DeliveryState.WAITING, sent, next_s if sent is None else self._next_s(job, sent))
 
@@ -365,12 +369,12 @@ class Sitting:
         return max(planned_s, sent.retry_after_s or 0.0)
 
     def _move_on(self) -> None:
-        """Past everything that is settled without a gap."""
+        """Moves the cursor past everything that is settled without a gap."""
         now_s = time.monotonic()
         while self._window:
             first = self._window[0]
             if first.outcome is None and first.began_s is not None and now_s > first.began_s + SLOW_S:
-                # It goes on, and its result will be noted as that of any delivery that has a row.
+                # It stays under way, and its result will be noted like that of any waiting delivery.
                 self._put_down(first, None, next_s=self._parts.lease_s)
             if first.outcome is None:
                 return
@@ -388,7 +392,7 @@ class Sitting:
         return is_idle or self._unnoted.count >= NOTE_AFTER or time.monotonic() > self._noted_s + NOTE_EVERY_S
 
     async def _note(self, *, leave: bool = False) -> None:
-        """Until it is noted: what the ledger is not told would be sent again."""
+        """Tries until it is noted: otherwise the deliveries would be sent again."""
         unnoted, self._unnoted = self._unnoted, _Unnoted()
         progress = Progress(
             cursor=self._cursor,
@@ -440,8 +444,8 @@ class Sitting:
         await self._note(leave=True)
 
     def _leave_no_gap(self) -> None:
-        """What stands before something that is settled waits as a delivery of its own, so that the cursor can move past
-        both: else the next keeper would send again what is delivered."""
+        """Writes down the unsettled events before a settled one as waiting deliveries, so that the cursor can move past
+        both. Otherwise the next keeper would send the delivered one again."""
         settled = [place for place, job in enumerate(self._window) if job.outcome is not None]
         for job in itertools.islice(self._window, settled[-1] if settled else 0):
             if job.outcome is None:

@@ -1,4 +1,4 @@
-"""What is sent: the event as the API tells it, and the headers that prove where it comes from."""
+"""The message that is sent: the event as the API shows it, and the headers that prove its origin."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,13 +12,13 @@ from seckill.domain.webhook_signature import sign
 from seckill.ports.feed import FeedEvent
 
 BODY_BYTES_MAX = 64 * 1024
-# Of a message that would be too long, the parts of `data` that are longer than this are left out.
+# If a message would be too long, parts of `data` longer than this are left out.
 PART_BYTES_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDocument:
-    """An event under the names of the API."""
+    """An event with the field names of the API."""
 
     type: str
     at: str
@@ -36,7 +36,7 @@ class WebhookMessage:
     body: bytes
     type: str = ""
     at_ms: int = 0  # when it happened
-    trace: str = ""  # what the order that it is about is traced under
+    trace: str = ""  # the trace of the order that it is about
 
     def headers(self, webhook: Webhook, now_s: int) -> Sequence[tuple[str, str]]:
         return (
@@ -63,8 +63,8 @@ def message_of_test(event_id: str, webhook: Webhook, now_s: float) -> WebhookMes
 
 
 def subject_of(event: FeedEvent) -> str:
-    """Deliveries of one subject are made in their order: those of an order, those of an entry of a line, and those of a
-    sale and its rounds."""
+    """Deliveries of one subject are made in order. A subject is an order, an entry of a line, or a sale with its
+    rounds."""
     if "entry_number" in event.facts:
         return f"entry {event.facts['entry_number']}"
     number = int(event.order.number) if event.order is not None else event.facts.get("order_number")

@@ -1,1 +1,1 @@
-"""What asking the servers reveals: what they are, and what should be changed about them."""
+"""Examines the servers: what they are, and what should be changed about them."""

@@ -1,4 +1,4 @@
-"""How long a server's TLS certificate is still good: connections that are open outlive it, so nobody notices its end
+"""Checks how long a server's TLS certificate is still valid. Open connections outlive it, so no one notices its end
 before the next restart."""
 
 import asyncio
@@ -12,19 +12,19 @@ from cryptography import x509
 from seckill.operations.doctor.examination import Health
 
 WITHIN_S = 5.0
-# Enough for an authority that signs by hand.
+# Long enough for an authority that signs by hand.
 ENDS_WITHIN = timedelta(days=14)
 AMQPS_PORT = 5671
 
 
 class Channel(Protocol):
-    """A transport of asyncio's, or a stream writer."""
+    """An asyncio transport or stream writer."""
 
     def get_extra_info(self, name: str) -> object: ...
 
 
 def check_certificate(health: Health, whose: str, channel: Channel | None) -> None:
-    """Of the server at the other end, if the connection is encrypted."""
+    """Checks the certificate of the server at the other end, if the connection is encrypted."""
     encrypted = None if channel is None else channel.get_extra_info("ssl_object")
     if isinstance(encrypted, ssl.SSLObject | ssl.SSLSocket) and (served := encrypted.getpeercert(binary_form=True)):
         note_end(health, whose, served, datetime.now(UTC))
@@ -43,8 +43,8 @@ def note_end(health: Health, whose: str, served: bytes, now: datetime) -> None:
 
 
 async def check_served_certificate(health: Health, whose: str, url: str) -> None:
-    """Of a server that speaks TLS from the first byte on. Whom to believe is not decided here: who cannot be asked now
-    was asked before."""
+    """Checks the certificate of a server that speaks TLS from the first byte on. It is not verified here, and a server
+    that does not answer now is passed over: both have been dealt with before."""
     address = urlsplit(url)
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE

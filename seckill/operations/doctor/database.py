@@ -1,4 +1,4 @@
-"""Examining the database, beyond what a start insists on."""
+"""Examines the database, beyond the checks of every start."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ WITHIN_S = 10.0
 
 
 async def examine_database(url: str, *, rights: bool = True) -> Health:
-    """`rights`: also try out what the account may do, which MySQL and MariaDB tell in no other way."""
+    """`rights`: also tries out what the account may do, which MySQL and MariaDB do not reveal in any other way."""
     database = open_database(url)
     try:
         async with edge(database, WITHIN_S), database.writers.connect() as connection:
@@ -98,11 +98,11 @@ async def _mysql(connection: AsyncConnection) -> Health:
 
 
 async def _check_grants(connection: AsyncConnection, health: Health) -> None:
-    """Tried: the lists of rights (roles, wildcards) are too many to read."""
+    """Tries the rights out, because reading them (roles, wildcards) would be too complicated."""
     try:
         await connection.execute(text("CREATE TABLE seckill_doctor (id INTEGER)"))
         await connection.execute(text("DROP TABLE seckill_doctor"))
-    except Exception:  # whatever it is, then `seckill migrate` cannot do it either
+    except Exception:  # whatever the reason, `seckill migrate` could not do it either
         health.mend.append(
             "The user of SECKILL_DATABASE_URL may not create and drop tables, which `seckill migrate` has to: GRANT it."
         )

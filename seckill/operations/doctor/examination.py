@@ -1,4 +1,4 @@
-"""What an examination came to."""
+"""The result of an examination."""
 
 from dataclasses import dataclass, field
 
@@ -6,5 +6,5 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class Health:
     says: str
-    mend: list[str] = field(default_factory=list)  # promises do not hold until this is done
-    advice: list[str] = field(default_factory=list)  # they do, but an operator should know
+    mend: list[str] = field(default_factory=list)  # promises do not hold until these are done
+    advice: list[str] = field(default_factory=list)  # promises hold, but an operator should know

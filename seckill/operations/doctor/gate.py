@@ -1,4 +1,4 @@
-"""Examining Valkey or Redis, beyond what a start insists on."""
+"""Examines Valkey or Redis, beyond the checks of every start."""
 
 import time
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.clock_skew import check_clock
 from seckill.operations.doctor.examination import Health
 
-# With one of these, a mistake or a thief empties the gate or changes how it keeps what it has.
+# With one of these, a mistake or an intruder can empty the gate or change how it stores its data.
 _DANGEROUS = (("FLUSHALL",), ("CONFIG SET", "maxmemory", 0))
-# A server that uses this share of its maxmemory is soon short of it.
+# A server that uses this share of its maxmemory will soon run out.
 _FULL = 0.8
 
 
 async def examine_gate(url: str, durability: str, *, embedded: bool = False) -> Health:
-    """Every primary; what is the same for several is said once. `embedded`: our own server, on a socket that no other
-    user may open, so that its only user may do everything."""
+    """Examines every primary; what is the same for several is said once. `embedded`: our own server, on a socket that
+    no other user may open, so its only user may do everything."""
     servers = open_servers(url)
     try:
         primaries = [server.client for server in await servers.primaries()]

@@ -1,4 +1,4 @@
-"""Whether claims are traced, where to, and whether anybody is there."""
+"""Examines whether claims are traced, where traces are sent, and whether the receiver answers."""
 
 import asyncio
 import importlib.util
@@ -14,7 +14,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 async def examine_tracing(settings: Settings, tracing: Tracing) -> Health:
-    """Never anything to mend: a sale does without."""
+    """Never finds anything to mend: a sale works without traces."""
     if not tracing.on:
         return Health("off; OTEL_EXPORTER_OTLP_ENDPOINT says which collector to send traces to")
     if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.exporter") is None:

@@ -1,4 +1,4 @@
-"""Whether anybody would notice: where figures and health are told, and who is told of trouble."""
+"""Examines whether anyone would notice trouble: where metrics and health are served, and who gets alarms."""
 
 import asyncio
 import urllib.error
@@ -13,7 +13,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (where to ask, not wh
 
 
 async def examine_watching(settings: Settings, *, for_good: bool) -> Health:
-    """`for_good`: not only tried out, so it should be watched."""
+    """`for_good`: the installation is not just a trial, so it should be watched."""
     advice = []
     if settings.metrics_port is None:
         says = "figures only at /metrics of the API, with the admin key"

@@ -2,52 +2,52 @@
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 orders of the lane (stream)   4 its days (hash)   5 past (hash)   6 queue of the lane (hash)
 -- ARGV  1 backlog_max, then of all claims, each packed as one list: 2 users   3 quantities   4 request ids ('' of a buyer
---       who sent none). A separate argument for each would cost the server more than unpacking them. 5 the latest
---       epoch that the caller has seen of the round: in an earlier one, the server has gone back in time. 6 the claims'
---       metadata, packed like these ('' of a claim without); left out where no claim of the batch has any   7 their
---       items, numbers packed like these (0 of a claim without); left out as well, and never there without 6   8 how
---       many ms before the others the claims' buyers may buy, packed like these; left out where none may, and never
---       there without 7   9 the persons that the limit counts by, packed like these ('' of a claim without); left out
---       where none has one, and never there without 8   10 what the claims are traced under, packed like these ('' of
---       one that is not); left out where none is, and never there without 9
+--       who sent none). A separate argument for each would cost the server more than unpacking them.   5 the latest
+--       epoch of the round that the caller has seen: in an earlier one, the server has gone back in time.   6 the claims'
+--       metadata, packed like these ('' for a claim without); left out if no claim of the batch has any   7 their
+--       items, numbers packed like these (0 for a claim without); left out as well, and never given without 6   8 how
+--       many ms earlier than others the claims' buyers may buy, packed like these; left out if none may, and never
+--       given without 7   9 the persons by whom the limit counts, packed like these ('' for a claim without); left out
+--       if none has one, and never given without 8   10 the claims' traces, packed like these ('' for a claim that is
+--       not traced); left out if none is, and never given without 9
 -- Reply {now_ms, version, available, outcome 1, holdings 1, outcome 2, holdings 2, …}
 --   available  '' if the round is not here, or not whole
 --   outcome    invalid | not_ready | repeated | key_reused | cooling_down | limit_reached | join_the_line |
 --              not_started | ended | paused | overloaded | sold_out | admitted: the first that applies, in this order
---   holdings   of a claim that was admitted, what its caller does not know: slot * 2^24 + counter; the order of a claim
---              that is repeated or has its key reused, or the live orders of a buyer at the limit, as they stand in
---              the buyers hash or in past; or the ms when a buyer who is cooling down
---              may buy again; or how much is left of the item that a claim was refused as sold out
+--   holdings   for a claim that was admitted, what its caller does not know: slot * 2^24 + counter; the order of a claim
+--              that was repeated or has its key reused; or the live orders of a buyer at the limit, as the buyers hash
+--              or past has them; or the ms when a buyer who is cooling down may buy again; or, for a claim refused as
+--              sold out, how much is left of its item
 --
--- Lua does not roll back. So everything that can refuse or fail comes before the first write: the reads below raise
--- on a key of the wrong type, and the first write is the XADD, the only one that a full memory, a failing disk or
--- missing replicas can still refuse. Once it went through, the server lets the script finish, unless the user has just
--- lost the right to the next command: then the entries are taken back.
+-- Lua does not roll back. So everything that can refuse or fail comes before the first write. The reads below raise on
+-- a key of the wrong type. The first write is the XADD, the only one that full memory, a failing disk or missing
+-- replicas can still refuse. Once it has succeeded, the server lets the script finish, unless our user has just lost
+-- the right to the next command: then the entries are taken back.
 --
--- Of a round that is not whole, nothing can be decided: without the records of its buyers, each could buy once more.
--- So whatever a lost key or field makes doubtful is `not_ready`, until the keeper has rebuilt the round. Whether a
--- buyer's record is sound is seen only when it is read, so a round with one that is not is fenced here.
+-- Nothing can be decided for a round that is not whole: without the records of its buyers, each could buy once more. So
+-- whenever a lost key or field makes the outcome doubtful, it is `not_ready`, until the keeper has rebuilt the round. A
+-- buyer's record is only checked when it is read, so a round with a damaged one is fenced here.
 --
--- A round may have items, each with stock of its own in fields that end in its number. `available` and `admitted` are
--- all of them together. A claim for it must name one of them. One that names an item of a round without any is right,
--- and the round has lost them: its caller knows the sale.
+-- A round may have items, each with its own stock in fields that end in its number. `available` and `admitted` are the
+-- sums over all items. A claim for such a round must name an item. If a claim names an item and the round has none, the
+-- claim is right, since its caller knows the sale: the round has lost its items.
 --
--- A limit may be shared, by users who are one person and by rounds. Then nothing is counted twice: the records of all of
--- these users in all of these rounds are read, and what is live in them counts. Rounds that share a limit are in one
--- lane, so their keys are in the slot of KEYS[1], and are found from there. A round sells only while each sibling that
--- it knows of is whole, and only after that sibling knows of it; so of any two, the one that came later has told the
--- other before it sold anything.
+-- A limit may be shared by users who are one person, and by rounds. No separate counts are kept for this: the records
+-- of all these users in all these rounds are read, and the live orders in them count. Rounds that share a limit are in
+-- one lane, so their keys are in the slot of KEYS[1], and their names follow from it. A round sells only while each
+-- sibling that it knows of is whole, and only after that sibling knows of it. So of any two rounds, the later one has
+-- told the other before it sold anything.
 
 local COUNTER_MAX = 16777215 -- 24 bits of the order number
 local QUANTITY_MAX = 1000
 local ORIGIN_S = 1577836800 -- 2020-01-01, the order number's zero
 local DAYS_KEPT = 40
-local CLOCK_BACK_MS = 2000 -- less is waited for
+local CLOCK_BACK_MS = 2000 -- the script waits for a clock that was set back by less than this
 local COOL_DOWN_S_MAX = 3600
 local DOUBLINGS_MAX = 12
 local NUMBER_END, EPOCH_END = 1e15, 1e6 -- as in round_hash.py
 local OPENED = {open = true, line = true, paused = true, closed = true}
-local NOTE = 126 -- '~', which a record begins with if orders of the buyer are over
+local NOTE = 126 -- '~': a record begins with it if some of the buyer's orders are over
 
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
@@ -56,7 +56,7 @@ local users, quantities, request_ids = cmsgpack.unpack(ARGV[2]), cmsgpack.unpack
 local metadata = ARGV[6] and cmsgpack.unpack(ARGV[6])
 local early = ARGV[8] and cmsgpack.unpack(ARGV[8])
 local persons = ARGV[9] and cmsgpack.unpack(ARGV[9])
-local traces, traced = ARGV[10] and cmsgpack.unpack(ARGV[10]), {} -- of claims, and of orders
+local traces, traced = ARGV[10] and cmsgpack.unpack(ARGV[10]), {} -- of the claims, and of the orders
 local claims = #users
 
 local round = redis.call('HMGET', KEYS[1], 'status', 'limit', 'begins_ms', 'ends_ms', 'available', 'admitted',
@@ -70,9 +70,9 @@ local id, lane, cool_down_s = tonumber(round[9]), tonumber(round[10]), tonumber(
 local function is_whole()
   if not (limit and begins_ms and ends_ms and available and admitted and version and epoch and id and lane and
           cool_down_s) then return false end
-  -- An earlier version did not count the buyers, but everyone who was ever admitted has a record.
+  -- An earlier version did not count the buyers, but every buyer who was ever admitted has a record.
   local buyers, past = round[11] or round[6] ~= '0' and '1' or '0', round[12] or '0'
-  -- To Lua, ` 5`, `0x5`, `5e9`, `inf` and `nan` are numbers as well, but no gate writes them.
+  -- Lua also takes ` 5`, `0x5`, `5e9`, `inf` and `nan` for numbers, but no gate writes them.
   local all = round[2] .. ',' .. round[3] .. ',' .. round[4] .. ',' .. round[5] .. ',' .. round[6] .. ',' .. round[7] ..
               ',' .. round[8] .. ',' .. round[9] .. ',' .. round[10] .. ',' .. round[13] .. ',' .. buyers .. ',' .. past
   if string.find(all, '[^%d,%-]') then return false end
@@ -82,7 +82,7 @@ local function is_whole()
   return known_buyers >= (tonumber(buyers) or math.huge) and redis.call('HLEN', KEYS[5]) >= (tonumber(past) or math.huge)
 end
 
--- Civil date from days since 1970, so that the day is the server's and not a client's.
+-- Computes the date from days since 1970, so that the day is the server's and not a client's.
 local function day_of(seconds)
   local z = math.floor(seconds / 86400) + 719468
   local era = math.floor(z / 146097)
@@ -98,10 +98,10 @@ end
 local today = day_of(now_s)
 local counted = redis.call('HGET', KEYS[4], today)
 
--- Without a counter, numbers begin at 1: on a new day, or because it is lost. In the second of the loss they may have
--- been given out before. The stream remembers when its newest entry was made, also when that is settled. If that is yet
--- to come, the server's clock was set back, maybe by days, and waiting would close the lane for as long: then they begin
--- at a place that depends on the microsecond.
+-- Without a counter, numbers begin at 1. It is missing on a new day, or because it was lost; then numbers of the
+-- current second may have been given out before. The stream remembers the time of its newest entry, even after that is
+-- settled. If that time is in the future, the server's clock was set back, perhaps by days, and waiting would close the
+-- lane for as long. Then numbers begin at a place that depends on the microsecond.
 local begin_at = 0
 local function numbers_are_new()
   if counted then return true end
@@ -134,7 +134,7 @@ if not OPENED[status or ''] or not is_whole() or not numbers_are_new() then
   return not_ready()
 end
 
--- Of a round with items, by their numbers: what is left of each, and how much of it was ever admitted.
+-- For a round with items, by their numbers: the units left of each, and the units of it ever admitted.
 local items = ARGV[7] and cmsgpack.unpack(ARGV[7])
 local stock = round[14] and {}
 local function read_stock()
@@ -151,12 +151,12 @@ local function read_stock()
     left, sold = left + item.available, sold + item.admitted
     stock[tonumber(number)] = item
   end
-  return left == available and sold == admitted -- which `nan` is not, either
+  return left == available and sold == admitted -- false for `nan` as well
 end
 if stock and not read_stock() then return not_ready() end
 
 local backlog_max = tonumber(ARGV[1])
--- Orders that share an entry are counted besides. Of a stream that is empty, or gone, that count says nothing.
+-- Orders that share an entry are counted separately. For an empty or missing stream that count means nothing.
 local backlog = redis.call('XLEN', KEYS[3])
 local queue = redis.call('HMGET', KEYS[6], 'form', 'more')
 local more = backlog > 0 and tonumber(string.match(queue[2] or '', '^%d+$') or '0') or 0
@@ -169,11 +169,11 @@ local records = redis.call('HMGET', KEYS[2], unpack(users))
 local record_of = {} -- user → record, as it will be after this batch; false: none
 for i = 1, claims do record_of[users[i]] = records[i] end
 
--- What stands between the slot of an order and its request id: a colon, or its item between two.
+-- The text between an order's slot and its request id: a colon, or its item between two colons.
 local ORDER = stock and '(%d+:%d+:(%d+):(%d+)(:%d+:)([^: ]*):([01]))' or '(%d+:%d+:(%d+):(%d+)(:)([^: ]*):([01]))'
 
--- Answers the questions about one buyer: a known request id? units and slots in use? which orders are live? And how
--- long they are together, with a blank for each.
+-- Answers the questions about one buyer: is the request id known, which units and slots are in use, which orders are
+-- live, and how long their texts are together, with a blank for each?
 local function look_up(record, request_id)
   local units, taken, live, known, length = 0, {}, {}, nil, 0
   for order, quantity, slot, mark, id, alive in string.gmatch(record, ORDER) do
@@ -188,10 +188,11 @@ local function look_up(record, request_id)
   return units, taken, live, known, length
 end
 
--- A record that is not one: whoever it belongs to may have bought, and so nothing can be decided.
+-- The record is damaged: its buyer may have bought, so nothing can be decided.
 local damaged = false
 
--- An order that is over: its request id is known as long as the round is. Looked up only for buyers with such orders.
+-- Finds an order that is over: its request id is known as long as the round exists. Only called for buyers with such
+-- orders.
 local function look_back(user, request_id)
   local orders = redis.call('HGET', KEYS[5], request_id .. ' ' .. user)
   local order, quantity, _, mark = string.match(orders or '', '^' .. ORDER)
@@ -199,8 +200,9 @@ local function look_back(user, request_id)
   return order and {order, tonumber(quantity), mark}
 end
 
--- When a buyer who has let orders lapse may buy again: each of them doubled the wait. What begins with late- is for
--- money that came late, and with line- for somebody who has waited in line; no buyer's request id does.
+-- When a buyer who has let orders lapse may buy again: each lapse has doubled the wait. It does not hold for claims
+-- whose request id begins with late- (for money that came late) or line- (for a buyer who has waited in line); no
+-- buyer's own request id does.
 local function cools_until(record, request_id)
   local lapses, lapsed_ms = string.match(record, '^~%d+:(%d+):(%d+)')
   local by = string.sub(request_id, 1, 5)
@@ -208,7 +210,7 @@ local function cools_until(record, request_id)
   return lapsed_ms + 1000 * math.min(cool_down_s * 2 ^ math.min(lapses - 1, DOUBLINGS_MAX), COOL_DOWN_S_MAX)
 end
 
-local PERSON = '\n' -- what the field of a person begins with, and what stands between its users
+local PERSON = '\n' -- a person's field begins with it, and it separates the users in the value
 local siblings = round[15] and {}
 local function read_siblings()
   local prefix = string.match(KEYS[1], '^(.*):round:%d+$')
@@ -223,7 +225,7 @@ local function read_siblings()
   return true
 end
 local is_over = now_ms >= ends_ms or status == 'closed'
--- Those of a round that is over may have left the gate; it sells nothing, so it asks nobody.
+-- The siblings of a round that is over may have left the gate. It sells nothing, so they do not matter.
 if siblings and not is_over and not read_siblings() then return not_ready() end
 
 local function units_in(record)
@@ -242,7 +244,7 @@ local function users_in(person)
   return users_of[person] or ''
 end
 
--- Live units that count besides those of the user in this round.
+-- Live units that count in addition to those of the user in this round.
 local function units_beside(user, person)
   local units = 0
   for other in string.gmatch(person and users_in(person) or '', '[^\n]+') do
@@ -262,7 +264,7 @@ local function units_beside(user, person)
   return units
 end
 
-local opens_ms = begins_ms -- for the claim that is being decided
+local opens_ms = begins_ms -- of the claim that is being decided
 local function refusal(units, quantity, item, request_id)
   if units + quantity > limit then return 'limit_reached' end
   if status == 'line' and now_ms < ends_ms and string.sub(request_id, 1, 5) ~= 'line-' then return 'join_the_line' end
@@ -280,15 +282,15 @@ local function answer(i, outcome, holdings)
   reply[2 * i + 3] = holdings
 end
 
--- Decide, on copies of the numbers. Most buyers are new and most claims plain, so nothing is made for these that they
--- do not need; the strings are put together by `..`, which is one step for a whole chain of them. It writes numbers as
--- decimal fractions, though, which takes longer than all the rest of the chain: hence the texts.
+-- Decide, on copies of the numbers. Most buyers are new and most claims plain, so no table is made that they do not
+-- need. Strings are joined by `..`, which is one step for a whole chain. But `..` formats numbers as decimal fractions,
+-- which takes longer than the rest of the chain: hence the texts.
 local seconds = string.format('%d', now_s - ORIGIN_S)
 local head = '{"v":1,"round":' .. round[9] .. ',"epoch":' .. round[8] .. ',"lane":' .. round[10] .. ',"seconds":' ..
              seconds .. ',"at_ms":' .. string.format('%.0f', now_ms) .. ',"counter":'
 local first = counter + 1
-local orders, slots = {}, {} -- of each that is admitted: which claim it was, and its slot
-local changed = {} -- user, record, …; if a buyer is there twice, the last one counts
+local orders, slots = {}, {} -- for each admitted order: its claim's place in the batch, and its slot
+local changed = {} -- user, record, …; if a buyer is in it twice, the last one counts
 for i = 1, claims do
   local user, quantity, request_id = users[i], quantities[i], request_ids[i]
   local item = stock and items and stock[items[i]]
@@ -373,7 +375,7 @@ local function entry(nth)
   return text .. '}'
 end
 
--- What the orders' claims have said of something; nothing if none of them has said anything.
+-- Picks the given values of the admitted claims; nothing if none of them has one.
 local function of_orders(said, none)
   if not said then return {} end
   local found, any = {}, false
@@ -384,7 +386,7 @@ local function of_orders(said, none)
   return any and found or {}
 end
 
--- One entry for all of them. It takes the server half as long to keep, to give out and to delete.
+-- One entry for all orders. It takes the server half the time to store, deliver and delete.
 local function entry_of_all()
   return cmsgpack.pack({2, id, epoch, lane, now_s - ORIGIN_S, now_ms, first, of_orders(users), of_orders(quantities), slots,
                         of_orders(request_ids, ''), of_orders(metadata, ''), stock and of_orders(items, 0) or {},
@@ -392,7 +394,7 @@ local function entry_of_all()
 end
 
 local entries = {}
-if queue[1] == '2' and #orders > 1 and not next(traced) then -- what is traced is seldom, and travels on its own
+if queue[1] == '2' and #orders > 1 and not next(traced) then -- traced orders are rare and travel alone
   entries[1] = entry_of_all()
   more = more + #orders - 1
 else
@@ -403,7 +405,7 @@ end
 if #orders > 0 then
   for _, sibling in ipairs(siblings or {}) do
     if not string.find(' ' .. sibling.siblings .. ' ', ' ' .. round[9] .. ' ', 1, true) then
-      -- Harmless if it is refused or all that there is: that one counts a record more, which is not there.
+      -- Harmless if it is refused, or if it is the only write: then one record more is counted than there is.
       redis.call('HSET', sibling.key, 'siblings', (string.gsub(sibling.siblings .. ' ' .. round[9], '^ ', '')))
     end
   end
@@ -411,7 +413,8 @@ if #orders > 0 then
   local added = {}
   for i = 1, #entries do
     if traced[i] then
-      added[i] = redis.call('XADD', KEYS[3], '*', 'order', entries[i], 'trace', traced[i]) -- earlier versions read the first only
+      -- earlier versions only read the first field
+      added[i] = redis.call('XADD', KEYS[3], '*', 'order', entries[i], 'trace', traced[i])
     else
       added[i] = redis.call('XADD', KEYS[3], '*', #entries == #orders and 'order' or 'orders', entries[i])
     end

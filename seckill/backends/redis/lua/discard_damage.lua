@@ -1,11 +1,11 @@
--- Deletes what stands under a key of a lane and was never written there by us, so that it can be made again.
+-- Deletes a value under a key of a lane that none of our programs wrote, so that the right one can be made again.
 --
 -- KEYS  1 the key
--- ARGV  1 the type that it has to be of. Of a hash, every value has to be a number of an order, which has 24 bits: fields
+-- ARGV  1 the type that the value must have. In a hash, every value must be a counter of order numbers, which has 24 bits: fields
 --       with others are deleted.
---       In the place of a string comes one that says nothing: without the home of its lane, a server that took over
+--       A string is replaced by one that means nothing: without the home of its lane, a server that took over
 --       would be taken for the first that the lane was ever on
--- Reply 1 if there was something, otherwise 0
+-- Reply 1 if something was deleted, otherwise 0
 
 local found = redis.call('TYPE', KEYS[1]).ok
 if found == 'none' then return 0 end

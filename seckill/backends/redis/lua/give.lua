@@ -1,9 +1,10 @@
--- Takes units from a share, to be got by the share of another lane. Until then they are on their way: sent, not got.
--- A call that is repeated finds that more was sent than its caller knew of, and gives nothing. Begins with `share.lua`.
+-- Takes units from a share for the share of another lane. Until that one gets them they are on their way: sent but not
+-- got. A repeated call finds that more was sent than its caller knew of, and gives nothing. `share.lua` is put in
+-- front.
 --
 -- KEYS  1 round (hash)
 -- ARGV  1 epoch   2 the other lane   3 units ever sent there, as far as the caller knows   4 units wanted, at most
---       5 of which item, left out where there are none
+--       5 of which item; left out where there are none
 -- Reply units ever sent there; -1 if nothing can be sent now, see `share_of`
 
 local share = share_of(KEYS[1], ARGV[1], ARGV[5])

@@ -1,10 +1,10 @@
--- What one buyer has in each of these rounds. Changes nothing.
+-- Reads what one buyer has in each of these rounds. Changes nothing.
 --
--- KEYS  of each round, one after the other: round (hash), buyers (hash), past (hash)
+-- KEYS  for each round in turn: round (hash), buyers (hash), past (hash)
 -- ARGV  1 user   2 … fields of the round that tell whether it is whole
--- Reply of each round, the buyer's record, which tells all; where there is none, {number of buyers, of records in past,
---       the fields}: whoever is not among the buyers of a whole round has nothing there. A number is -1, and there are no
---       fields, if something else stands under the key.
+-- Reply for each round, the buyer's record, which tells everything; if there is none, {number of buyers, of records in past,
+--       the fields}: a buyer without a record in a whole round has nothing there. A number is -1, and there are no
+--       fields, if the key has a value of another type.
 
 local fields = {}
 for i = 2, #ARGV do fields[i - 1] = ARGV[i] end

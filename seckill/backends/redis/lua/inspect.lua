@@ -1,8 +1,8 @@
--- One consistent reading of a round. Changes nothing.
+-- Reads a round in one consistent step. Changes nothing.
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)   4 orders of the lane (stream)   5 queue of the lane (hash)
 -- Reply {now_ms, number of fields, of buyers, of records in past, backlog of the lane, field, value, field, value, …};
---       no fields if it is not here. A number is -1 if something else stands under the key.
+--       no fields if the round is not here. A number is -1 if the key has a value of another type.
 
 local function size(command, key)
   local found = redis.pcall(command, key)

@@ -1,12 +1,12 @@
--- Creates a round with its full stock, once. It admits no one until `update_round` has run: in between, the ledger
--- notes that the round was opened, so that a gate which forgets it later is found out instead of filled again.
+-- Creates a round with its full stock, once. The round admits no one until `update_round` has run. In between, the
+-- ledger notes that it was opened, so that a gate which forgets it later is noticed instead of being filled again.
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)
 -- ARGV  1 id   2 lane   3 epoch   4 total   5 limit   6 begins_ms   7 ends_ms
 --       8 opened_ms (of the share that was opened first; 0: now)   9 cool_down_s   10 siblings ('': none), then two
 --       for each item: its number, its units
 -- Reply {found, opened_ms}: found is
---   nothing (so it was created) | round | other_epoch | remnant (buyers without their round: part of the data is gone)
+--   nothing (so it was created) | round | other_epoch | remnant (buyers without their round: some of the data is gone)
 
 local round = redis.call('HMGET', KEYS[1], 'epoch', 'opened_ms')
 if round[1] then return {round[1] == ARGV[3] and 'round' or 'other_epoch', tonumber(round[2])} end

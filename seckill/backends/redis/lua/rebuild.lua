@@ -1,5 +1,5 @@
--- Rebuilds a round from the ledger, in three kinds of steps. It admits no one before `update_round` has run after the
--- last of them. Every `begin` makes all earlier ones void, so that two keepers cannot mix their readings.
+-- Rebuilds a round from the ledger, in three kinds of steps. The round admits no one until `update_round` has run after
+-- the last of them. Every `begin` makes all earlier ones void, so that two keepers cannot mix their readings.
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)
 -- ARGV  1 begin: 2 id   3 lane   4 epoch   5 total   6 limit   7 begins_ms   8 ends_ms   9 a token of the caller's
@@ -20,14 +20,14 @@
 
 local EPOCH_DIGITS = 6 -- as in round_hash.py
 
--- What was never written here by us is nothing of the round.
+-- A foreign value is not part of the round.
 for i = 1, 3 do
   local found = redis.call('TYPE', KEYS[i]).ok
   if found ~= 'hash' and found ~= 'none' then redis.call('DEL', KEYS[i]) end
 end
 local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'rebuild', 'total', 'begun_s')
 local epoch = tonumber(round[1])
--- To Lua, ` 5`, `0x5`, `5e9`, `inf` and `nan` are numbers as well. A round that is in none of our epochs is in none.
+-- Lua also takes ` 5`, `0x5`, `5e9`, `inf` and `nan` for numbers. A round whose epoch we did not write has none.
 if not string.find(round[1] or '', '^%d+$') or #round[1] > EPOCH_DIGITS then epoch = nil end
 local time = redis.call('TIME')
 
@@ -70,7 +70,7 @@ if ARGV[1] == 'fill' then
   local last = 3 + 2 * tonumber(ARGV[3])
   local past = 0
   redis.call('HINCRBY', KEYS[1], 'buyers', redis.call('HSET', KEYS[2], unpack(ARGV, 4, last)))
-  -- One by one: a single buyer may have more of them than a call takes arguments.
+  -- One by one: a single buyer may have more orders than one call takes arguments.
   local i = last + 1
   while i <= #ARGV and ARGV[i] ~= '' do
     past = past + redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])

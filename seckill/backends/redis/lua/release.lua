@@ -1,5 +1,6 @@
--- Gives back the units of orders that are over, each order once, whatever is repeated or comes in another order. They
--- leave the buyer's record, which is read at every claim, for `past`, and the record notes that they are there.
+-- Gives back the units of orders that are over, each order's once, even if releases are repeated or arrive in another
+-- order. Such orders move from the buyer's record, which every claim reads, to `past`, and the record notes that there
+-- are some.
 --
 -- KEYS  1 round (hash)   2 buyers (hash)   3 past (hash)
 -- ARGV  five for each release: user, order ('seconds:counter'), epoch (the round's, when the ledger decided it), the
@@ -10,26 +11,26 @@
 --   unknown   the buyer has no such order here: nothing to give back
 --   not_yet   the round is not here, is not whole, or is being rebuilt: the release has to come again later
 --
--- Everything is read before the first write, so a key of the wrong type changes nothing; and all writes are by one command,
--- so a user who may not run it changes nothing either. A round in which a buyer's
--- record is none is fenced: nobody would be told that it has to be rebuilt, and the units would never come back.
+-- Everything is read before the first write, so a key of the wrong type changes nothing. All writes are made by one
+-- command, so a user who may not run it changes nothing either. A round with a damaged buyer's record is fenced:
+-- otherwise no one would learn that it has to be rebuilt, and the units would never come back.
 
 local releases = #ARGV / 5
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local round = redis.call('HMGET', KEYS[1], 'epoch', 'status', 'version', 'buyers', 'past', 'admitted', 'available',
                          'released', 'items')
--- To Lua, ` 5`, `0x5`, `5e9`, `inf` and `nan` are numbers as well, but no gate writes them.
+-- Lua also takes ` 5`, `0x5`, `5e9`, `inf` and `nan` for numbers, but no gate writes them.
 local function number(text)
   return text and #text < 16 and string.find(text, '^%-?%d+$') and tonumber(text)
 end
 local epoch = number(round[1]) or 0
--- As many records as there were; an earlier version did not count them.
+-- There must be as many records as were counted; an earlier version did not count them.
 local is_whole = redis.call('HLEN', KEYS[2]) >= (number(round[4] or (round[6] or '0') ~= '0' and '1' or '0') or math.huge)
                  and redis.call('HLEN', KEYS[3]) >= (number(round[5] or '0') or math.huge)
--- What is not a number cannot be added to.
+-- Only a number can be added to.
 local adds_up = number(round[3]) and number(round[7]) and number(round[8])
--- Of a round with items, by their numbers: units that come back. And how much of each is left and ever came back.
+-- For a round with items, by their numbers: the units that come back, those left, and those that ever came back.
 local stock, names, counts = round[9] and {}, {}, {}
 if stock then
   for item in string.gmatch(round[9], '%d+') do
@@ -42,7 +43,7 @@ if stock then
 end
 if round[2] == 'preparing' or not is_whole or not adds_up then epoch = 0 end
 
--- How an order stands in a record: with its item, where the round has any.
+-- The form of an order in a record: with its item, if the round has items.
 local order_pattern = stock and '^%d+:%d+:%d+:%d+:%d+:[^: ]*:[01]$' or '^%d+:%d+:%d+:%d+:[^: ]*:[01]$'
 local users = {}
 for i = 1, releases do users[i] = ARGV[5 * i - 4] end
@@ -56,7 +57,7 @@ local function past(field)
   return past_of[field]
 end
 
--- Its item stands before the request id, where the round has any. nil: it is none of the round's.
+-- The item comes before the request id, if the round has items. nil: the round has no such item.
 local function item_of(held)
   local item = string.match(held, '^%d+:%d+:%d+:%d+:(%d+):[^: ]*:[01]$')
   return stock[item] and item

@@ -1,9 +1,9 @@
--- Forgets consumers that hold nothing and have been silent for long. In one step, because deleting a consumer also
--- deletes what is pending under it: between a look and a delete, the consumer could have come back.
+-- Deletes consumers that hold nothing and have long been silent. It is one step, because deleting a consumer also
+-- deletes its pending entries, and between a look and a delete the consumer could come back.
 --
 -- KEYS  1 orders of the lane (stream)
 -- ARGV  1 group   2 idle_ms   3 the caller's own name, which stays
--- Reply how many were forgotten
+-- Reply how many were deleted
 
 local found = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 if found.err then return 0 end -- no such stream or group yet

@@ -1,4 +1,4 @@
--- Settles entries: acknowledges them, takes them out of the stream, and the orders in them off the count.
+-- Settles entries: acknowledges them, deletes them from the stream, and takes their orders off the count.
 --
 -- KEYS  1 orders of the lane (stream)   2 queue of the lane (hash)
 -- ARGV  1 group, then two for each entry: its id, and how many orders are in it

@@ -1,10 +1,10 @@
--- The beginning of `give.lua` and `take.lua`: the share of a lane, or of one of its items, and how it changes.
+-- The common beginning of `give.lua` and `take.lua`: reads the share of a lane, or of one of its items, and changes it.
 --
 -- KEYS  are named by the script that follows
--- Reply none: nothing is done before it
+-- Reply none: the script that follows replies
 
--- Nil if the round is not here in this epoch, is not open, or has lost count of what it has sent and got: then units
--- would be sent, or come, twice. `item`: left out where there are none.
+-- Returns nil if the round is not here in this epoch, is not open, or has lost count of what it has sent and got: then
+-- units would be sent or received twice. `item` is left out where there are none.
 local function share_of(key, epoch, item)
   local round, moved, of_item = {}, 0, 0
   local tail = item and ':' .. item or ''
@@ -28,7 +28,7 @@ local function share_of(key, epoch, item)
   return {key = key, round = round, tail = tail, total = total, available = available, held = held, left = left}
 end
 
--- `name`: of the count of what was ever sent to a lane, or got from it.
+-- `name`: the field that counts the units ever sent to a lane, or got from it.
 local function count_of(share, name)
   return tonumber(share.round[name .. share.tail] or '0')
 end

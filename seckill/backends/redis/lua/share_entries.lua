@@ -1,8 +1,8 @@
--- Lets calls write entries of several orders into a lane, unless it was said that they must not: a version that is about
+-- Lets calls write entries with several orders into a lane, unless that was forbidden because a version that is about
 -- to come back could not read them.
 --
 -- KEYS  1 queue of the lane (hash)
--- Reply the form that entries of several orders may have from now on; 1: none
+-- Reply the form that entries may have from now on; 1: no entries with several orders
 
 local form = redis.call('HGET', KEYS[1], 'form')
 if not form then

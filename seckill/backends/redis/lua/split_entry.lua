@@ -1,4 +1,4 @@
--- Writes the orders of one entry anew, each in an entry of its own, for readers that know no other.
+-- Writes the orders of one entry again, each in an entry of its own, for readers that know no other form.
 --
 -- KEYS  1 orders of the lane (stream)   2 queue of the lane (hash)
 -- ARGV  1 id of the entry, then the new entries

@@ -1,12 +1,12 @@
--- Takes entries that no consumer will ever get: the group stands behind them, and none has them in hand. Whatever is
--- settled is deleted from the stream, so they are not. It comes of a group that was set to the end of the stream, or
--- made again there.
+-- Takes entries that no consumer will ever get: the group's position is behind them, and they are pending for no one.
+-- They are not settled, since settled entries are deleted from the stream. This happens when a group was set to the end
+-- of the stream, or made again there.
 --
--- The oldest entry shows it. Those before which others are in hand are found when these are settled.
+-- The oldest entry shows whether there are any. Stranded entries behind pending ones are found when those are settled.
 --
 -- KEYS  1 orders of the lane (stream)
--- ARGV  1 group   2 consumer   3 how many, at most; 0: only tell whether there are any
--- Reply the entries, as XCLAIM gives them; or the oldest, which is not taken then
+-- ARGV  1 group   2 consumer   3 how many at most; 0: only tell whether there are any
+-- Reply the entries, as XCLAIM returns them; with 0, the oldest one, without taking it
 
 local function is_behind(entry_id, last)
   local ms, n = string.match(entry_id, '(%d+)-(%d+)')

@@ -1,7 +1,7 @@
--- Whether a process is to tell people this message, or another has told it or is just telling it.
--- KEYS 1 the message about this trouble that was told last   2 who is telling one
--- ARGV 1 the message   2 who asks   3 how long a process may take to tell one, in ms
--- Reply 'told', 'wait', or 'go': whoever asks is the one who tells it
+-- Decides whether a process has to send this message, or another has sent it or is just sending it.
+-- KEYS 1 the last message sent about this trouble   2 the process that is sending one
+-- ARGV 1 the message   2 the process that asks   3 how long a process may take to send one, in ms
+-- Reply 'told', 'wait', or 'go': the process that asks has to send it
 if redis.call('GET', KEYS[1]) == ARGV[1] then return 'told' end
 local telling = redis.call('GET', KEYS[2])
 if telling and telling ~= ARGV[2] then return 'wait' end

@@ -1,4 +1,4 @@
--- Brings a round to the rules of a revision. Repeated or late calls change nothing.
+-- Gives a round the rules of a revision. Repeated or late calls change nothing.
 --
 -- KEYS  1 round (hash)
 -- ARGV  1 epoch   2 revision   3 status (open | line | paused | closed)   4 limit   5 begins_ms   6 ends_ms   7 units dealt
@@ -9,7 +9,8 @@
 local round = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'total', 'opened_ms', 'dealt', 'available', 'version')
 if not round[1] then return 'missing' end
 for _, i in ipairs({2, 3, 5, 6, 7}) do
-  if not string.find(round[i] or '', '^%-?%d+$') or #round[i] > 15 then return 'missing' end -- nothing could be added to it
+  -- such a field could not be added to
+  if not string.find(round[i] or '', '^%-?%d+$') or #round[i] > 15 then return 'missing' end
 end
 if round[1] ~= ARGV[1] then return 'other_epoch' end
 if round[4] ~= ARGV[8] then return 'other_opening' end
@@ -28,7 +29,8 @@ for i = 10, #ARGV, 2 do
   added = math.min(added, more < 0 and -1 or added)
 end
 if added < 0 then return redis.error_reply('ERR units can be added to a round, not taken away') end
--- All at once: a user who loses the right to a command between two would leave half of it, and no call mends that.
+-- All at once: if our user lost the right to a command between two writes, half would be written, and no later call
+-- would mend that.
 redis.call('HSET', KEYS[1], 'revision', ARGV[2], 'status', ARGV[3], 'limit', ARGV[4],
            'begins_ms', ARGV[5], 'ends_ms', ARGV[6], 'dealt', ARGV[7], 'cool_down_s', ARGV[9],
            'total', round[3] + added, 'available', round[6] + added, 'version', round[7] + 1, unpack(counts))
