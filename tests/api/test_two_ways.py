@@ -11,23 +11,31 @@ from seckill.web import claim_protocol
 from seckill.web.app import Api
 from seckill.web.claim import BEGUN, ClaimRoute
 from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.plain_request import NOTABLE, UNUSUAL, PlainReader
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.api.test_short_way import connected, read, request
+from tests.native.plain_claims import PlainClaimReader
 from tests.patience import PATIENCE_S
 
 Way = Literal["in one go", "bytes", "framework"]
 
 
 @pytest.fixture(params=["in one go", "bytes", "framework"])
-async def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
+async def way(request: pytest.FixtureRequest, served: Served, monkeypatch: pytest.MonkeyPatch) -> Way:
     way: Way = request.param
     if way == "framework":
         monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
     elif way == "bytes":
         monkeypatch.setattr(ClaimingProtocol, "_begin_plain", lambda *_: False)
     elif KERNEL is None:
-        pytest.skip("There is no compiler here: no claim is read in one go.")
+        read_in_python(served, monkeypatch)
     return way
+
+
+def read_in_python(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain claims, as the kernel would read them if there were one."""
+    reader = PlainClaimReader(PlainReader(NOTABLE, UNUSUAL), None, None)
+    monkeypatch.setattr(served.node.api, "read_plain_claim", reader.read)
 
 
 @pytest.fixture

@@ -4,6 +4,44 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="A plain claim goes straight to the gate, whatever was learnt of its sale since",
+        trap="ours",
+        path="web/claim.py",
+        edits={"way.news != self._sale_cache.news or ": ""},
+        caught_by="tests/api/test_straight_way.py::test_what_operators_change_counts_for_the_next_claim",
+    ),
+    Mutant(
+        name="A plain claim goes straight to the gate, though its buyer was blocked since",
+        trap="ours",
+        path="web/claim.py",
+        edits={
+            "way.round_id in self._flags or self._barred.active:": "way.round_id in self._flags:",
+            " if common and not self._barred.active else None": " if common else None",
+        },
+        caught_by="tests/api/test_straight_way.py::test_what_operators_change_counts_for_the_next_claim[blocks-]",
+    ),
+    Mutant(
+        name="Plain claims ask the gate also after the sell-out",
+        trap="ours",
+        path="web/claim.py",
+        edits={"way.round_id in self._flags or ": ""},
+        caught_by="tests/api/test_straight_way.py::test_after_the_sell_out_nobody_asks_the_gate",
+    ),
+    Mutant(
+        name="A plain claim is believed without its signature",
+        trap="ours",
+        path="web/buyer_tokens.py",
+        edits={"            self._signed.is_ours(header, signed, signature)\n            and now": "            now"},
+        caught_by="tests/api/test_straight_way.py::test_a_token_that_others_signed_is_refused_as_ever",
+    ),
+    Mutant(
+        name="A plain claim is believed after its token has ended",
+        trap="ours",
+        path="web/buyer_tokens.py",
+        edits={"            and now - LEEWAY_S < expires_s <= now": "            and expires_s <= now"},
+        caught_by="tests/api/test_straight_way.py::test_a_token_that_is_not_good_is_refused_as_ever",
+    ),
+    Mutant(
         name="A client that guesses at the admin key need not wait",
         trap="ours",
         path="web/operator_check.py",
