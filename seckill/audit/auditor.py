@@ -231,6 +231,15 @@ def _counted(many: int, what: str) -> str:
     return f"{many:,} {_ONE[what] if many == 1 else what}"
 
 
+# By address, see `make_ahead`.
+_made_ahead: dict[str, LedgerReader] = {}
+
+
+def make_ahead(url: str) -> None:
+    """For processes that will be copied from this one, as the ledger's own (backends/sql/database_choice.py)."""
+    _made_ahead[url] = LedgerReader(url)
+
+
 @asynccontextmanager
 async def open_auditor(settings: Settings, *, every_round: bool = False) -> AsyncIterator[Auditor]:
     if not settings.redis_url or not settings.database_url:
@@ -238,7 +247,7 @@ async def open_auditor(settings: Settings, *, every_round: bool = False) -> Asyn
             f"There is nothing to audit: no data in {settings.data_dir.absolute()}. Set SECKILL_DATA_DIR to the folder "
             "of `seckill up`, or SECKILL_REDIS_URL and SECKILL_DATABASE_URL."
         )
-    ledger = LedgerReader(settings.database_url)
+    ledger = _made_ahead.pop(settings.database_url, None) or LedgerReader(settings.database_url)
     gate = GateReader(settings.redis_url)
     try:
         yield Auditor(ledger, gate, every_round=every_round)

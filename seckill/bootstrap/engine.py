@@ -16,8 +16,7 @@ from seckill.backends.payment.provider_choice import open_provider
 from seckill.backends.pictures.pillow import make_picture
 from seckill.backends.redis.board import RedisBoard
 from seckill.backends.redis.gate import RedisGate
-from seckill.backends.sql import open_ledger
-from seckill.backends.sql.history import SqlHistory
+from seckill.backends.sql import open_history, open_ledger
 from seckill.backends.sql.schema import must_be_current
 from seckill.backends.webhook.sender import HttpSender
 from seckill.bootstrap.boundary_failpoints import watched
@@ -104,7 +103,7 @@ async def open_engine(
         stack.push_async_callback(ledger.close)
         board: Board = RedisBoard(settings.redis_url) if store is None else MemoryBoard(store)
         stack.push_async_callback(board.close)
-        history = SqlHistory(ledger.database)
+        history = open_history(ledger.database)
         stack.push_async_callback(history.close)
         for advice in await gate.check(settings.durability):
             log.warning("the gate could be safer", advice=advice)

@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import NoReturn
 
 from cyclopts import App, CycloptsError
@@ -12,9 +13,14 @@ from cyclopts import App, CycloptsError
 from seckill import __version__
 from seckill.cli.command_list import COMMANDS, GROUPS
 from seckill.cli.exit_codes import EXIT_INTERRUPTED, EXIT_SETTINGS, EXIT_USAGE, of_own_failure
+from seckill.cli.lean_imports import lean_imports
 from seckill.errors import SeckillError, SettingsError
 from seckill.extras import explained
 from seckill.failpoints import VARIABLE, arm
+
+DEBUG = "--debug"
+# No command for anybody: where no copies can be made, `seckill up` starts this as it starts its roles.
+PREPARATION = "up-preparation"
 
 
 def _app(*, listing: bool) -> App:
@@ -38,23 +44,35 @@ app = _app(listing=False)
 
 def main() -> NoReturn:
     arguments = sys.argv[1:]
-    debug = "--debug" in arguments
+    debug = DEBUG in arguments
     if debug:
-        arguments.remove("--debug")
-    failed = of_own_failure(arguments[0] if arguments else None)
+        arguments.remove(DEBUG)
+    listing = not arguments or arguments[0] in app.help_flags
+
+    def command() -> None:
+        chosen = _app(listing=True) if listing else app
+        if arguments[:1] == [PREPARATION]:
+            chosen.command("seckill.cli.up_preparation:up_preparation", name=PREPARATION)
+        chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
+
+    carry_out(command, of_own_failure(arguments[0] if arguments else None), debug=debug)
+
+
+def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoReturn:
+    """Ends the process. What goes wrong is said in a sentence, with `debug` in a traceback where it was not foreseen.
+    `failed`: the exit code of that."""
     # Loading makes many objects and no garbage: looking for it is a fifth of the time that loading takes, and half a
     # second at the end of the process. `run` enables it for what runs for long.
     gc.disable()
     atexit.register(gc.freeze)
+    lean_imports()
     try:
         if spec := os.environ.get(VARIABLE):
             from seckill.bootstrap.boundary_failpoints import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
 
             arm(spec, NAMES)
-        listing = not arguments or arguments[0] in app.help_flags
-        chosen = _app(listing=True) if listing else app
         with explained():
-            chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
+            command()
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
         code = EXIT_USAGE
@@ -70,7 +88,7 @@ def main() -> NoReturn:
         if debug:
             traceback.print_exc()
         else:
-            _complain(f"Something unexpected went wrong ({error!r}): run it again with --debug to see where.")
+            _complain(f"Something unexpected went wrong ({error!r}): run it again with {DEBUG} to see where.")
         code = failed
     else:
         code = 0

@@ -1,6 +1,6 @@
 """What `seckill up` says once it answers: where it is, and lines to copy."""
 
-import secrets
+import os
 import shlex
 import shutil
 import socket
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from rich.console import Console
+import msgspec
 
 from seckill.backends.payment.sandbox import Sandbox
 from seckill.cli.api_connection import ADDRESS_FILE, shown_host
@@ -16,16 +16,23 @@ from seckill.client import AsyncClient, ClientError
 from seckill.errors import StartError
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.web.buyer_tokens import mint_buyer_token
-from seckill.web.help_pages import is_built
 
 READY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 2.0
 POLL_S = 0.1
+_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 KEEPS_NOTHING = "none, it keeps nothing: everything is gone when it stops"
 
 
-async def announce(settings: Settings, listener: socket.socket, stop: Stop, sale_id: str | None, *, demo: bool) -> None:
+class Greeting(msgspec.Struct, frozen=True, kw_only=True):
+    """What to say that takes the engine to know."""
+
+    buyer_token: str | None  # None: somebody else signs them
+    sale_id: str | None  # that is open now
+    has_help: bool
+
+
+async def announce(settings: Settings, listener: socket.socket, stop: Stop, known: Greeting, *, demo: bool) -> None:
     """Says where it is as soon as it answers, until told to stop."""
     address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
     noted = settings.data_dir / ADDRESS_FILE
@@ -34,11 +41,11 @@ async def announce(settings: Settings, listener: socket.socket, stop: Stop, sale
     try:
         noted.write_text(address + "\n")
         if not stop.is_set():
-            greet(settings, address, sale_id, demo=demo)
+            greet(settings, address, known, demo=demo)
         await stop.wait()
     finally:
         if stop.is_set():
-            Console(stderr=True).print("Stopping: finishing what was accepted …", style="dim")
+            _say_dimly("Stopping: finishing what was accepted …")
         noted.unlink(missing_ok=True)
 
 
@@ -59,14 +66,19 @@ async def _is_ready(client: AsyncClient) -> bool:
     return True
 
 
-def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) -> None:
+def _say_dimly(sentence: str) -> None:
+    plain = not sys.stderr.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    sys.stderr.write(f"{sentence}\n" if plain else f"{_DIM}{sentence}{_PLAIN}\n")
+
+
+def greet(settings: Settings, address: str, known: Greeting, *, demo: bool) -> None:
     """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
     write(f"  buy        {address}/\n")
     write(f"  console    {address}/console\n")
     write(f"  API docs   {address}/docs\n")
-    if is_built():
+    if known.has_help:
         write(f"  help       {address}/help\n")
     if settings.payment_provider == Sandbox.name:
         write("  payment    a sandbox for trying things out: no money moves\n")
@@ -75,19 +87,12 @@ def greet(settings: Settings, address: str, sale_id: str | None, *, demo: bool) 
     # Anything but a terminal may be a log that others read.
     shown = settings.admin_key.reveal() if sys.stdout.isatty() else f"`{_token_command(settings)}` shows it"
     write(f"  admin key  {shown}\n")
-    if settings.jwt_secret is not None:
-        token = mint_buyer_token(
-            settings.jwt_secret,
-            f"demo-{secrets.token_hex(3)}",
-            lifetime_s=24 * 3600,
-            issuer=settings.jwt_issuer,
-            audience=settings.jwt_audience,
-            now=time.time(),
-        )
-        write(f"  buyer      {token}\n")
-        if sale_id is not None:
-            _show_how_to_buy(address, token, sale_id, sandbox=settings.payment_provider == Sandbox.name)
-    if demo and sale_id is None:
+    if known.buyer_token is not None:
+        write(f"  buyer      {known.buyer_token}\n")
+        if known.sale_id is not None:
+            sandbox = settings.payment_provider == Sandbox.name
+            _show_how_to_buy(address, known.buyer_token, known.sale_id, sandbox=sandbox)
+    if demo and known.sale_id is None:
         write(f"\nNo sale is open now: `{_ourselves()} sale create TITLE --units N` makes one.\n")
     write(f"\nCtrl-C stops everything; {'nothing is kept' if settings.in_memory else 'the data stays'}.\n\n")
     sys.stdout.flush()

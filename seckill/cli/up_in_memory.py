@@ -8,9 +8,9 @@ from dataclasses import replace
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import new_memory, open_engine
 from seckill.cli.async_command import run
-from seckill.cli.demo_sales import demo_sale
 from seckill.cli.keeper import keeper_role
 from seckill.cli.up_announcement import announce
+from seckill.cli.up_preparation import greeting
 from seckill.cli.worker import worker_role
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
@@ -41,13 +41,13 @@ async def _up_in_memory(settings: Settings, stop: Stop, vitals: Vitals, *, demo:
         settings = replace(settings, database_url=f"sqlite:///{folder}/ledger.db")
         await migrate(settings.database_url)
         async with open_engine(settings, memory) as engine:
-            sale_id = await demo_sale(engine, settings) if demo else None
+            known = await greeting(engine, settings, demo=demo)
         api = asyncio.create_task(serve(settings, listener, stop, memory, vitals))
         behind = [asyncio.ensure_future(role(settings, memory)(last)) for role in (worker_role, keeper_role)]
         for task in (api, *behind):
             task.add_done_callback(lambda _: stop.set())  # one that ends takes the others with it
         try:
-            await announce(settings, listener, stop, sale_id, demo=demo)
+            await announce(settings, listener, stop, known, demo=demo)
         finally:
             stop.set()
             try:

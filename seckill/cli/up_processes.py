@@ -1,35 +1,43 @@
-"""A process for each role, copied from one that has loaded all of them, and the embedded servers."""
+"""A process for each role, copied from one that has loaded all of them, and the embedded servers.
 
+This process watches over all others and stays small: what it loads is little, and what has to be prepared with the
+engine is done by copies that end (`up_preparation.py`).
+"""
+
+import asyncio
 import contextlib
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from seckill.backends.sql import make_ahead
-from seckill.backends.sql.schema import Schema, schema_of
-from seckill.bootstrap.engine import open_engine
-from seckill.cli import main
+import msgspec
+
+from seckill.cli import DEBUG, PREPARATION, carry_out
 from seckill.cli.async_command import run
 from seckill.cli.command_settings import with_embedded
-from seckill.cli.demo_sales import demo_sale
-from seckill.cli.up_announcement import announce
-from seckill.errors import SeckillError
+from seckill.cli.exit_codes import EXIT_FAILED
+from seckill.cli.up_announcement import Greeting, announce
+from seckill.errors import SeckillError, StartError
 from seckill.local.data_folder import DataFolder
 from seckill.local.fork_server import ForkServer, fork_server
 from seckill.local.supervisor import Process, SupervisedServer, Supervisor
 from seckill.local.valkey import EmbeddedValkey
 from seckill.loops import Stop
-from seckill.operations.metrics_port import metrics_port
-from seckill.operations.supervised_health import SupervisedVitals
 from seckill.settings import TABLE, Settings, written
-from seckill.telemetry import Exposition
 from seckill.web.listening_socket import bind
-from seckill.web.pages import version_of_assets
 
-# What roles load beyond what is loaded here, in the fork server, while this process prepares the servers.
-LOADED = ("seckill.cli.api", "seckill.cli.keeper", "seckill.cli.worker", "seckill.audit")
+# What is loaded beyond what is loaded here, in the fork server.
+LOADED = (
+    "seckill.cli.api",
+    "seckill.cli.keeper",
+    "seckill.cli.up_preparation",
+    "seckill.cli.worker",
+    "seckill.audit",
+)
 BEHIND = ("worker", "keeper")
 
 
@@ -38,71 +46,119 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
     settings = with_embedded(settings)
     environ = _environ(settings, figures)
 
-    def load() -> None:
-        folder.close()  # in the copy: the folder is locked as long as any process has this open
-        for name in LOADED:
-            importlib.import_module(name)
-        version_of_assets()
-        with contextlib.suppress(ImportError):  # the process that really opens it will tell
-            if settings.broker_url:
-                importlib.import_module("seckill.bootstrap.rabbitmq")
-        with contextlib.suppress(ImportError):  # not there on every platform
-            importlib.import_module("uvloop")
-        with contextlib.suppress(SeckillError):  # the process that really opens it will tell
-            make_ahead(settings.database_url)
+    # In the fork server: the folder is locked as long as any process has this open.
+    with fork_server(partial(_load, settings), folder.close, _run_role, environ) as copies:
 
-    with fork_server(load, _run_role, environ) as copies:
-
-        async def supervise(stop: Stop) -> None:
+        async def supervise(stop: Stop) -> int:
             supervisor = Supervisor()
             with contextlib.closing(bind(settings.host, settings.port)) as listener:
                 try:
-                    sale_id = await _prepare(supervisor, settings, embedded=embedded, demo=demo)
+                    prepare = partial(_prepared, environ, copies)
+                    await prepare("ledger")
+                    if embedded:
+                        valkey = EmbeddedValkey(settings.data_dir, durability=settings.durability)
+                        await supervisor.add(SupervisedServer(valkey))
+                    known = msgspec.json.decode(await prepare("demo" if demo else "gate"), type=Greeting)
                     await _start_roles(supervisor, environ, copies, listener.fileno(), api)
-                    with metrics_port(settings, SupervisedVitals(("api", *BEHIND), Exposition(figures))):
-                        await announce(settings, listener, stop, sale_id, demo=demo)
+                    with _metrics_port(settings, figures):
+                        await announce(settings, listener, stop, known, demo=demo)
+                except _NotPrepared as failed:
+                    return failed.code
                 finally:
                     await supervisor.stop()
+            return 0
 
-        run(supervise, settings)
+        code = run(supervise, settings)
+    if code:
+        sys.exit(code)
+
+
+def _load(settings: Settings) -> None:
+    for name in LOADED:
+        importlib.import_module(name)
+    from seckill import audit  # noqa: PLC0415 (only where copies are made of what is loaded)
+    from seckill.backends import sql  # noqa: PLC0415
+    from seckill.domain.receipt import Receipts  # noqa: PLC0415
+    from seckill.web.pages import version_of_assets  # noqa: PLC0415
+
+    version_of_assets()
+    Receipts(bytes(32))  # with the first key that is made, OpenSSL sets itself up
+    with contextlib.suppress(ImportError):  # the process that really opens it will tell
+        if settings.broker_url:
+            importlib.import_module("seckill.bootstrap.rabbitmq")
+    with contextlib.suppress(ImportError):  # not there on every platform
+        importlib.import_module("uvloop")
+    with contextlib.suppress(SeckillError):  # the process that really opens it will tell
+        sql.make_ahead(settings.database_url)
+        audit.make_ahead(settings.database_url)
 
 
 def _run_role(arguments: Sequence[str]) -> None:
+    """As `main` would with these words, without the reader of commands: a copy that uses it has its own copy of it."""
     sys.argv = ["seckill", *arguments]
-    main()
+    words = [word for word in arguments if word != DEBUG]
+    module = importlib.import_module(f"seckill.cli.{words[0].replace('-', '_')}")
+    role = getattr(module, words[0].replace("-", "_"))
+    match words[1:]:
+        case [*given, "--fd", fd]:
+            command = partial(role, *given, fd=int(fd))
+        case given:
+            command = partial(role, *given)
+    carry_out(command, EXIT_FAILED, debug=DEBUG in arguments)
 
 
-async def _prepare(supervisor: Supervisor, settings: Settings, *, embedded: bool, demo: bool) -> str | None:
-    """The servers; the id of a sale to show."""
-    await _prepare_ledger(settings)
-    if embedded:
-        await supervisor.add(SupervisedServer(EmbeddedValkey(settings.data_dir, durability=settings.durability)))
-    # Refuses unsuitable servers before any role is started.
-    async with open_engine(settings, audits=False) as engine:
-        return await demo_sale(engine, settings) if demo else None
+class _NotPrepared(Exception):
+    """The process that was to do it has said why."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
-async def _prepare_ledger(settings: Settings) -> None:
-    if settings.broker_url:
-        from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most do without a broker)
-
-        await check_broker(settings.broker_url)  # refused before anything is started
-    if await schema_of(settings.database_url) is not Schema.CURRENT:
-        from seckill.backends.sql.migration import migrate  # noqa: PLC0415 (slow to load, and not needed the next time)
-
-        await migrate(settings.database_url)
+async def _prepared(environ: Mapping[str, str], copies: ForkServer | None, what: str) -> bytes:
+    """What the process that has prepared it tells."""
+    ours, its = os.pipe()
+    arguments = [PREPARATION, what, *([DEBUG] if DEBUG in sys.argv else [])]
+    process = Process(what, arguments, environ, listener=its, copies=copies)
+    with os.fdopen(ours, "rb") as told:
+        try:
+            await process.start()
+        finally:
+            os.close(its)
+        try:
+            code = await process.wait()  # whatever Ctrl-C says, because a migration should not be interrupted
+        except asyncio.CancelledError:  # Ctrl-C again
+            process.kill()
+            raise
+        if code < 0:
+            raise StartError(f"The process that prepares the {what} was killed ({signal.Signals(-code).name}).")
+        if code:
+            raise _NotPrepared(code)
+        return told.read()
 
 
 async def _start_roles(
     supervisor: Supervisor, environ: Mapping[str, str], copies: ForkServer | None, listener: int, api: int
 ) -> None:
-    if copies is not None:
-        await copies.ready()
     # Stopped after the API, because the worker still writes what the API has accepted.
     await supervisor.add(*(Process(role, [role], environ, copies=copies) for role in BEHIND))
     await supervisor.add(
         *(Process(f"api {n}", ["api"], environ, listener=listener, copies=copies) for n in range(1, api + 1))
     )
+
+
+@contextlib.contextmanager
+def _metrics_port(settings: Settings, figures: Path) -> Iterator[None]:
+    if settings.metrics_port is None:
+        yield
+        return
+    # Only now: most do without, and this process stays small.
+    from seckill.operations.metrics_port import metrics_port  # noqa: PLC0415
+    from seckill.operations.supervised_health import SupervisedVitals  # noqa: PLC0415
+    from seckill.telemetry import Exposition  # noqa: PLC0415
+
+    with metrics_port(settings, SupervisedVitals(("api", *BEHIND), Exposition(figures))):
+        yield
 
 
 def _environ(settings: Settings, figures: Path) -> dict[str, str]:

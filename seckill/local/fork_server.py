@@ -1,12 +1,13 @@
 """Makes our roles as copies of one process that has loaded everything (Linux).
 
 Loading takes a second of CPU, a copy milliseconds, and copies share the memory of what was loaded until they write to
-it. The server is forked while there is no thread and no event loop yet, because neither survives a fork, and only waits
-for requests. Each role is handed over to the process that requested it, as its own child: that process waits for the
-role as for any other, and the role dies with it. If the server fails in any way it ends, and roles are spawned instead.
+it: Python counts references, so whatever is used is written to. The process that loads uses little of it afterwards.
+The server is forked from it while there is no thread and no event loop yet, because neither survives a fork, and only
+waits for requests; so these two share nearly all. Each role is handed over to the process that requested it, as its own
+child: that process waits for the role as for any other, and the role dies with it. If the server fails in any way it
+ends, and roles are spawned instead.
 """
 
-import asyncio
 import contextlib
 import gc
 import json
@@ -26,13 +27,11 @@ from seckill.local.tether import kill_me_with_my_parent
 
 log = structlog.get_logger()
 
-LOADED = b"loaded"
 ORDER_BYTES_MAX = 4096
 # It takes a moment after the end of the process in the middle until the role has its new parent.
 PARENT_POLL_S = 0.001
 # Even on a busy machine, a healthy server needs a hundredth of this.
 FORK_WITHIN_S = 10.0
-LOAD_WITHIN_S = 60.0
 
 Run = Callable[[Sequence[str]], object]
 
@@ -61,18 +60,6 @@ class ForkServer:
     def __init__(self, pid: int, orders: socket.socket) -> None:
         self._pid = pid
         self._orders: socket.socket | None = orders
-
-    async def ready(self) -> None:
-        """Waits until everything is loaded."""
-        if self._orders is not None:
-            self._orders.setblocking(False)
-            try:
-                async with asyncio.timeout(LOAD_WITHIN_S):
-                    said = await asyncio.get_running_loop().sock_recv(self._orders, len(LOADED))
-            except OSError:  # TimeoutError is one
-                said = b""
-            if said != LOADED:
-                self._give_up()
 
     def fork(self, arguments: Sequence[str], listener: int | None = None) -> Copy | None:
         """Makes a copy. Returns None if the server is gone. Blocks for a moment, so that no copy can be made and then
@@ -108,13 +95,17 @@ class ForkServer:
 
 
 @contextlib.contextmanager
-def fork_server(load: Callable[[], object], run: Run, environ: Mapping[str, str]) -> Iterator[ForkServer | None]:
-    """Yields None where the kernel cannot do it. `load` is called once, in the server; `run` in each copy, with the
-    arguments of its order and, at their end, the number of its listening socket if there is one. To be called from the
-    main thread, while there is no other and no event loop."""
+def fork_server(
+    load: Callable[[], object], release: Callable[[], object], run: Run, environ: Mapping[str, str]
+) -> Iterator[ForkServer | None]:
+    """Yields None where the kernel cannot do it. `load` is called once, before the server is forked; `release` in the
+    server, to let go of what it must not hold; `run` in each copy, with the arguments of its order and, at their end,
+    the number of its listening socket if there is one. To be called from the main thread, while there is no other and
+    no event loop."""
     if not _can_adopt_orphans():
         yield None
         return
+    load()
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent_pid = os.getpid()
     gc.freeze()  # or the next collection would write to, and so copy, every page that has an object on it
@@ -122,7 +113,7 @@ def fork_server(load: Callable[[], object], run: Run, environ: Mapping[str, str]
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _leave(lambda: _serve(its, parent_pid, load, run, environ))
+        _leave(lambda: _serve(its, parent_pid, release, run, environ))
     its.close()
     server = ForkServer(pid, ours)
     try:
@@ -132,7 +123,7 @@ def fork_server(load: Callable[[], object], run: Run, environ: Mapping[str, str]
 
 
 def _serve(
-    orders: socket.socket, parent_pid: int, load: Callable[[], object], run: Run, environ: Mapping[str, str]
+    orders: socket.socket, parent_pid: int, release: Callable[[], object], run: Run, environ: Mapping[str, str]
 ) -> None:
     _become_a_child_of(parent_pid)
     rename_process("seckill", "fork-server")
@@ -141,9 +132,7 @@ def _serve(
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    load()
-    gc.freeze()
-    orders.send(LOADED)
+    release()
     while True:
         order, fds, _flags, _address = socket.recv_fds(orders, ORDER_BYTES_MAX, maxfds=1)
         if not order:

@@ -1,4 +1,4 @@
-"""Chooses where a server's unix socket goes: into its data folder, or to a shorter path."""
+"""Chooses where a server's unix socket goes, into its data folder or to a shorter path, and asks who answers there."""
 
 import asyncio
 import hashlib
@@ -54,3 +54,17 @@ async def answers(socket: Path) -> bool:
         return False
     writer.close()
     return True
+
+
+async def said(socket: Path, asked: bytes, within_s: float) -> bytes:
+    """The line that comes back; empty if there is none in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            reader, writer = await asyncio.open_unix_connection(socket)
+            try:
+                writer.write(asked)
+                return await reader.readline()
+            finally:
+                writer.close()
+    except OSError:  # TimeoutError is one
+        return b""

@@ -19,7 +19,8 @@ from seckill.loops import Stop
 
 log = structlog.get_logger()
 
-POLL_S = 0.05
+POLL_S_MIN = 0.002
+POLL_S_MAX = 0.05
 BACKOFF_S_MIN = 0.2
 BACKOFF_S_MAX = 5.0
 # A process that lived this long started well: the next failure is a new one.
@@ -67,9 +68,12 @@ class Process:
         return self._process.pid
 
     async def wait(self) -> int:
+        """Its exit code. What it does at its start may be short, and somebody may be waiting for it."""
         assert self._process is not None
-        while (code := self._process.poll()) is None:  # noqa: ASYNC110 (no event tells of it)
-            await asyncio.sleep(POLL_S)
+        pause_s = POLL_S_MIN
+        while (code := self._process.poll()) is None:
+            await asyncio.sleep(pause_s)  # no event tells of it
+            pause_s = min(pause_s * 1.2, POLL_S_MAX)
         return code
 
     async def stop(self) -> None:
@@ -81,10 +85,13 @@ class Process:
                 await self.wait()
         except TimeoutError:
             log.warning("did not stop in time, killed", process=self.name)
-            # The whole group, for the tether that stays beside it on macOS; it may have ended in this very moment.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self.kill()
             await self.wait()
+
+    def kill(self) -> None:
+        # The whole group, for the tether that stays beside it on macOS; it may have ended in this very moment.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
 
 class SupervisedServer:

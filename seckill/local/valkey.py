@@ -11,20 +11,16 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-import redis.asyncio
-import redis.exceptions
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
 from seckill.errors import StartError
 from seckill.local.server_binary import check_version
 from seckill.local.server_binary import find_server as find_server
-from seckill.local.socket_path import answers, make_private, socket_path
+from seckill.local.socket_path import answers, make_private, said, socket_path
 from seckill.local.tether import tethered
 
 Durability = Literal["strict", "fast"]
 
 POLL_S = 0.02
+ANSWER_WITHIN_S = 1.0
 # An append-only file of small writes was read at 30 MB a second on two cores: enough for 3 GB.
 READY_WITHIN_S = 120.0
 STOP_WITHIN_S = 10.0
@@ -90,19 +86,14 @@ class EmbeddedValkey:
 
     async def ready(self, within_s: float = READY_WITHIN_S) -> None:
         process = self._started()
-        client = redis.asyncio.Redis.from_url(self.url, socket_timeout=1, retry=Retry(NoBackoff(), 0))
         give_up_at = time.monotonic() + within_s
-        async with client:
-            while process.poll() is None:
-                # Not there yet, or "LOADING": the socket answers while the data is still being read.
-                with contextlib.suppress(redis.exceptions.RedisError):
-                    await client.ping()
-                    return
-                if time.monotonic() >= give_up_at:
-                    raise StartError(
-                        f"The embedded server was not ready within {within_s:g} s: see {self.log} for why."
-                    )
-                await asyncio.sleep(POLL_S)
+        while process.poll() is None:
+            # Not there yet, or "LOADING": the socket answers while the data is still being read.
+            if await said(self._socket, b"PING\r\n", ANSWER_WITHIN_S) == b"+PONG\r\n":
+                return
+            if time.monotonic() >= give_up_at:
+                raise StartError(f"The embedded server was not ready within {within_s:g} s: see {self.log} for why.")
+            await asyncio.sleep(POLL_S)
         raise StartError(
             f"The embedded server ended at its start with “{self._last_words()}”: see {self.log} for more."
         )

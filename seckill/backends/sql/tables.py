@@ -30,13 +30,16 @@ LongText = Text().with_variant(LONGTEXT(), "mysql")
 
 # The suffix of an index of all rows that replaces a partial one.
 OF_ALL = "_all"
+# `postgres.py` adds to them what only PostgreSQL is told: said here, it would load that dialect for every database.
+PARTIAL: list[Index] = []
 
 
 def partial_index(name: str, *columns: str, where: str, instead: tuple[str, ...]) -> tuple[Index, Index]:
     """An index of only the rows where `where` holds. MySQL has no partial indexes: there it becomes an index of all
     rows that keeps these together. Its name differs, because Alembic can only compare a table if no two of its indexes
     have the same name."""
-    of_some = Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
+    of_some = Index(name, *columns, sqlite_where=text(where))
+    PARTIAL.append(of_some)
     return of_some.ddl_if(callable_=_is_not_mysql), Index(f"{name}{OF_ALL}", *instead).ddl_if(dialect="mysql")
 
 
