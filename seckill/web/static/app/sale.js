@@ -8,7 +8,7 @@ import { Cover } from "./cover.js";
 import { useDoor } from "./door.js";
 import { firstSale } from "./first.js";
 import { Details, Gallery, Left, Price } from "./goods.js";
-import { counted, money, period, periodThere, roundTime, shortDuration, spoken, stock, t } from "./i18n.js";
+import { counted, money, period, periodThere, roundTime, sentences, shortDuration, spoken, stock, t } from "./i18n.js";
 import { ItemChoice, itemOf, priceOf } from "./items.js";
 import { lazily, part } from "./lazily.js";
 import { Line } from "./line.js";
@@ -315,7 +315,7 @@ export function Buying({ sale, reload, me, onSignIn, onSignedOut, onOrder = () =
   const askCancel = () =>
     setQuestion({
       title: t("cancel_title"),
-      effect: [sale.lined ? t("cancel_line") : counted("cancel_effect", order.quantity), sale.lined ? sale.order !== "press" && t("line_lapsed_once") : waitS > 0 && t("cancel_wait", { time: spoken(waitS) })].filter(Boolean).join(" "),
+      effect: sentences(sale.lined ? t("cancel_line") : counted("cancel_effect", order.quantity), sale.lined ? sale.order !== "press" && t("line_lapsed_once") : waitS > 0 && t("cancel_wait", { time: spoken(waitS) })),
       yes: t("cancel_yes"),
       no: t("cancel_no"),
       act: () => change("cancel"),
@@ -455,7 +455,7 @@ function UntilEnd({ leftMs }) {
 }
 
 /** Where there is nothing to do here. In a page of a shop, that has its own ways. */
-const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
+const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button quiet" href=${`${base}/`}>${t("all_sales")}</a></div>`;
 
 function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null, children }) {
   if (state === "open" && !me) {
@@ -483,9 +483,9 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
 
 function Quantity({ most, value, unitCents, currency, onChange }) {
   return html`<div class="quantity" role="group" aria-label=${t("quantity")}>
+    ${value > 1 ? "" : html`<span class="label" aria-hidden="true">${t("quantity")}</span>`}<span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
     <button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
     <output>${value}</output>
     <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button>
-    <span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
   </div>`;
 }
