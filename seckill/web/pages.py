@@ -83,7 +83,8 @@ NOWHERE = Template(
     # Whatever the version is called: a node answers with its own.
     '<link rel="stylesheet" href="${base}/assets/own/bundle/buyer.css"><link rel="stylesheet" href="${base}/brand.css">'
     '<main><h1>404</h1><div class="empty"><p>There is nothing here.<br><span lang="zh-CN">页面不存在。</span></p>'
-    '<a class="button quiet" href="${base}/">All sales · <span lang="zh-CN">全部秒杀</span></a></div></main></html>'
+    '<a class="button quiet" href="${base}/">All sales ·&nbsp;<span lang="zh-CN">全部秒杀</span></a>'
+    "</div></main></html>"
 )
 
 

@@ -290,7 +290,7 @@ async def test_who_has_cancelled_is_told_how_long_to_wait(visit: Visit, stack: S
     page = await visit.sale_page(sale, "cora")
     await press(page)
     await page.locator("[data-action=cancel]").click()
-    await expect(page.locator("dialog[open]")).to_contain_text("You could buy here again after 1 hr at the earliest")
+    await expect(page.locator("dialog[open]")).to_contain_text("You could buy here again after 1 hour at the earliest")
     await page.get_by_role("button", name="Yes, cancel it").click()
     await order_is(page, "cancelled")
     # Counted at once, and not offered only to be refused.

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,40 @@ async def test_orders_of_an_item_and_what_the_shop_has_said_of_them(visit: Visit
     for own in ("shirt-2", "sku-m", '"gift for": "ann"'):
         await expect(page.locator(".found .own-facts")).to_contain_text(own)
     assert await serious(page) == []
+
+
+async def test_orders_of_long_titles_and_prices_fit_a_phone(visit: Visit, stack: Stack) -> None:
+    """Nothing lies on anything else, and nothing is to be looked for to the right."""
+    sale = await stack.create_sale(title="Unbroken" * 25, units=3, price_cents=999_999_999_900)
+    order_id = await buy(stack, sale, "phone-orders")
+    await ask(stack, "POST", f"/v1/orders/{order_id}/pay", buyer(stack, "phone-orders"))
+    page = await visit.console()
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(f"{stack.url}/console#/orders//{sale['id']}")
+    row = page.locator("[data-list=orders] tbody tr", has_text="phone-orders")
+    await expect(row.locator("td")).to_have_count(6)
+    cells = await row.locator("td").evaluate_all(BOXES)
+    assert all(right <= 390 for _, _, right, _ in cells)
+    assert not [pair for pair in itertools.combinations(cells, 2) if overlap(*pair)]
+    await page.goto(f"{stack.url}/console#/")
+    row = page.locator(f"tr[data-sale='{sale['id']}']")
+    await expect(row.locator("[data-cell=revenue]")).to_contain_text("9,999,999,999")
+    cells = await row.locator("td, th").evaluate_all(BOXES)
+    assert not [pair for pair in itertools.combinations(cells, 2) if overlap(*pair)]
+    await page.goto(f"{stack.url}/console#/system")
+    await expect(page.locator(".nodes-table tbody tr").first).to_be_visible()
+    assert await page.locator(".scroll").evaluate("table => table.scrollWidth <= table.clientWidth")
+
+
+# Of what is in them, with what is wider than its cell; of a title, as much of it as is shown.
+BOXES = """cells => cells.map((cell) => {
+  const text = document.createRange();
+  text.selectNodeContents(cell);
+  const shown = cell.querySelector(".clamped") ?? (cell.matches("th") ? cell.firstElementChild : text);
+  const { left, top, right, bottom } = shown.getBoundingClientRect();
+  return [left, top, right, bottom];
+})"""
+
+
+def overlap(one: list[float], other: list[float]) -> bool:
+    return one[0] < other[2] - 1 and other[0] < one[2] - 1 and one[1] < other[3] - 1 and other[1] < one[3] - 1

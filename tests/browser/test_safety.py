@@ -203,3 +203,57 @@ async def test_nothing_is_wider_than_the_screen(visit: Visit, stack: Stack, view
         await console.goto(f"{stack.url}/console#/{area}")
         await expect(console.locator(shown).first).to_be_visible()
         assert await console.evaluate(widest) <= viewport["width"], area
+
+
+# As soon as the question is there, a second tap meets the answer that has opened under the finger.
+SECOND_TAP = """() => new Promise((told) => {
+  const watcher = new MutationObserver(() => {
+    const yes = document.querySelector("dialog[open] .danger, dialog .danger");
+    if (yes === null) return;
+    watcher.disconnect();
+    yes.click();
+    told(yes.disabled);
+  });
+  watcher.observe(document.body, { childList: true, subtree: true });
+  document.querySelector("[data-action=cancel]").click();
+})"""
+
+
+async def test_a_double_tap_does_not_answer_the_question_that_it_opens(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(units=1)
+    page = await visit.sale_page(sale, "two taps", viewport=PHONE, locale="zh-CN")
+    await press(page)
+    await order_is(page, "unpaid")
+    assert await page.evaluate(SECOND_TAP)
+    yes = page.locator("dialog[open] .danger")
+    await expect(yes).to_be_enabled()
+    await order_is(page, "unpaid")
+    # One sentence after the other as Chinese has it, without a space.
+    await expect(page.locator("dialog[open]")).to_contain_text("抢走。取消后至少要等 5 秒才能")
+    await yes.click()
+    await order_is(page, "cancelled")
+
+
+async def test_buttons_of_the_quantity_stay_where_they_are(visit: Visit, stack: Stack) -> None:
+    """The sum stands beside them, and moves nothing under a finger."""
+    sale = await stack.create_sale(units=9, limit_per_buyer=3, price_cents=199_900)
+    page = await visit.sale_page(sale, "many", viewport=PHONE)
+    more = page.get_by_label("One more")
+    await expect(more).to_be_enabled()
+    before = await more.bounding_box()
+    await more.click()
+    await expect(page.locator(".quantity .sum")).to_have_text("2 × CN¥1,999 =\u00a0CN¥3,998")
+    assert await more.bounding_box() == before
+
+
+async def test_a_receipt_of_a_long_title_and_price_keeps_within_a_small_phone(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Unbroken" * 25, units=1, price_cents=999_999_999_900)
+    page = await visit.sale_page(sale, "small", viewport={"width": 320, "height": 640})
+    await press(page)
+    await page.locator("[data-action=pay]:enabled").click()
+    await order_is(page, "paid")
+    wide = "row => [...row.querySelectorAll('dt, dd')].every((each) => each.scrollWidth <= each.clientWidth + 1)"
+    for row in await page.locator(".receipt [data-row]").all():
+        assert await row.evaluate(wide), await row.inner_text()
+    one_line = "each => each.getClientRects().length === 1 && each.clientHeight < 30"
+    assert await page.locator(".receipt [data-row=price] dd").evaluate(one_line)

@@ -218,12 +218,16 @@ export function shortDuration(ms) {
   return hours === "00" ? `${minutes}:${seconds}` : `${hours}:${minutes}:${seconds}`;
 }
 
-// Texts in Chinese have a space between a number and what is counted, and browsers leave it out: 5秒.
-const UNSPACED = /^([\d.,]+)([秒分小][钟时]?)$/;
+const HAN_AFTER_DIGIT = /(\d)(?=\p{Script=Han})/gu;
+const SPACE_IN_HAN = /(\p{Script=Han}) (?=\p{Script=Han})/gu;
 
-/** 58 s, 3 min 6 s, 2 h: in words, for a time that is not counted down. */
+/** A value in words, put into a sentence: Chinese has no space between two characters. */
+export const unspaced = (text) => text.replace(SPACE_IN_HAN, "$1");
+
+/** 58 seconds, 3 minutes 6 seconds, 2 hours: in words, for a time that is not counted down. */
 export function spoken(seconds) {
-  const said = (unit, many) => new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(many).replace(UNSPACED, "$1 $2");
+  const form = { style: "unit", unitDisplay: language === "en" ? "long" : "short", maximumFractionDigits: 1 };
+  const said = (unit, many) => new Intl.NumberFormat(locale(), { ...form, unit }).format(many).replace(HAN_AFTER_DIGIT, "$1 ");
   if (seconds < 60) return said("second", seconds);
   const whole = Math.round(seconds);
   const amounts = [["hour", Math.floor(whole / 3600)], ["minute", Math.floor(whole / 60) % 60], ["second", whole % 60]];

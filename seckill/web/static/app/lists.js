@@ -4,7 +4,7 @@ import { useEffect, useState } from "../vendor/preact/hooks.mjs";
 import { Refused, backoffMs, base, call } from "./api.js";
 import { firstSales } from "./first.js";
 import { Left, Picture, Price } from "./goods.js";
-import { isClosedEarly, money, parts, readable, roughDuration, shortDuration, shortTime, stock, t, time } from "./i18n.js";
+import { isClosedEarly, money, parts, readable, roughDuration, shortDuration, shortTime, stock, t, time, unspaced } from "./i18n.js";
 import { Chip, Empty, SignInFirst, Skeleton, html, useNow, useRepeated } from "./ui.js";
 
 const REFRESH_MS = 5_000;
@@ -106,8 +106,8 @@ function untilThen(ms) {
 function when(sale, now) {
   const begins = Date.parse(sale.begins_at);
   const ends = Date.parse(sale.ends_at);
-  if (sale.state === "scheduled") return t("begins_in", { time: untilThen(begins - now) });
-  if (sale.state === "open") return t("ends_in", { time: untilThen(ends - now) });
+  if (sale.state === "scheduled") return unspaced(t("begins_in", { time: untilThen(begins - now) }));
+  if (sale.state === "open") return unspaced(t("ends_in", { time: untilThen(ends - now) }));
   if (isClosedEarly(sale, now)) return t("closed_early");
   if (sale.state === "ended") return t("ended_at", { time: time(ends, now) });
   return html`<${Chip} state=${sale.state} label=${t(`sale_${sale.state}`)} />`;

@@ -455,7 +455,7 @@ function UntilEnd({ leftMs }) {
 }
 
 /** Where there is nothing to do here. In a page of a shop, that has its own ways. */
-const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button primary" href=${`${base}/`}>${t("all_sales")}</a></div>`;
+const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="button quiet" href=${`${base}/`}>${t("all_sales")}</a></div>`;
 
 function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null, children }) {
   if (state === "open" && !me) {
@@ -483,9 +483,9 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
 
 function Quantity({ most, value, unitCents, currency, onChange }) {
   return html`<div class="quantity" role="group" aria-label=${t("quantity")}>
+    ${value > 1 ? "" : html`<span class="label" aria-hidden="true">${t("quantity")}</span>`}<span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
     <button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
     <output>${value}</output>
     <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button>
-    <span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
   </div>`;
 }

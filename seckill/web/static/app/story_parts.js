@@ -55,7 +55,7 @@ export function make({ useState, backoffMs, call, count, exactTime, nowMs, sente
     const most = Math.max(units, ...curve);
     const points = [0, ...curve].map((given, i) => `${((i * WIDTH) / curve.length).toFixed(1)},${(HEIGHT - (given * HEIGHT) / most).toFixed(1)}`);
     return html`<figure class="sold-over-time">
-      <figcaption class="scale"><span>${t("story_curve")}</span><span>${count(most)}</span></figcaption>
+      <figcaption class="scale"><span>${t(most > units ? "story_curve_again" : "story_curve")}</span><span>${count(most)}</span></figcaption>
       <svg class="curve" viewBox=${`0 -1 ${WIDTH} ${HEIGHT + 2}`} preserveAspectRatio="none" aria-hidden="true">
         <polygon points=${`0,${HEIGHT} ${points.join(" ")} ${WIDTH},${HEIGHT}`} />
         <polyline points=${points.join(" ")} />

@@ -104,9 +104,19 @@ function isBeside({ target, clientX: x, clientY: y }, dialog) {
   return target === dialog && (x < left || x > right || y < top || y > bottom);
 }
 
+// A finger that taps twice on "Cancel order" must not have answered the question, which opens right under it.
+const UNARMED_MS = 500;
+
 /** Names the effect and asks before it acts. */
 export function Confirm({ question, onClose }) {
   const [busy, setBusy] = useState(false);
+  const [armed, setArmed] = useState(false);
+  useEffect(() => {
+    setArmed(false);
+    if (question === null) return undefined;
+    const timer = setTimeout(() => setArmed(true), UNARMED_MS);
+    return () => clearTimeout(timer);
+  }, [question]);
   const act = async () => {
     setBusy(true);
     try {
@@ -119,7 +129,7 @@ export function Confirm({ question, onClose }) {
   return html`<${Dialog} open=${question !== null} title=${question?.title} onClose=${onClose}>
     <p>${question?.effect}</p>
     <div class="buttons">
-      <button type="button" class="button danger" disabled=${busy} onClick=${act}>${question?.yes}</button>
+      <button type="button" class=${`button danger${armed ? "" : " unarmed"}`} disabled=${busy || !armed} onClick=${act}>${question?.yes}</button>
       <button type="button" class="button quiet" onClick=${onClose}>${question?.no ?? t("back")}</button>
     </div>
   <//>`;

@@ -32,6 +32,7 @@ export function AlarmsView({ live, titles }) {
   const lists = [["alarms_lasting", (alarm) => alarm.on], ["alarms_past", (alarm) => !alarm.on]].map(([name, is]) => [name, found?.alarms.filter(is) ?? []]);
   return html`<div class="view">
     <h1>${t("overview_alarms")}</h1>
+    <p class="facts">${t("alarms_why")}</p>
     <${Health} live=${live} titles=${titles} now=${now} />
     ${found === null && html`<p class="facts" role="status">${problem ? told(problem) : t("loading")}</p>`}
     ${found?.alarms.length === 0 && html`<${Empty} text=${t("alarms_none")} />`}

@@ -35,7 +35,8 @@ export const FIGURE_STRINGS = {
   alarms_all: ["All alarms", "全部告警"],
   alarms_lasting: ["Lasting now", "持续中"],
   alarms_past: ["Over", "已解除"],
-  alarms_none: ["No alarm is kept: none was raised.", "没有告警记录。"],
+  alarms_why: ["What lasts comes first; what has passed is kept below it. Each says what to do.", "仍在持续的在前，已解除的在后；每条都说明怎么处理。"],
+  alarms_none: ["No alarm is on, and none is kept.", "没有告警，也没有告警记录。"],
   alarm_times: ["told {times} times", "共 {times} 次"],
 
   sale_draft: ["Draft", "草稿"],

@@ -361,13 +361,13 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     ${(sale === null || !plain) && html`<${Folded} title=${t("items")} open=${Object.keys(wrong).some((name) => name.startsWith("items") && wrong[name])}>
       <${ItemRows} items=${values.items} isNew=${sale === null} wrong=${wrong} onChange=${(items) => setValues((known) => ({ ...known, items }))} />
     <//>`}
-    <${Folded} title=${t("goods")} open=${GOODS_FIELDS.some((name) => wrong[name] !== undefined)}>
+    <${Folded} title=${t("goods")} hint=${t("goods_hint")} open=${GOODS_FIELDS.some((name) => wrong[name] !== undefined)}>
       <${GoodsFields} field=${field} onPicture=${addPicture} />
     <//>
-    ${sale === null && html`<${Folded} title=${t("line_rules")} open=${LINE_FIELDS.some((name) => wrong[name] !== undefined)}>
+    ${sale === null && html`<${Folded} title=${t("line_rules")} hint=${t("line_rules_hint")} open=${LINE_FIELDS.some((name) => wrong[name] !== undefined)}>
       <${LineFields} field=${field} choice=${choice} choose=${choose} tick=${tick} values=${values} />
     <//>`}
-    <${Folded} title=${t("door")} open=${DOOR_FIELDS.some((name) => wrong[name] !== undefined)}>
+    <${Folded} title=${t("door")} hint=${t("door_hint")} open=${DOOR_FIELDS.some((name) => wrong[name] !== undefined)}>
       <${DoorFields} field=${field} choice=${choice} choose=${choose} values=${values} />
       ${sale === null && html`<${LimitFields} field=${field} />`}
     <//>
@@ -398,12 +398,12 @@ function keyOf(sent, content) {
 }
 
 /** What hardly anybody needs; open where something in it is wrong. */
-function Folded({ title, open, children }) {
+function Folded({ title, hint = "", open, children }) {
   const element = useRef();
   useEffect(() => {
     if (open) element.current.open = true;
   }, [open]);
-  return html`<details ref=${element} class="advanced"><summary>${title}</summary>${children}</details>`;
+  return html`<details ref=${element} class="advanced"><summary>${title}${hint && html` <span class="hint">${hint}</span>`}</summary>${children}</details>`;
 }
 
 /** Of several lines if it has `rows`. */

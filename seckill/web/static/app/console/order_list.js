@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";
-import { money, readable, t, time } from "../i18n.js";
+import { count, money, readable, t, time } from "../i18n.js";
 import { Chip, Empty, Skeleton, html } from "../ui.js";
 import { ask, download, told } from "./session.js";
 
@@ -91,7 +91,7 @@ function Orders({ orders, titles }) {
         ({ order, buyer }) => html`<tr key=${order.order_id}>
           <td><a href=${`#/orders/${order.order_id}`}>${readable(order.order_id)}</a></td>
           <td class="text">${buyer}</td>
-          <td class="text">${titles[order.sale_id] ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""} ×\u00a0${order.quantity}</td>
+          <td class="text"><span class="clamped" title=${titles[order.sale_id]}>${titles[order.sale_id] ?? order.sale_id}${order.item_title ? ` · ${order.item_title}` : ""}${order.quantity > 1 ? ` ×\u00a0${count(order.quantity)}` : ""}</span></td>
           <td>${money(order.price_cents, order.currency)}</td>
           <td><${Chip} state=${order.state} label=${t(`order_${order.state}`)} /></td>
           <td>${time(Date.parse(order.created_at), now)}</td>

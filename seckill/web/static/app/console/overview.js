@@ -88,11 +88,11 @@ function Figures({ sales, found, rates, live }) {
   const stats = [
     ["on", count(sales.filter(GROUPS.on).length)],
     ["rate", t("a_second", { many: shownRate(total) })],
-    ["revenue", takings.size === 0 ? "–" : [...takings].map(([currency, cents]) => html`<span key=${currency} class="takings">${money(cents, currency)}</span>`)],
+    ["revenue", takings.size === 0 ? "–" : [...takings].map(([currency, cents]) => html`<span key=${currency} class="takings">${money(cents, currency)}</span>`), takings.size > 1],
     ["alarms", found === null ? "–" : html`<a href="#/alarms">${count(alarms)}</a>`],
   ];
   return html`<dl class="stats">
-    ${stats.map(([name, value]) => html`<div key=${name} data-figure=${name} data-bad=${name === "alarms" && alarms > 0 ? "true" : "false"} title=${name === "revenue" ? t("overview_revenue_why") : undefined}><dt>${t(`overview_${name}`)}</dt><dd>${value}</dd></div>`)}
+    ${stats.map(([name, value, long = false]) => html`<div key=${name} data-figure=${name} data-bad=${name === "alarms" && alarms > 0 ? "true" : "false"} title=${name === "revenue" ? t("overview_revenue_why") : undefined}><dt>${t(`overview_${name}`)}</dt><dd class=${long ? "long" : ""}>${value}</dd></div>`)}
   </dl>`;
 }
 

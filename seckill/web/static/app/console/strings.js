@@ -35,6 +35,7 @@ export const STRINGS = {
   duplicate_why: ["Everything is as in “{title}” but for the window and your own id. Lists of buyers and voucher codes belong to one sale: upload them anew. It is a draft until you publish it.", "除时间与商家编号外，内容与“{title}”相同，发布之前只是草稿。买家名单和券码只属于一场秒杀，需要重新上传。"],
 
   line_rules: ["Line or draw", "排队或抽签"],
+  line_rules_hint: ["and a waiting list", "以及候补"],
   field_order: ["Units go to", "商品给谁"],
   order_press: ["whoever presses first", "先点先得"],
   order_arrival: ["a line, in the order of its places", "排队，按位次"],

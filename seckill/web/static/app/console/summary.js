@@ -6,6 +6,8 @@ import { amount } from "./amounts.js";
 
 const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlLanguage(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share));
 
+const LONG_AMOUNT = 13; // characters: set smaller, beside the next figure
+
 export function Summary({ summary, over, repeats, now }) {
   if (summary === null) return null;
   const { conversion } = summary;
@@ -35,7 +37,7 @@ function Money({ summary, over, repeats }) {
   if (summary.money.length === 0) return html`<div data-fact="money"><dt>${t("summary_net")}</dt><dd class="quiet">${t(over ? "summary_never_money" : "summary_no_money")}</dd></div>`;
   return summary.money.map(({ currency, taken_cents: taken, refunded_cents: refunded, refunding_cents: waits, net_cents: net }) => {
     const whole = summary.money_of_all_rounds.find((each) => each.currency === currency);
-    return html`<div key=${currency} data-fact="money"><dt>${t("summary_net")}</dt><dd>${amount(net, currency)}</dd>
+    return html`<div key=${currency} data-fact="money"><dt>${t("summary_net")}</dt><dd class=${amount(net, currency).length > LONG_AMOUNT ? "long" : ""}>${amount(net, currency)}</dd>
       <dd class="facts">${t("summary_money", { taken: amount(taken, currency), refunded: amount(refunded, currency) })}</dd>
       ${waits > 0 && html`<dd class="facts">${t("summary_refunding", { amount: amount(waits, currency) })}</dd>`}
       ${repeats && whole && html`<dd class="facts">${t("summary_all_rounds", { amount: amount(whole.net_cents, currency) })}</dd>`}</div>`;

@@ -393,4 +393,5 @@ export const TEXTS = {
   story_kept: "With buyers now: {kept} of {units}",
   story_refused: "Orders that were turned away: {many}",
   story_curve: "Units sold",
+  story_curve_again: "Units sold, counting those sold again",
 };

@@ -393,4 +393,5 @@ export const TEXTS = {
   story_kept: "現在の購入分：{units} 点のうち {kept} 点",
   story_refused: "購入に至らなかった注文：{many} 件",
   story_curve: "販売数の推移",
+  story_curve_again: "販売数の推移（再販売分を含む）",
 };

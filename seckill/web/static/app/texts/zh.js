@@ -393,4 +393,5 @@ export const TEXTS = {
   story_kept: "目前在买家手中：{kept} 件，共 {units} 件",
   story_refused: "未抢到的点击：{many} 次",
   story_curve: "累计售出",
+  story_curve_again: "累计售出（含再次售出）",
 };
