@@ -61,7 +61,7 @@ async def test_something_else_under_a_key_of_a_round_counts_as_lost(
 ) -> None:
     for round_ in (ROUND, OTHER):
         await open_round(redis_gate, round_)
-    await outcomes(redis_gate, ROUND.ref, [Claim("ann", 1, "k")])
+    assert await outcomes(redis_gate, ROUND.ref, [Claim("ann", 1, "k")]) == [Outcome.ADMITTED]
     key = KEYS[which](ROUND.ref)
     await overwrite(client, key)
     before = await redis_backend.contents()
