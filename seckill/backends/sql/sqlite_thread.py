@@ -84,16 +84,27 @@ def _executed(
 
 
 class ThreadConnection(AsyncAdapt_aiosqlite_connection):
-    __slots__ = ("_thread",)
+    __slots__ = ("_over", "_thread")
 
-    _cursor_cls = _Cursor
+    _cursor_cls: Any = _Cursor  # what the library expects here has slots that this one does not fill
     _connection: Any  # of aiosqlite
 
     def __init__(self, dbapi: Any, connection: Any) -> None:
         super().__init__(dbapi, connection)
         self._thread = 0  # the one in which several statements are run together, while they are
+        self._over = False  # committed, and nothing done since
+
+    def commit(self) -> None:
+        super().commit()
+        self._over = True
+
+    def rollback(self) -> None:
+        """Each use of a connection ends with one; after a commit, it would go to the thread for nothing."""
+        if not self._over:
+            super().rollback()
 
     def call(self, use: Callable[[sqlite3.Connection], T]) -> T:
+        self._over = False
         if threading.get_ident() == self._thread:
             return use(self._connection._conn)
         try:
@@ -107,6 +118,7 @@ class ThreadConnection(AsyncAdapt_aiosqlite_connection):
     async def together(self, work: Callable[[], T]) -> T:
         """In the connection's thread. Whoever is cancelled meanwhile waits for its end: the transaction that follows
         this with its own would otherwise be used by two threads."""
+        self._over = False
         running = asyncio.ensure_future(self._connection._execute(self._run, work))
         try:
             return cast(T, await asyncio.shield(running))
