@@ -1,14 +1,17 @@
 """The transport: brings admitted orders to the workers, and news of them to every node."""
 
-from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 import msgspec
 
 from seckill.domain.admission import Admission
 from seckill.domain.order import States
+
+_ENTRY = attrgetter("lane", "entry_id")
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
@@ -26,11 +29,13 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 def whole_entries(deliveries: Sequence[Delivery]) -> dict[int, dict[str, int]]:
     """Returns, by lane, the entries whose orders are all there, and how many orders each has."""
-    found: dict[int, Counter[str]] = {}
+    found: dict[int, dict[str, int]] = {}
     of: dict[tuple[int, str], int] = {}
-    for delivery in deliveries:
-        found.setdefault(delivery.lane, Counter())[delivery.entry_id] += 1
-        of[delivery.lane, delivery.entry_id] = delivery.of
+    for (lane, entry_id), these in groupby(deliveries, _ENTRY):  # they come together, so there are few groups
+        orders = list(these)
+        entries = found.setdefault(lane, {})
+        entries[entry_id] = entries.get(entry_id, 0) + len(orders)
+        of[lane, entry_id] = orders[-1].of
     return {
         lane: {entry_id: n for entry_id, n in entries.items() if n >= of[lane, entry_id]}
         for lane, entries in found.items()

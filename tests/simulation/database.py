@@ -238,6 +238,10 @@ class SimulatedDatabase(SqliteDatabase):
     def __init__(self) -> None:
         """The file is that of the process that asks."""
 
+    async def together(self, connection: Any, work: Any) -> Any:
+        """There is no thread."""
+        return await work(connection)
+
     async def close(self) -> None:
         """There is nothing to close."""
 

@@ -1,14 +1,17 @@
 """What every database module must offer to the ledger: the few things for which databases need different SQL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, FromClause, Index, Insert, Row, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.types import TypeEngine
 
 from seckill.domain.item import NO_ITEM
+
+T = TypeVar("T")
 
 # A row with any columns.
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
@@ -21,6 +24,15 @@ OrderRow: TypeAlias = tuple[int, int, str, int, int, str, int, int] | tuple[int,
 
 def item_of(row: OrderRow) -> int:
     return row[8] if len(row) > 8 else NO_ITEM
+
+
+_ROUND_AND_EPOCH = itemgetter(1, 6)
+_ROUND_EPOCH_AND_ITEM = itemgetter(1, 6, 8)
+
+
+def kind_of(rows: Sequence[OrderRow]) -> "itemgetter[Any]":
+    """Tells of each of these the round, the epoch and, in a batch with items, the item."""
+    return _ROUND_EPOCH_AND_ITEM if rows and len(rows[0]) > 8 else _ROUND_AND_EPOCH
 
 
 class ErrorMeaning(StrEnum):
@@ -122,6 +134,12 @@ class Database(Protocol):
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> Statement:
         """Changes the rows where the condition holds, and returns these columns with their new values."""
+
+    async def together(
+        self, connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]
+    ) -> T:
+        """What `work` does with the connection, and it may use nothing else of that than `execute` and `scalars` and
+        await nothing else: where each statement has a long way, they share one."""
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         """Returns None for an unexpected error, which must not be hidden."""

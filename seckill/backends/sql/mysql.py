@@ -6,8 +6,8 @@ for the other, as far as that can be known without testing.
 
 import re
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 import aiomysql
 import pymysql
@@ -44,6 +44,8 @@ from seckill.backends.sql.database import AnyRow, AnySelect, ErrorMeaning, NewOr
 from seckill.backends.sql.mysql_errors import DUPLICATE, meaning
 from seckill.backends.sql.statements import InsertOrders, JsonList, first_line
 from seckill.errors import LedgerUnavailable, LedgerUnsuitable, StartError
+
+T = TypeVar("T")
 
 WRITERS = 5
 READERS = 5
@@ -222,6 +224,11 @@ class MysqlDatabase:
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> _Changed:
         return _Changed(self, table, where, values, returning)
+
+    async def together(
+        self, connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]
+    ) -> T:
+        return await work(connection)
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         if isinstance(error, StatementError) and isinstance(error.orig, UnicodeEncodeError):  # half a character

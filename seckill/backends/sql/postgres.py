@@ -1,8 +1,8 @@
 """What is particular to PostgreSQL."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 import asyncpg
 import msgspec
@@ -40,6 +40,8 @@ from seckill.backends.sql.statements import Returning, first_line, update_return
 from seckill.backends.sql.tables import PARTIAL, orders
 from seckill.domain.item import NO_ITEM
 from seckill.errors import StartError
+
+T = TypeVar("T")
 
 for _index in PARTIAL:
     _index.dialect_options["postgresql"]["where"] = _index.dialect_options["sqlite"]["where"]
@@ -186,6 +188,11 @@ class PostgresDatabase:
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]
     ) -> Returning:
         return update_returning(table, where, values, returning)
+
+    async def together(
+        self, connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]
+    ) -> T:
+        return await work(connection)
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         told = error.orig if isinstance(error, DBAPIError) else error

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -27,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import TypeEngine
 
-from seckill.backends.sql.database import AnyRow, AnySelect, Database, NewOrders, OrderRow, Rows, item_of
+from seckill.backends.sql.database import AnyRow, AnySelect, Database, NewOrders, OrderRow, Rows, item_of, kind_of
 from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.tables import items, order_events, orders, round_items, rounds, sales
 from seckill.backends.sql.voucher_gifts import VoucherGifts
@@ -60,6 +61,7 @@ class Recording:
     A batch with items has a statement of its own, so that other batches cost no more because of them."""
 
     def __init__(self, database: Database, entries: FeedEntries, gifts: VoucherGifts) -> None:
+        self._database = database
         self._gifts = gifts
         self._batch = database.rows("batch", _COLUMNS)
         self._batch_with_items = database.rows("batch", {**_COLUMNS, "item_id": BigInteger()})
@@ -88,6 +90,9 @@ class Recording:
         )
 
     async def run(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:
+        return await self._database.together(connection, lambda there: self._write(there, admissions))
+
+    async def _write(self, connection: AsyncConnection, admissions: Sequence[Admission]) -> Recorded:
         if any(map(_item, admissions)):
             rows = _distinct(admissions, with_items=True)
             new = await self._insert_with_items.run(connection, self._batch_with_items.bind(rows), rows)
@@ -216,8 +221,9 @@ def _distinct(admissions: Sequence[Admission], *, with_items: bool) -> list[Orde
 
 def _states(rows: Sequence[OrderRow], of_round: Mapping[tuple[int, int], str]) -> States:
     states: dict[str, list[int]] = {state: [] for state in of_round.values()}
-    for row in rows:
-        states[of_round[row[1], item_of(row)]].append(row[0])
+    for kind, group in groupby(rows, kind_of(rows)):  # they mostly come together, so there are few groups
+        round_id, _, *item = kind
+        states[of_round[round_id, item[0] if item else NO_ITEM]].extend([row[0] for row in group])
     return states
 
 

@@ -1,9 +1,9 @@
 """What is particular to SQLite."""
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -26,9 +26,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import AnySelect, ErrorMeaning, NewOrderEntries
+from seckill.backends.sql.sqlite_thread import driver, in_thread
 from seckill.backends.sql.sqlite_writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
 from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line, update_returning
 from seckill.errors import StartError
+
+T = TypeVar("T")
 
 # Our processes wait for each other at the lock file. SQLite's own waiting only matters for a shell that an operator has
 # open.
@@ -116,6 +119,11 @@ class SqliteDatabase:
     ) -> Returning:
         return update_returning(table, where, values, returning)
 
+    async def together(
+        self, connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]
+    ) -> T:
+        return await in_thread(connection, work)
+
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         told = error.orig if isinstance(error, DBAPIError) else error
         code = getattr(told, "sqlite_errorcode", None)
@@ -158,6 +166,7 @@ def _path(url: URL) -> Path:
 def _engine(path: Path, mode: str, factory: Any, **options: Any) -> AsyncEngine:
     return create_async_engine(
         URL.create("sqlite+aiosqlite", database=path.as_uri(), query={"mode": mode, "uri": "true"}),
+        module=driver(),
         connect_args={"factory": factory, "isolation_level": None, "timeout": BUSY_WAIT_S},
         max_overflow=0,
         **options,

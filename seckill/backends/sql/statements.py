@@ -1,6 +1,7 @@
 """What several of the database modules have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from seckill.backends.sql.database import (
     NewOrderEntries,
     NewOrders,
     OrderRow,
-    item_of,
+    kind_of,
 )
 from seckill.backends.sql.tables import orders
 from seckill.domain.item import NO_ITEM
@@ -80,23 +81,23 @@ class InsertOrders:
         self, connection: AsyncConnection, parameters: Mapping[str, object], rows: Sequence[OrderRow]
     ) -> Sequence[NewOrders]:
         alike: dict[tuple[int, int, int], list[OrderRow]] = {}
-        for row in await self._new(connection, parameters, rows):
-            alike.setdefault((row[1], row[6], item_of(row)), []).append(row)
+        for (round_id, epoch, *of_item), group in groupby(await self._new(connection, parameters, rows), kind_of(rows)):
+            alike.setdefault((round_id, epoch, of_item[0] if of_item else NO_ITEM), []).extend(group)
         if not alike:
             return []
         # The new orders of one round, epoch and item all have the same state and time, so it is enough to read one of
         # each.
-        found = await connection.execute(self._read, {"listed": [group[0][0] for group in alike.values()]})
+        found = await connection.execute(self._read, {"listed": [new[0][0] for new in alike.values()]})
         states: dict[tuple[int, int, int], str] = {}
         for round_id, epoch, state, at_ms, *of_item in found:
             states[round_id, epoch, of_item[0] or NO_ITEM if of_item else NO_ITEM] = state
             recorded_ms = at_ms
         counted: list[NewOrders] = []
         numbers: dict[str, list[int]] = {}
-        for (round_id, epoch, item), group in alike.items():
+        for (round_id, epoch, item), new in alike.items():
             state = states[round_id, epoch, item]
-            numbers.setdefault(state, []).extend([row[0] for row in group])
-            counted.append(NewOrders(round_id, epoch, state, len(group), sum([row[3] for row in group]), item))
+            numbers.setdefault(state, []).extend([row[0] for row in new])
+            counted.append(NewOrders(round_id, epoch, state, len(new), sum([row[3] for row in new]), item))
         for state, of_state in numbers.items():
             happened = {"listed": of_state, "state": state, "recorded_ms": recorded_ms}
             await connection.execute(self._insert_events, happened)
