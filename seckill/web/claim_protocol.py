@@ -127,7 +127,7 @@ class ClaimingProtocol(GuardedProtocol):
         of_origin = b"" if self._origins is None else self._origins.lines(origin)
         press = self._press = _Press(self, data, request_id(named), of_origin)
         try:
-            address = self._counted_address(data) if self._claims.limits_addresses else ""
+            address = self._limited_address(data)
             begun = self._claims.begin_plain(said, address, press)
         except Exception as error:
             begun = self._problem(error, data, press)
@@ -154,7 +154,7 @@ class ClaimingProtocol(GuardedProtocol):
         press = self._press = _Press(self, data, named, of_origin)
         self._read_by = None
         try:
-            address = self._counted_address(data) if self._claims.limits_addresses else ""
+            address = self._limited_address(data)
             begun = self._claims.begin(sale_id.decode(), address, headers, body, press)
         except Exception as error:
             begun = self._problem(error, data, press)
@@ -172,6 +172,9 @@ class ClaimingProtocol(GuardedProtocol):
             return False
         self._press, self._read_by = join, None
         return True
+
+    def _limited_address(self, data: bytes) -> str:
+        return self._counted_address(data) if self._claims.limits_addresses else ""
 
     def _counted_address(self, data: bytes) -> str:
         if self._address is not None:

@@ -16,9 +16,7 @@ MUTANTS = (
         name="The quick way of a claim knows no limit of an address",
         trap="ours",
         path="web/claim_protocol.py",
-        edits={
-            "            address = self._counted_address(data) if self._claims.limits_addresses else": "            address = "
-        },
+        edits={"        return self._counted_address(data) if self._claims.limits_addresses else": "        return "},
         caught_by=f"{_ONE_ADDRESS}[bytes]",
     ),
     Mutant(

@@ -90,7 +90,7 @@ MUTANTS = (
         name="A forged token leaves no trace",
         trap="ours",
         path="web/claim_protocol.py",
-        edits={"            self._claims.note(error, self.peer(), _forwarded(data))\n": ""},
+        edits={"        self._claims.note(error, self.peer(), _forwarded(data))\n": ""},
         caught_by="tests/api/test_incidents.py::test_each_kind_is_counted_and_told",
     ),
     Mutant(
@@ -375,12 +375,19 @@ MUTANTS = (
         caught_by="tests/browser/test_console_orders.py::test_announced_again_after_a_lost_answer_it_is_one_sale",
     ),
     Mutant(
-        name="The kernel takes a header that is there twice",
+        name="The kernel takes a token that names its buyer twice",
         trap="ours",
         path="native/kernel.c",
         edits={
-            "if (i >= self->unusual || values[i].at != NULL) Py_RETURN_NONE;": "if (i >= self->unusual) Py_RETURN_NONE;"
+            "if (member.kind != CLAIM_KINDS[i] || found[i].kind) return 0;": "if (member.kind != CLAIM_KINDS[i]) return 0;"
         },
+        caught_by="tests/native/test_plain_claims.py::test_claims[None-None-False]",
+    ),
+    Mutant(
+        name="The kernel takes a header that is there twice",
+        trap="ours",
+        path="native/kernel.c",
+        edits={"if (i >= self->unusual || values[i].at != NULL) return 0;": "if (i >= self->unusual) return 0;"},
         caught_by="tests/native/test_plain_request.py::test_what_is_for_the_parser_to_judge[kernel-Host: a-Host: a\\r\\nhost: b]",
         also=("tests/native/test_twins.py::test_requests[bare]",),
     ),
