@@ -2,7 +2,8 @@
 
 It stands before the framework, and a claim comes here in one of three ways. `ClaimRoute` as an ASGI application knows
 everything. `begin` is for the many claims with nothing unusual about them, straight from the bytes that arrived
-(`claim_protocol.py`), and `begin_plain` for most of these, which the kernel has read in one go. From the desk on, all take the same steps (`engine/claims/admission_desk.py`).
+(`claim_protocol.py`), and `begin_plain` for most of these, which the kernel has read in one go. From the desk on, all
+take the same steps (`engine/claims/admission_desk.py`).
 """
 
 import math
