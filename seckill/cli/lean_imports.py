@@ -36,10 +36,13 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
     else gets it."""
 
     def load(whole: Load, module: ModuleType) -> None:
-        if part:
-            found = importlib.import_module(f"{module.__name__}.{part}")
-            for name in names:
-                setattr(module, name, getattr(found, name))
+        try:
+            found = importlib.import_module(f"{module.__name__}.{part}") if part else None
+            named = {name: getattr(found, name) for name in names}
+        except (ImportError, AttributeError):  # another version keeps them elsewhere
+            whole(module)
+            return
+        vars(module).update(named)
 
         def of_the_rest(name: str) -> Any:
             del vars(module)["__getattr__"]

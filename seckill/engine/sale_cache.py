@@ -58,7 +58,7 @@ class SaleCache:
         # has to check.
         self._by_public_id: dict[str, int] = {}
         self._version = 0
-        self.news = 0  # grows with every change that is learnt
+        self.news = 0  # grows with every change that is learnt, and whenever the gate's clock is looked for
         # A crowd that knows of a sale before we do causes one query, not one each.
         self.look_again = SharedLook(self.refresh_sales)
         self._taken: Counter[int] = Counter()  # lane → rounds that are being made there
@@ -106,10 +106,12 @@ class SaleCache:
 
     async def _read_pulses(self, rounds: Sequence[Round]) -> dict[int, Pulse]:
         before_s = self._monotonic()
-        now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
+        try:
+            now_ms, pulses = await self._gate.pulses([round_.ref for round_ in rounds])
+        finally:
+            self.news += 1  # also without an answer: time has passed, and another round may be the current one
         self._gate_ms = (now_ms, before_s)
         CLOCK_OFFSET.labels("gate").set(now_ms / 1000 - time.time())
-        self.news += 1
         self._pulses = {round_.id: pulse for round_, pulse in zip(rounds, pulses, strict=True) if pulse is not None}
         self._without_pulse = [round_ for round_ in rounds if round_.id not in self._pulses]
         return self._pulses

@@ -126,13 +126,13 @@ class ClaimingProtocol(GuardedProtocol):
         named, origin = said[-2:]
         of_origin = b"" if self._origins is None else self._origins.lines(origin)
         press = self._press = _Press(self, data, request_id(named), of_origin)
+        self._read_by = None  # before it is begun: who cannot be let in is answered at once, with the next deadline
         try:
             address = self._limited_address(data)
             begun = self._claims.begin_plain(said, address, press)
         except Exception as error:
             begun = self._problem(error, data, press)
         if begun is True:
-            self._read_by = None
             return True
         if not begun:
             self._press = None
@@ -202,17 +202,17 @@ class ClaimingProtocol(GuardedProtocol):
         if self._press is not press:
             return  # the client is gone
         lines = press.of_origin + _NAMED + press.request_id
-        whole = self._claims.admitted(self.begin_answer, sale, answer, lines)
+        try:
+            whole = self._claims.admitted(self.begin_answer, sale, answer, lines)
+            reply = None if whole is not None else self._claims.reply(press.claim, sale, answer)
+        except Exception as error:  # others of the same batch still wait for their answers
+            whole, reply = None, problem_reply(error, press.request_id)
         if whole is not None:
             self._press = None
             self._read_by = self.loop.time() + self.keep_alive_s
             if not self.transport.is_closing():
                 self.transport.write(whole)
             return
-        try:
-            reply = self._claims.reply(press.claim, sale, answer)
-        except Exception as error:
-            reply = problem_reply(error, press.request_id)
         if reply is None:  # looking up an order, or waiting for it, takes a task
             self._make_ordinary(press)
             press.decided(sale, answer)

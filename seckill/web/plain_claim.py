@@ -40,7 +40,7 @@ def plain_claim_reader(
     issuer: str | None, audience: str | None, *, with_origin: bool
 ) -> Callable[[bytes], PlainClaim | None]:
     """Tokens have to be meant for this audience, and from this issuer if there is one."""
-    if KERNEL is None:
+    if KERNEL is None or not f"{issuer}{audience}".isascii():  # no plain token names any other than in ASCII
         return _none_is_plain
     read: Callable[[bytes], PlainClaim | None] = KERNEL.PlainClaimReader(
         PLAIN_WITH_ORIGIN if with_origin else PLAIN, issuer, audience

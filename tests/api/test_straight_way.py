@@ -10,9 +10,10 @@ import pytest
 from seckill.engine.sale_cache import SaleCache
 from seckill.native.kernel_choice import KERNEL
 from seckill.web.claim import ClaimRoute
+from seckill.web.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Served, token, token_with
 from tests.api.test_blocked_buyers import act
-from tests.api.test_short_way import request
+from tests.api.test_short_way import connected, read, request
 from tests.api.test_two_ways import answers, bare, read_in_python
 from tests.patience import PATIENCE_S
 
@@ -159,3 +160,57 @@ async def test_a_token_that_others_signed_is_refused_as_ever(served: Served, str
     for forged in (f"{header}.{claims}.{signature}", f"{header}.{claims}.{'A' * 43}"):
         ((status, _, body),) = await answers(served, bare(sale, f"Authorization: Bearer {forged}"))
         assert (status, body["code"]) == (401, "unauthenticated")
+
+
+async def test_who_cannot_be_let_in_is_not_kept_for_ever(
+    served: Served, straight: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate's queue here may be full, and then the answer comes before the claim has really begun."""
+    sale = await served.node.create(units=100_000)
+    await until_straight(served, sale, straight)
+    pressed: list[ClaimingProtocol] = []
+    original = ClaimingProtocol._begin_plain
+
+    def noted(self: ClaimingProtocol, *claim: Any) -> bool:
+        pressed.append(self)
+        return original(self, *claim)
+
+    monkeypatch.setattr(ClaimingProtocol, "_begin_plain", noted)
+    served.node.api.claims._ways[sale["id"]].batcher._waiting_max = 0
+    async with connected(served) as (reader, writer):
+        writer.write(request(sale, "ann"))
+        status, _, body = await read(reader)
+        assert (status, body["code"]) == (503, "overloaded")
+        assert pressed[-1].is_idle()
+        assert pressed[-1].idle_since() > 0  # it has a deadline, like every connection on which nothing happens
+
+
+async def test_an_answer_that_cannot_be_written_concerns_nobody_else(
+    served: Served, straight: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sale = await served.node.create(units=100_000)
+    await until_straight(served, sale, straight)
+    admit, admitted = served.node.engine.gate.admit, ClaimRoute.admitted
+    together: list[int] = []
+    go_on = asyncio.Event()
+
+    async def slow(ref: Any, claims: Any) -> Any:
+        together.append(len(claims))
+        await go_on.wait()
+        return await admit(ref, claims)
+
+    failing = [RuntimeError("no words")]
+
+    def fails_once(self: ClaimRoute, *answer: Any) -> bytes | None:
+        if failing and together[-1] > 1:
+            raise failing.pop()
+        return admitted(self, *answer)
+
+    monkeypatch.setattr(served.node.engine.gate, "admit", slow)
+    monkeypatch.setattr(ClaimRoute, "admitted", fails_once)
+    pressing = [asyncio.create_task(press(served, sale, f"b-{number}")) for number in range(6)]
+    await asyncio.sleep(0.1)  # the first is on its way to the gate, and the others wait for it
+    go_on.set()
+    async with asyncio.timeout(PATIENCE_S):
+        said = await asyncio.gather(*pressing)
+    assert sorted(said) == [(202, "queued")] * 5 + [(500, "internal")]

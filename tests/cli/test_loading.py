@@ -87,6 +87,18 @@ print(AsyncSession.__name__)"""
     assert out(code) == "AsyncSession"
 
 
+def test_what_another_version_keeps_elsewhere_is_loaded_as_a_whole() -> None:
+    code = """
+from seckill.cli.lean_imports import _LEAN, _only, lean_imports
+_LEAN["sqlalchemy.dialects.mysql"] = _only("nowhere", "LONGTEXT")
+_LEAN["sqlalchemy.ext.asyncio"] = _only("engine", "AsyncConnection", "nothing")
+lean_imports()
+from sqlalchemy.dialects.mysql import LONGTEXT
+from sqlalchemy.ext.asyncio import AsyncConnection
+print(LONGTEXT.__name__, AsyncConnection.__name__)"""
+    assert out(code) == "LONGTEXT AsyncConnection"
+
+
 def test_a_program_of_somebody_else_has_its_libraries_whole() -> None:
     code = "import seckill.asgi, structlog.dev, sqlalchemy.orm\nprint(structlog.dev.rich is not None)"
     assert out(code) == "True"

@@ -14,6 +14,7 @@ from seckill.domain.current_round import AFTERGLOW_MS, current
 from seckill.domain.public_id import PublicIds
 from seckill.domain.sale import RoundStatus, Sale
 from seckill.engine.sale_cache import ROUNDS_KEPT, SaleCache
+from seckill.errors import GateUnavailable
 from tests.making import make_round
 
 SECOND_MS = 1000
@@ -151,3 +152,17 @@ def test_what_is_true_of_a_sale_is_true_in_all_its_rounds() -> None:
     assert known.changed == 2
     sale_cache.put(second)
     assert sale_cache.sale_of_round(second.round.id) == newer, "older news change nothing"
+
+
+async def test_a_clock_that_cannot_be_read_is_news_too() -> None:
+    """Whoever keeps what they know by it has to look at the time again: another round may be the current one."""
+
+    class Silent:
+        async def pulses(self, rounds: Sequence[Any]) -> Any:
+            raise GateUnavailable("no answer")
+
+    cache = SaleCache(cast(Any, None), cast(Any, Silent()), PublicIds(b"k" * 32, "sale"))
+    before = cache.news
+    with pytest.raises(GateUnavailable):
+        await cache.refresh_pulses()
+    assert cache.news > before

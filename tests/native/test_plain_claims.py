@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from seckill.web import plain_claim
 from seckill.web.plain_request import NOTABLE, ORIGIN, UNUSUAL, PlainReader
 from tests.native.plain_claims import PlainClaimReader
 
@@ -127,3 +128,14 @@ def test_what_it_is_made_with(kernel: ModuleType) -> None:
     for wrong in ("text", None, bytearray(b"x")):
         with pytest.raises(TypeError):
             kernel.PlainClaimReader(reader, None, None).read(wrong)
+
+
+@pytest.mark.parametrize("named", ["商店", "\udcff"])
+def test_whom_no_plain_token_can_name(kernel: ModuleType, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment may have bytes in it that are no text."""
+    monkeypatch.setattr(plain_claim, "KERNEL", kernel)
+    monkeypatch.setattr(plain_claim, "PLAIN", kernel.PlainReader(NOTABLE, UNUSUAL))
+    for issuer, audience in ((named, None), (None, named)):
+        read = plain_claim.plain_claim_reader(issuer, audience, with_origin=False)
+        lines = b"Host: a\r\nAuthorization: Bearer " + token_with(b'{"sub":"ann","exp":90}')
+        assert read(b"POST /v1/sales/0A/orders HTTP/1.1\r\n%b\r\n\r\n" % lines) is None
