@@ -5,7 +5,8 @@
    this is not compiled, the twins run (web/plain_request.py, web/token_shortcut.py, domain/public_id.py), and plain claims
    are read part by part. Nothing here decides anything: signatures are computed and compared elsewhere.
 
-   Bytes go in, bytes come out. Nothing is kept between two calls but the names of headers that a reader was made with. */
+   Bytes go in; bytes, texts and numbers come out. Nothing is kept between two calls but what a reader was made with: the
+   names of headers, the issuer and the audience. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -13,7 +13,7 @@ from seckill.web.traced_claims import CHOSEN, TracedClaims
 _WORD = b"raceparent: "
 _HEADERS = re.compile(rb"\ntraceparent: ([^\r]+)", re.IGNORECASE)
 _END = b"\r\n\r\n"
-_begin_plain = ClaimingProtocol._begin  # found once: it is called for every claim
+_begin_untraced = ClaimingProtocol._begin  # found once: it is called for every claim
 
 
 class TracedProtocol(ClaimingProtocol):
@@ -35,13 +35,13 @@ class TracedProtocol(ClaimingProtocol):
     def _begin(self, data: bytes, sale_id: bytes, what: bytes, headers: dict[bytes, bytes], body: bytes) -> bool:
         sampling = self._sampling
         if what == ENTRIES:  # only claims are traced
-            return _begin_plain(self, data, sale_id, what, headers, body)
+            return _begin_untraced(self, data, sale_id, what, headers, body)
         if sampling.left > 1 and data.find(_WORD) < 0:
             sampling.left -= 1
-            return _begin_plain(self, data, sale_id, what, headers, body)
+            return _begin_untraced(self, data, sale_id, what, headers, body)
         under = self._traced.choose(self.peer(), _HEADERS.findall(data, 0, data.find(_END)))
         if under is None:
-            return _begin_plain(self, data, sale_id, what, headers, body)
+            return _begin_untraced(self, data, sale_id, what, headers, body)
         GuardedProtocol.data_received(self, data)
         self.scope_of_request()[CHOSEN] = under  # its task has not run yet
         return True
