@@ -1,5 +1,5 @@
-"""Simulated people in the line of a sale: they join, each with a name of their own, and when it is their turn some of
-them pay. Only where no money moves: in a real line they would take the places of real people."""
+"""Simulated people in the line of a sale. Each joins under a different name, and some of them pay when it is their
+turn. Used only where no money moves: in a real line they would take the places of real people."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ from seckill.settings import Secret, Settings
 Say = Callable[[str], None]
 
 CONNECTIONS = 200
-# Who has had no clear answer asks again, as a page does.
+# A person without a clear answer asks again, as a page does.
 ATTEMPTS = 5
 LOOK_EVERY_S = 1.0
 PAGE = 1_000
@@ -37,27 +37,28 @@ class CrowdWanted:
     url: str
     sale_id: str
     people: int
-    paying: float | None = None  # the share that pays when it is their turn; None: it is not waited for that
+    paying: float | None = None  # the share that pays when it is their turn; None: the crowd does not wait for its turn
 
 
 @dataclass(slots=True)
 class CrowdSeen:
-    """What became of them."""
+    """What became of the crowd."""
 
-    answers: Counter[str] = field(default_factory=Counter)  # to joining: `joined`, a problem's code, or what went wrong
+    # to requests to join: `joined`, a problem's code, or what went wrong
+    answers: Counter[str] = field(default_factory=Counter)
     joined_in_s: float = 0.0
     served: int = 0
     paid: int = 0
-    not_paid: int = 0  # their turn came, and they do not pay
-    unpayable: Counter[str] = field(default_factory=Counter)  # wanted to pay, and could not
-    ends: Counter[str] = field(default_factory=Counter)  # of those who got nothing, by the reason that they were told
+    not_paid: int = 0  # people whose turn came and who do not pay
+    unpayable: Counter[str] = field(default_factory=Counter)  # people who wanted to pay and could not
+    ends: Counter[str] = field(default_factory=Counter)  # people who got nothing, by the reason that they were told
 
     def document(self) -> dict[str, Any]:
         return msgspec.to_builtins(self)  # type: ignore[no-any-return]
 
 
 async def join_and_pay(wanted: CrowdWanted, settings: Settings, say: Say) -> CrowdSeen:
-    """Raises StartError with a sentence for whoever typed the command."""
+    """Raises StartError with a sentence for the user of the command."""
     if settings.admin_key is None:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY, or run `seckill up` in this folder.")
     async with AsyncExitStack() as stack:
@@ -108,7 +109,7 @@ class _Crowd:
             self.seen.answers[JOINED if reply in _ACCEPTED else str(reply)] += 1
 
     async def live(self, paying: float) -> None:
-        """Until nobody of the line waits any more and who wants to pay has paid."""
+        """Goes on until no one in the line waits any more and all who want to pay have paid."""
         dice = random.Random(self._name)  # noqa: S311 (chance, not a secret)
         while True:
             line = (await self._look(limit=1))["line"]
@@ -131,7 +132,7 @@ class _Crowd:
         )
 
     async def _pay(self, paying: float, dice: random.Random) -> None:
-        """Those whose turn has come since."""
+        """Pays for those whose turn has come since the last call."""
         fresh = [entry async for entry in self._entries("served") if entry["entry_id"] not in self._met]
         self._met |= {entry["entry_id"] for entry in fresh}
         ours = [entry for entry in fresh if entry["buyer"].startswith(f"{self._name}-")]
@@ -161,7 +162,8 @@ class _Crowd:
             after = str(page["next"])
 
     async def _look(self, **asked: Any) -> dict[str, Any]:
-        """As an operator, who sees all of them with one question; each of ten thousand would ask every second."""
+        """Looks as an operator, who sees all entries with one request. Otherwise each of ten thousand people would ask
+        every second."""
         try:
             found: dict[str, Any] = await self._operator.document(line_requests.line(self._wanted.sale_id, **asked))
         except ClientError as error:
@@ -169,7 +171,7 @@ class _Crowd:
         return found
 
     async def _post(self, number: int, path: str, body: bytes) -> int | str:
-        """The status if it is good; otherwise a problem's code, or what went wrong."""
+        """Returns the status if the request succeeded; otherwise a problem's code, or what went wrong."""
         token = self._given[number] if self._made is None else self._made.of(f"{self._name}-{number}")
         head = (
             f"POST {self._site.prefix}{path} HTTP/1.1\r\nHost: {self._site.host_header}\r\n"

@@ -1,1 +1,1 @@
-"""How far the engine is from what the machine can do, and from the last step of the tutorials."""
+"""Benchmarks: compare the engine with what the machine can do, and with the last step of the tutorials."""

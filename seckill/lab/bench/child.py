@@ -1,4 +1,4 @@
-"""A server that a figure is compared with, as a process of its own, gone at the end and gone when we are gone."""
+"""Runs a server to compare a figure with, in a process that ends when the measurement does, or when we die."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ async def child(
     pass_fds: Sequence[int] = (),
     quiet: bool = False,
 ) -> AsyncIterator[int]:
-    """Its pid. `quiet`: what it prints is for nobody."""
+    """Yields its pid. `quiet`: discards its output."""
     process = await asyncio.create_subprocess_exec(
         *tethered(command),
         env=environ,
@@ -31,7 +31,7 @@ async def child(
     try:
         yield process.pid
     finally:
-        # The whole group: some of them have processes of their own.
+        # Kills the whole group, because some servers start further processes.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         await process.wait()

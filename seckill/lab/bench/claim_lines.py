@@ -1,4 +1,4 @@
-"""The claims of a load, as the file that generators read: a path and a token each."""
+"""Writes the claims of a load into the file that generators read: a path and a token in each line."""
 
 from collections.abc import Sequence
 from pathlib import Path

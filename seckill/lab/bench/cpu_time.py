@@ -1,4 +1,4 @@
-"""CPU time of the engine's parts: steadier than rates, which depend on what else the machine does."""
+"""The CPU time of the engine's parts. It is steadier than rates, which depend on what else the machine does."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,13 @@ from seckill.backends.sql.database_choice import open_database
 from seckill.lab.bench.processes import children_of, cpu_s, parent_of
 
 HERE = ("127.0.0.1", "localhost", "::1")
-# What the processes are called, and what the document calls them.
+# Process names → the names in the document.
 PARTS = {"api": "api", "worker": "worker", "keeper": "keeper", "valkey": "gate"}
 
 
 def by_part_s(pids: Mapping[str, int], ledger_pid: int | None) -> dict[str, float]:
-    """So far. A ledger that is a file costs the worker what it costs; one that is elsewhere cannot be seen."""
+    """Returns the CPU time used so far. The cost of a ledger in a file is part of the worker's; that of a ledger on
+    another machine cannot be seen."""
     found = {PARTS[name]: cpu_s([pid]) for name, pid in pids.items()}
     # PostgreSQL has a process for every connection.
     found["ledger"] = cpu_s([ledger_pid, *children_of(ledger_pid)]) if ledger_pid else 0.0
@@ -22,13 +23,13 @@ def by_part_s(pids: Mapping[str, int], ledger_pid: int | None) -> dict[str, floa
 
 
 def per_claim_us(before: Mapping[str, float], after: Mapping[str, float], claims: int) -> dict[str, float]:
-    """What each part took for one claim, and all of them together."""
+    """Returns the time that each part, and all together, took for one claim."""
     parts = {name: (after[name] - before[name]) / claims * 1e6 for name in after}
     return {**parts, "all": sum(parts.values())}
 
 
 async def ledger_server_pid(url: str) -> int | None:
-    """None when it is a file, on another machine, or not to be seen."""
+    """Returns None if the ledger is a file, is on another machine, or does not tell its pid."""
     address = make_url(url)
     if address.host not in HERE:
         return None

@@ -1,6 +1,6 @@
-"""What experienced teams build instead: nginx, Lua in it, and one script call a request.
+"""Measures what experienced teams build instead: nginx with Lua in it, and one script call a request.
 
-The same Valkey with the same sync before every answer; no signature is checked, and nothing is written anywhere else.
+It uses the same Valkey with the same sync before every answer, checks no signatures, and writes nothing elsewhere.
 """
 
 import os
@@ -28,7 +28,7 @@ CLIENT = Path("/usr/share/lua/5.1/nginx/redis.lua")
 
 
 def find_nginx() -> Path | None:
-    """With Lua and its client for Redis; None where one of them is missing."""
+    """Finds an nginx with Lua and Lua's client for Redis. Returns None if any of them is missing."""
     found = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     complete = found and CLIENT.exists() and all((MODULES / name).exists() for name in NEEDED)
     return Path(found) if found and complete else None
@@ -36,7 +36,7 @@ def find_nginx() -> Path | None:
 
 @asynccontextmanager
 async def gateway_on(here: BenchPlace, nginx: Path) -> AsyncIterator[str]:
-    """Its address; with a stock of `UNITS`."""
+    """Yields the address of a gateway with a stock of `UNITS`."""
     async with redis.asyncio.Redis.from_url(here.settings.redis_url) as client:
         await client.set("stock", UNITS)
         script = await client.script_load((files("seckill.lab.bench") / "gateway.lua").read_text())
@@ -47,7 +47,7 @@ async def gateway_on(here: BenchPlace, nginx: Path) -> AsyncIterator[str]:
         text.format(
             words="words",
             modules="".join(f"load_module {MODULES / name};" for name in NEEDED),
-            # Started by root, its workers become somebody else, who may not use our socket.
+            # Started by root, nginx would run its workers as another user, who may not use our socket.
             user="user root root;" if os.getuid() == 0 else "",
             folder=here.folder,
             port=port,
@@ -62,13 +62,13 @@ async def gateway_on(here: BenchPlace, nginx: Path) -> AsyncIterator[str]:
 
 
 async def gateway(seconds: float) -> float | None:
-    """Accepted a second; None where nginx with Lua is not installed."""
+    """Returns accepted claims a second, or None if nginx with Lua is not installed."""
     nginx = find_nginx()
     if nginx is None:
         return None
     async with place("") as here, gateway_on(here, nginx) as address:
-        # As long as the engine's tokens, though nobody reads them, and as different: LuaJIT is slow with strings that
-        # are long and nearly alike.
+        # As long as the engine's tokens and as different from each other, although nothing reads them: LuaJIT is slow
+        # with long strings that are nearly alike.
         buyers = [secrets.token_hex(75) for _ in range(int(seconds * BUYERS_PER_S_MAX))]
         lines = write_lines(here.folder / "lines", "/orders", buyers)
         return (await load(address, lines, seconds=seconds)).accepted_per_s

@@ -1,9 +1,9 @@
 """Our own load generator: `python -m seckill.lab.bench.generator ADDRESS SECONDS`, claims in $LINES.
 
-Without $PER_S each connection presses again as soon as it is answered, as wrk does, whose place this takes where there
-is none. With it, so many people come a second whatever the server does: each takes the next free connection, and who
-finds none waits for one. Requests are made ahead, and of an answer little more than its length is read: whatever a
-client did beyond that would take CPU time from the server that is measured.
+Without $PER_S, each connection sends its next claim as soon as the last one is answered, like wrk, which this replaces
+where it is missing. With $PER_S, that many people come every second whatever the server does: each takes the next free
+connection, or waits for one. Requests are built in advance and hardly more than the length of an answer is read,
+because any further work of the client would take CPU time from the server that is measured.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ import uvloop
 from seckill.lab.bench.load import CONNECTIONS, Load
 
 TICK_S = 0.005
-# Who was answered nothing by then is not waited for.
+# The generator stops waiting for answers after this time.
 LAST_ANSWERS_S = 30.0
 
 
@@ -41,7 +41,7 @@ def requests(lines: Path, *, cycle: bool) -> Iterator[bytes]:
 
 
 class Pressers:
-    """Who presses, and what was seen."""
+    """The people who press, and what came of it."""
 
     def __init__(self, pending: Iterator[bytes], *, until_s: float, paced: bool) -> None:
         self._pending = pending
@@ -68,7 +68,7 @@ class Pressers:
             self._press(self._free.popleft())
 
     def give_up(self) -> None:
-        """Whoever still has no connection."""
+        """Gives up those who still have no connection."""
         self._without_connection = 0
         self._end()
 
@@ -115,7 +115,7 @@ class PressersConnection(asyncio.Protocol):
         self.pressed_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports do not inherit from asyncio's
 
     def join(self, pressers: Pressers) -> None:
         self._crowd = pressers

@@ -1,9 +1,9 @@
-"""What the engine is to reach, and whether it did. Pure."""
+"""The goals of the engine, and whether it reached them. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
-# Ratio → the least that is good enough.
+# Ratio → the lowest value that is good enough.
 GOALS: Mapping[str, float] = {
     "accept_to_plain_port": 15,
     "persist_to_plain_persist": 60,
@@ -17,7 +17,7 @@ GOALS: Mapping[str, float] = {
     "accept_at_1m_to_accept": 0.95,
     "join_to_accept": 0.5,
 }
-# And the most.
+# Ratio → the highest value that is good enough.
 LIMITS: Mapping[str, float] = {
     "drain_s": 2,
     "backlog_s": 2,
@@ -31,7 +31,7 @@ CPU_US_MAX_WITH_A_SERVER = 60.0
 
 
 def judged(found: Mapping[str, Any]) -> list[tuple[str, float, str, bool]]:
-    """Each goal that was measured by name, with the figure, what was asked for, and whether that was reached."""
+    """Returns, for each goal that was measured: its name, the figure, the goal, and whether it was reached."""
     every = {**found["ratios"], **{name: found[name] for name in ("drain_s", "start_s", "memory_mb")}}
     every["cpu_us"] = found["cpu_us"]["all"]
     values = {name: value for name, value in every.items() if value is not None}

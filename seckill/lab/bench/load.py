@@ -1,5 +1,5 @@
-"""Presses the button as often as the server answers. With wrk where there is one, otherwise with our own generator,
-which is in Python and may itself be what limits the figures."""
+"""Sends claims as fast as the server answers. Uses wrk where it is installed, otherwise our own generator, which is
+written in Python and may itself limit the figures."""
 
 import asyncio
 import os
@@ -15,9 +15,10 @@ import msgspec
 
 from seckill.errors import StartError
 
-# Enough for claims to meet: a client waiting for an answer sends nothing else, so no batch is larger than this.
+# Enough for claims to share batches: a client that waits for an answer sends nothing else, so no batch is larger than
+# this.
 CONNECTIONS = 500
-ENDS_WITHIN_S = 60.0  # after its time is up: a generator that goes on is stuck, and nobody should wait for it unknowing
+ENDS_WITHIN_S = 60.0  # after its time is up: a generator that runs longer is stuck
 _MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
@@ -26,7 +27,7 @@ class Load:
     """What the generator saw."""
 
     answers: int
-    refusals: int  # of these, the ones that were not 2xx
+    refusals: int  # how many of them were not 2xx
     took_s: float
     p50_ms: float
     p99_ms: float
@@ -49,7 +50,8 @@ def generator() -> str:
 
 
 async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False) -> Load:
-    """Sends the claims of the file `lines` over many connections for this many seconds, as fast as it is answered."""
+    """Sends the claims of the file `lines` over many connections for this many seconds, as fast as they are
+    answered."""
     environ = {**os.environ, "LINES": str(lines)} | ({"CYCLE": "1"} if cycle else {})
     if has_wrk():
         script = str(files("seckill.lab.bench") / "load.lua")
@@ -59,7 +61,8 @@ async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False
 
 
 async def crowd(address: str, lines: Path, *, seconds: float, per_s: float, connections: int) -> Load:
-    """So many people a second, whatever the server does; who finds all `connections` taken waits for one."""
+    """Sends the claims of `per_s` people every second, whatever the server does. A person who finds all `connections`
+    taken waits for one."""
     environ = {**os.environ, "LINES": str(lines), "PER_S": f"{per_s:.1f}", "CONNECTIONS": str(connections)}
     return await _ours(address, seconds, environ)
 

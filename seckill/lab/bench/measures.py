@@ -38,7 +38,7 @@ DRAW = Door(line=LineRules(order=LineOrder.DRAW))
 GATE_BATCH = 100
 GATE_CALLS_AT_ONCE = 4
 MILLION = 1_000_000
-# Of what the engine accepts when it is pressed as fast as it answers.
+# As multiples of the rate that the engine accepts when claims come as fast as it answers.
 OFFERED = 0.5, 1, 2, 4
 OFFERED_CONNECTIONS = 2000
 DRAIN_S_MAX = 300.0
@@ -48,7 +48,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """One load of distinct buyers with their own tokens, with worker and ledger running."""
+    """What became of one load of distinct buyers with their own tokens, with worker and ledger running."""
 
     accept: float
     persist: float
@@ -56,24 +56,25 @@ class Accepted:
     p50_ms: float
     p99_ms: float
     mean_batch: float
-    cpu_us: Mapping[str, float]  # by part, for each that was accepted, until it was written
+    cpu_us: Mapping[str, float]  # by part, for each accepted claim until its order was written
     api_bytes_before: int  # memory of the API process
     api_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """One load of distinct buyers who join a draw."""
+    """What became of one load of distinct buyers who join a draw."""
 
     join: float
     p50_ms: float
     p99_ms: float
-    cpu_us: Mapping[str, float]  # by part, for each
+    cpu_us: Mapping[str, float]  # by part, for each buyer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What became of so many people a second. All rates are per second; `backlog` is what was unwritten at the end."""
+    """What became of a number of people who came every second. All rates are per second; `backlog`: orders that were
+    not yet written at the end."""
 
     offered: float
     accepted: float
@@ -90,7 +91,7 @@ async def http_ceiling(seconds: float) -> float:
 
 
 async def gate_ceiling(seconds: float, ledger_url: str) -> float:
-    """The admission script alone, with claims enough for whole batches at any time."""
+    """Measures the admission script alone, with enough claims for full batches at any time."""
     async with place(ledger_url) as here, engine_on(here, []) as running:
         sale = await running.new_sale(UNITS)
         gate = RedisGate(here.settings.redis_url, timeout_s=10, backlog_max=UNITS)
@@ -113,7 +114,7 @@ async def gate_ceiling(seconds: float, ledger_url: str) -> float:
 
 
 async def plain(seconds: float, ledger_url: str) -> tuple[float, float]:
-    """Accepted and written by the last step of the tutorials."""
+    """Returns the rates at which the last step of the tutorials accepts and writes orders."""
     async with place(ledger_url) as here:
         urls = here.settings.redis_url, here.settings.database_url
         servers = CompareServers(redis_url=urls[0], gate_url="", database_url=urls[1], ledger_url="", pause_ms=0)
@@ -156,7 +157,8 @@ async def accept_and_refuse(seconds: float, ledger_url: str) -> tuple[Accepted, 
 
 
 async def joined(seconds: float, ledger_url: str) -> Joined:
-    """A draw that everybody joins. Who is answered is in the ledger, or this raises an AssertionError."""
+    """Measures a draw that all buyers join. Raises an AssertionError if a buyer who was answered is not in the
+    ledger."""
     async with place(ledger_url) as here, engine_on(here) as running:
         tokens = make_tokens(here.settings, seconds)
         await _join(running, tokens, 1)  # connects everything to everything
@@ -178,7 +180,8 @@ async def _join(running: Running, tokens: Sequence[str], seconds: float) -> Join
 
 
 async def sustained(seconds: float, ledger_url: str, overload_s: float) -> tuple[Accepted, list[Offered]]:
-    """A long load as fast as it is answered; and then less and more than that, for `overload_s` each."""
+    """Measures a long load that is sent as fast as it is answered, and then lower and higher rates for `overload_s`
+    each."""
     async with place(ledger_url) as here, engine_on(here) as running:
         sale = await running.new_sale(UNITS)
         long = await _accept(running, sale, make_tokens(here.settings, seconds), seconds)
@@ -204,9 +207,9 @@ async def _offer(running: Running, per_s: float, tokens: Sequence[str], seconds:
 
 
 async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[list[tuple[float, float]], float]:
-    """Accepted in a new round and in one with a million buyers, in turns, and what each of these costs Valkey in
-    bytes."""
-    # Without a keeper, which would mend the round while we fill it.
+    """Measures the accepted rates in a new round and in one with a million buyers, in turns, and how many bytes each of
+    these buyers costs Valkey."""
+    # No keeper runs, because it would repair the round while we fill it.
     async with place(ledger_url) as here, engine_on(here, ["worker", "api"]) as running:
         await _warm_up(running)
         large = await running.new_sale(UNITS)
@@ -226,7 +229,7 @@ async def accept_at_1m(seconds: float, rounds: int, ledger_url: str) -> tuple[li
 
 
 async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm, list[Load]]:
-    """The same load on a sale that says yes at the gate and on one that says it in the ledger, in turns."""
+    """Sends the same load, in turns, to a sale that confirms at the gate and to one that confirms in the ledger."""
     async with place(ledger_url) as here, engine_on(here) as running:
         await _warm_up(running)
         found: dict[Confirm, list[Load]] = {each: [] for each in Confirm}
@@ -241,7 +244,7 @@ async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm,
 
 
 async def _warm_up(running: Running) -> None:
-    """A second of claims connects everything to everything, as with the plain service before it is measured."""
+    """Sends claims for a second so that all connections are open before the measurement, as for the plain service."""
     await _accept(running, await running.new_sale(UNITS), make_tokens(running.place.settings, 1), 1)
 
 
@@ -278,7 +281,7 @@ async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: 
 
 
 async def _until_drained(running: Running, sale: Sale) -> float:
-    """How long that took."""
+    """Returns how long the queue took to empty."""
     ended_s = time.monotonic()
     while await running.engine.transport.backlog([sale.round.lane]) and time.monotonic() - ended_s < DRAIN_S_MAX:  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
@@ -289,13 +292,13 @@ _BATCH = ("seckill_admit_batch_size_count", "seckill_admit_batch_size_sum")
 
 
 async def _figures(running: Running) -> Mapping[str, float]:
-    await asyncio.sleep(MADE_EVERY_S)  # or it may be the text that was made before the load
+    await asyncio.sleep(MADE_EVERY_S)  # otherwise the metrics may be the text that was made before the load
     lines = (await running.metrics()).splitlines()
     return {name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name)) for name in _BATCH}
 
 
 class _Million(SqlLedger):
-    """A ledger that a million buyers bought from before, as far as a rebuild asks."""
+    """A ledger that tells a rebuild that a million buyers have bought before."""
 
     async def holdings(self, round_id: int, after: str, count: int) -> dict[str, list[Holding]]:
         begin = int(after.removeprefix("early-")) + 1 if after else 0
@@ -312,7 +315,7 @@ async def _newest(ledger: SqlLedger, sale: Sale) -> Sale:
 
 
 async def _fill(running: Running, sale: Sale) -> None:
-    """By the engine's own way to fill a round, which writes no orders."""
+    """Fills the round with the engine's own rebuild, which writes no orders."""
     ledger = _Million(open_database(running.place.settings.database_url))
     try:
         rebuilder = UseCases(replace(running.engine, ledger=ledger), running.place.settings).rebuilder()
@@ -323,7 +326,7 @@ async def _fill(running: Running, sale: Sale) -> None:
             await asyncio.sleep(POLL_S)
     finally:
         await ledger.close()
-    # This much at once makes Valkey rewrite its file, which it does in peace when a sale grows to this gradually.
+    # This much data at once makes Valkey rewrite its file. In a sale that grows gradually, it does so without haste.
     while await _rewriting(running):  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
 
@@ -340,7 +343,7 @@ async def _memory(running: Running) -> int:
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory that the process has now; 0 where that cannot be asked."""
+    """Returns the process's resident memory in bytes, or 0 where the system does not tell it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
     except OSError:

@@ -1,4 +1,4 @@
-"""The bare answer of the fastest HTTP server that pip installs: granian, whose HTTP is compiled."""
+"""Measures bare answers of granian, the fastest HTTP server that pip installs; its HTTP code is compiled."""
 
 import sys
 import tempfile
@@ -19,13 +19,13 @@ HEADERS = [("content-type", "application/json")]
 
 
 async def app(_scope: Any, protocol: Any) -> None:
-    """In granian's own form, which costs less than ASGI."""
+    """Uses granian's own interface, which costs less than ASGI."""
     protocol.response_bytes(202, HEADERS, ANSWER)
 
 
 @asynccontextmanager
 async def granian() -> AsyncIterator[str]:
-    """One process; its address."""
+    """Runs one process and yields its address."""
     port = free_port()
     options = ["--interface", "rsgi", "--http", "1", "--no-ws", "--workers", "1", "--no-log"]
     where = ["--host", HOST, "--port", str(port)]
@@ -36,7 +36,7 @@ async def granian() -> AsyncIterator[str]:
 
 
 async def native_http(seconds: float) -> float | None:
-    """None where it is not installed."""
+    """Returns None if granian is not installed."""
     if find_spec("granian") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Fresh servers for one measurement, and the engine's roles on them as `seckill up` runs them."""
+"""Starts fresh servers for one measurement, and the engine's roles on them as `seckill up` runs them."""
 
 import asyncio
 import os
@@ -44,7 +44,8 @@ class BenchPlace:
 
 @asynccontextmanager
 async def place(ledger_url: str) -> AsyncIterator[BenchPlace]:
-    """A Valkey as `strict` as the embedded one and an empty ledger; on that database server, or in a file."""
+    """Yields a Valkey that is as `strict` as the embedded one, and an empty ledger on the given database server or in a
+    file."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
         valkey = EmbeddedValkey(folder, durability="strict")
@@ -72,14 +73,15 @@ class Running:
     place: BenchPlace
     engine: Engine
     address: str
-    pids: Mapping[str, int]  # of the roles, and of Valkey
+    pids: Mapping[str, int]  # of the roles and of Valkey
 
     def cpu_s(self) -> dict[str, float]:
-        """User and system time of each process so far."""
+        """Returns the user and system time of each process so far."""
         return {name: processes.cpu_s([pid]) for name, pid in self.pids.items()}
 
     async def new_sale(self, units: int, confirm: Confirm = Confirm.GATE, door: Door = OPEN_DOOR) -> Sale:
-        """One that has begun; a draw begins when everything is over, so it can be joined all the time."""
+        """Makes a sale that has begun. A draw, however, begins only after the measurement, so that buyers can join all
+        the time."""
         now_ms = int(time.time() * 1000)
         draft = SaleDraft(
             title="Bench",
@@ -130,7 +132,7 @@ async def engine_on(
 
 @asynccontextmanager
 async def service(what: str, servers: CompareServers | None = None, secret: Secret | None = None) -> AsyncIterator[str]:
-    """One of `services.py` as a process; its address."""
+    """Runs one of the services of `services.py` as a process and yields its address."""
     environ = dict(os.environ)
     if servers is not None:
         environ[SERVERS] = msgspec.json.encode(servers).decode()
@@ -154,7 +156,7 @@ async def until_answering(address: str, path: str = "/") -> None:
 
 
 async def _answers(address: str, path: str) -> bool:
-    """With anything but "not ready"."""
+    """Whether the server answers with anything but "not ready"."""
     try:
         return (await _get(address, path, 2)).status != 503
     except NoAnswer:
@@ -162,7 +164,8 @@ async def _answers(address: str, path: str) -> bool:
 
 
 async def _get(address: str, path: str, within_s: float, headers: Mapping[str, str] | None = None) -> Reply:
-    """Below `AsyncClient`, which knows the API's JSON: these answers are text, and not all of them the API's."""
+    """Uses the layer below `AsyncClient`, which expects the API's JSON: these answers are text, and some come from
+    other servers."""
     transport = HttpTransport(address)
     try:
         message = Message(method="GET", path=path, headers=headers or {}, body=b"", repeatable=True)

@@ -1,4 +1,4 @@
-"""What the kernel says about processes, see proc(5)."""
+"""Reads what the kernel knows about processes, see proc(5)."""
 
 import os
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """User and system time so far, with that of their children that have ended."""
+    """Returns the user and system time so far, including that of children that have ended."""
     total = 0
     for pid in pids:
         try:
@@ -35,5 +35,5 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 
 def _stat(pid: int) -> list[str]:
-    """From the state on, because the name before it may hold anything."""
+    """Returns the fields from the state on: the name before it may contain any characters."""
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -1,4 +1,4 @@
-"""Rounds of all measurements, one after the other, so that a noisy moment hits no figure alone; then medians."""
+"""Repeats all measurements in rounds, so that a noisy moment does not spoil a single figure, and takes the medians."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPlan:
-    """How often and for how long. Without the `million` buyers, which take half a minute to make, what is measured with
-    them is None."""
+    """How often and for how long to measure. Without the `million` buyers, who take half a minute to make, the figures
+    that need them are None."""
 
     rounds: int
     seconds: float
@@ -28,8 +28,8 @@ class BenchPlan:
 
 
 async def run(ledger_url: str, plan: BenchPlan, say: Say) -> dict[str, Any]:
-    """The document: the medians and the ratios, and under `run` how they came about. What is compared with something
-    that is not installed is None."""
+    """Returns the document: medians and ratios, and under `run` how they were measured. Comparisons with something that
+    is not installed are None."""
     rounds, seconds = plan.rounds, plan.seconds
     found = [await _round(ledger_url, seconds, _numbered(say, number)) for number in range(1, rounds + 1)]
     say("sustained load, and more than that")
@@ -134,7 +134,8 @@ async def _round(ledger_url: str, seconds: float, say: Say) -> dict[str, float |
 
 
 def ratios(rounds: Sequence[Mapping[str, float | None]], long: Accepted) -> dict[str, float | None]:
-    """Of figures that were measured one after the other: first each round's own, then the medians of these."""
+    """Returns the medians of the rounds' ratios: each ratio compares figures that were measured one right after the
+    other."""
 
     def median(of: str, to: str) -> float | None:
         pairs = [(round_[of], round_[to]) for round_ in rounds]

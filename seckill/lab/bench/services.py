@@ -1,4 +1,4 @@
-"""What the engine is measured against: `python -m seckill.lab.bench.services ceiling|plain FD`.
+"""The services that the engine is compared with: `python -m seckill.lab.bench.services ceiling|plain FD`.
 
 ceiling  the engine's HTTP server, with its limits, and a handler that does nothing but answer
 plain    the last step of the tutorials as a plain FastAPI service, run as they run it: the token decoded with PyJWT,
@@ -28,11 +28,12 @@ from seckill.lab.compare.strategies.async_stream import AsyncStream
 from seckill.lab.compare.strategy import CompareServers
 from seckill.web.guarded_protocol import GuardedProtocol
 
-# Of the extra `bench`. Without it the plain service is made of what FastAPI is made of: faster, and our ratio smaller.
+# FastAPI comes with the extra `bench`. Without it, the plain service uses the libraries below FastAPI, which makes it
+# faster and our ratio smaller.
 HAS_FASTAPI = find_spec("fastapi") is not None
 
-# The plain service asks Redis this many things at a time. Without a limit the first rush opens hundreds of connections
-# at once, of which many fail, and the library's own limit makes a request cost half as much again.
+# The plain service has at most this many calls to Redis under way. Without a limit the first rush opens hundreds of
+# connections at once, of which many fail, and the library's own limit makes a request cost half as much again.
 AT_ONCE = 64
 
 SERVERS = "BENCH_SERVERS"

@@ -1,4 +1,5 @@
-"""How long `seckill up` takes from the command to the first accepted claim, and the memory of all that it runs then."""
+"""Measures the time of `seckill up` from the command to the first accepted claim, and the memory of all its processes
+at that moment."""
 
 import asyncio
 import os
@@ -30,11 +31,12 @@ MB = 1024 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Startup:
     start_s: float
-    memory_mb: float  # what is shared counts once; Valkey included
+    memory_mb: float  # shared memory counts once; includes Valkey
 
 
 async def startup() -> Startup:
-    """On an empty data folder, as shipped: Valkey and SQLite of its own, two API processes, worker and keeper."""
+    """Starts it on an empty data folder with the defaults: embedded Valkey, SQLite, two API processes, worker and
+    keeper."""
     secret = Secret(secrets.token_urlsafe(32))
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as folder:
@@ -86,7 +88,7 @@ def _tree(pid: int) -> Iterator[int]:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Memory that several processes share is divided among them."""
+    """Divides memory that several processes share among them."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:  # gone meanwhile, or not Linux

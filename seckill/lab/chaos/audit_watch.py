@@ -1,4 +1,4 @@
-"""Watches throughout: an audit and the length of the queue, each second."""
+"""Audits and reads the length of the queue every second, throughout the run."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ from seckill.errors import SeckillError
 from seckill.lab.chaos.evidence import Evidence, Sight
 
 EVERY_S = 1.0
-# A server that stands still is not waited for: the next look comes anyway.
+# A look gives up on a hanging server after this time; the next one comes anyway.
 WITHIN_S = 10.0
-# With the faults over, every audit can tell, however slow the machine is.
+# When the faults are over, every audit gets a verdict within this time, however slow the machine is.
 LAST_WITHIN_S = 180.0
 NAMED_MAX = 20
 
@@ -49,7 +49,7 @@ class AuditWatch:
             await servers.close()
 
     async def _have_told(self) -> None:
-        """On a machine that is so busy that every look was broken off, at least the last one tells."""
+        """Makes sure that there is a verdict, even on a machine so busy that every earlier look was broken off."""
         give_up_at_s = self._clock() + LAST_WITHIN_S
         while all(sight.verdict == Verdict.UNKNOWN for sight in self._evidence.sights):
             if (left_s := give_up_at_s - self._clock()) <= 0:

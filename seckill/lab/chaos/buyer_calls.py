@@ -1,7 +1,7 @@
-"""How chaos's buyers call the API: they go to the next node when one does not answer, and hang up at times.
+"""How the buyers of a fault run call the API: they go to the next node when one does not answer, and sometimes hang up.
 
-`AsyncClient` would repeat a claim by itself and make exceptions of refusals. Here the buyers decide what to repeat, and
-every answer is counted: so they use what carries that client's messages.
+`AsyncClient` would repeat a claim by itself and turn refusals into exceptions. Here the buyers decide what to repeat,
+and every answer is counted, so they use the transport below that client.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ ANSWER_WITHIN_S = 8.0
 
 
 class Unanswered(Exception):
-    """The connection broke, or nothing came in time. What was asked for may have been done."""
+    """The connection broke, or no answer came in time. The request may have taken effect."""
 
 
 class Caller:
-    """One request at a time."""
+    """Sends one request at a time."""
 
     def __init__(self, ports: Sequence[int], first: int) -> None:
         self._nodes = [HttpTransport(f"http://127.0.0.1:{port}") for port in ports]
@@ -32,7 +32,7 @@ class Caller:
     async def call(
         self, method: str, path: str, token: str, body: object = None, *, key: str = "", listen: bool = True
     ) -> tuple[int, Any]:
-        """Status and content. Without `listen` the request is sent, and its answer is not awaited."""
+        """Returns status and content. Without `listen`, the request is sent but its answer is not awaited."""
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         if key:
             headers["Idempotency-Key"] = key
@@ -50,7 +50,8 @@ class Caller:
             raise Unanswered from error
 
     async def _hang_up(self, request: bytes) -> None:
-        """Once the request is sent, without a look at the answer: no client does that, so the bytes go by hand."""
+        """Closes the connection once the request is sent, without reading the answer. HTTP clients cannot do that, so
+        this writes the bytes itself."""
         async with asyncio.timeout(ANSWER_WITHIN_S):
             _, writer = await asyncio.open_connection("127.0.0.1", self._ports[self._turn % len(self._ports)])
             writer.write(request)

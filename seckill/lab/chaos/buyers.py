@@ -1,4 +1,4 @@
-"""The load: buyers who buy, repeat, pay, cancel and forget, as one seed decides."""
+"""The load: buyers who buy, repeat, pay, cancel and forget. One seed decides who does what."""
 
 import asyncio
 import itertools
@@ -18,17 +18,17 @@ AT_ONCE = 24
 PAUSE_S = 0.08
 UNCLEAR = {Outcome.UNKNOWN, Outcome.NOT_READY, Outcome.OVERLOADED, Outcome.RATE_LIMITED, "unavailable"}
 RETRY_S = 0.15
-# A good client does not give up for as long as a fault may last.
+# Enough for a good client to outlast any fault.
 TRIES_MAX = 400
-# Payments and cancellations: by then the order is over, or the buyer has lost interest.
+# For payments and cancellations: by then the order has ended, or the buyer has lost interest.
 WISHES_MAX = 60
 
 WITHOUT_KEY = 0.2
-HANGS_UP = 0.04  # sends the claim, does not wait for the answer, and repeats it
-REPEATS = 0.25  # presses again when the answer was there
-COMES_BACK = 0.15  # has been here before
-LEAVES = 0.1  # the line, after joining it
-# How long a buyer looks at the page; who is served later lets the order lapse.
+HANGS_UP = 0.04  # the share of buyers who send the claim, do not wait for the answer, and repeat it
+REPEATS = 0.25  # who press again after the answer
+COMES_BACK = 0.15  # who have come before
+LEAVES = 0.1  # who leave the line after joining it
+# How long a buyer looks at the page; a buyer who is served later lets the order lapse.
 IN_LINE_S = 6.0
 LOOK_S = 2
 ARRIVAL, DRAW = LineOrder.ARRIVAL, LineOrder.DRAW
@@ -36,7 +36,7 @@ ARRIVAL, DRAW = LineOrder.ARRIVAL, LineOrder.DRAW
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sale, and what its buyers do: the shares of those who pay and who cancel; the rest leave it unpaid."""
+    """A sale, and the shares of its buyers who pay and who cancel; the others leave their orders unpaid."""
 
     title: str
     units: int
@@ -47,15 +47,15 @@ class Offer:
     pays: float = 0.0
     cancels: float = 0.0
     repeat: str | None = None
-    wanted: bool = False  # is sold out at the end
+    wanted: bool = False  # must be sold out at the end
     lanes: int = 1
     confirm: Confirm = Confirm.GATE
     vouchers: bool = False  # gives a code with each unit
     order: LineOrder = LineOrder.PRESS
     waiting_list: bool = False
-    begins_in_s: float = -3600.0  # from when it is announced
-    group: str | None = None  # shares its limit with the others that have the same
-    items: int = 0  # how many sizes its units come in, each with as many as the others
+    begins_in_s: float = -3600.0  # seconds after the announcement
+    group: str | None = None  # sales of the same group share one limit
+    items: int = 0  # number of sizes, each with the same number of units
 
     @property
     def has_line(self) -> bool:
@@ -63,34 +63,34 @@ class Offer:
 
     @property
     def sizes(self) -> list[dict[str, object]]:
-        """As they are announced."""
+        """Returns the sizes in the form in which they are announced."""
         parts = enumerate(deal(self.units, self.items) if self.items else [])
         return [{"title": f"size {n}", "units": units, "price_cents": self.price_cents} for n, units in parts]
 
 
-# Sizes are for a minute, and grow with the run. What is left unpaid in the first one must not expire while the books
+# Stocks are given for a minute, and grow with the run. Unpaid orders of the first sale must not expire while the books
 # are read.
 OFFERS = (
     Offer(
         "always on", units=1_000_000, limit=3, price_cents=1000, pay_within_s=86_400, weight=5, pays=0.5, cancels=0.2
     ),
     Offer("soon back", 60, limit=1, price_cents=9900, pay_within_s=2, weight=3, pays=0.05, cancels=0.1, wanted=True),
-    # So few for its lanes that units move from one to the other all the time.
+    # Has so few units for its lanes that units move between lanes all the time.
     Offer("few", 40, limit=2, price_cents=500, pay_within_s=5, weight=2, pays=0.3, cancels=0.3, wanted=True, lanes=2),
     Offer("free", units=100, limit=1, price_cents=0, pay_within_s=60, weight=1, wanted=True),
     Offer("minutely", 50, 1, price_cents=700, pay_within_s=3, weight=2, pays=0.3, cancels=0.2, repeat="* * * * *"),
     Offer("sizes", 60, 2, price_cents=600, pay_within_s=3, weight=2, pays=0.2, wanted=True, lanes=2, items=3),
     Offer("confirmed", 1_000_000, 3, price_cents=800, pay_within_s=86_400, weight=3, pays=0.5, confirm=Confirm.LEDGER),
     Offer("codes", 20_000, 2, price_cents=300, pay_within_s=5, weight=2, pays=0.5, vouchers=True),
-    # To the last code.
+    # Sells out to the last voucher code.
     Offer("free codes", 60, 2, price_cents=0, pay_within_s=60, weight=1, wanted=True, vouchers=True),
-    # So few that most of their buyers wait.
+    # Has so few units that most of the buyers wait.
     Offer("waiting list", 15, 1, price_cents=900, pay_within_s=2, weight=2, pays=0.2, wanted=True, waiting_list=True),
     # Its list is closed and drawn while things break.
     Offer(
         "draw", 15, 2, price_cents=400, pay_within_s=2, weight=2, pays=0.2, wanted=True, order=DRAW, begins_in_s=25.0
     ),
-    # One limit for whoever presses in one and waits in the other.
+    # Two sales with one limit: buyers press in one and wait in line in the other.
     Offer("red", 30, 1, price_cents=200, pay_within_s=2, weight=1, pays=0.2, cancels=0.2, wanted=True, group="colours"),
     Offer(
         "blue", 15, 1, price_cents=200, pay_within_s=2, weight=2, pays=0.2, wanted=True, order=ARRIVAL, group="colours"
@@ -124,7 +124,7 @@ class ChaosBuyers:
         self._numbers = itertools.count()
 
     async def crowd(self, enough: asyncio.Event) -> None:
-        """Endless buyers, until told to stop."""
+        """Sends buyers until `enough` is set."""
         async with asyncio.TaskGroup() as people:
             for number in range(AT_ONCE):
                 people.create_task(self._one_after_the_other(number, enough))
@@ -179,7 +179,7 @@ class ChaosBuyers:
         *,
         hangs_up: bool = False,
     ) -> str | None:
-        """Repeats with the same key until the answer is clear. The order's id, if there is one."""
+        """Repeats with the same key until the answer is clear. Returns the order's id, if there is one."""
         for attempt in range(TRIES_MAX):
             if enough.is_set() and attempt:
                 break
@@ -218,7 +218,8 @@ class ChaosBuyers:
         *,
         leaves: bool = False,
     ) -> str | None:
-        """Joins, and looks until it is served or patience is at its end. The order's id, if there is one."""
+        """Joins the line and looks until the buyer is served or out of patience. Returns the order's id, if there is
+        one."""
         entry = await self._until_clear(caller, "POST", f"/v1/sales/{sale.id}/entries", user, enough, quantity)
         if entry is None:
             return None
@@ -243,7 +244,7 @@ class ChaosBuyers:
     async def _until_clear(
         self, caller: Caller, method: str, path: str, user: str, enough: asyncio.Event, quantity: int | None = None
     ) -> dict[str, Any] | None:
-        """The entry; None: there is none, for a clear reason or because it is over."""
+        """Returns the entry, or None if it was refused for a clear reason or the run is over."""
         body = None if quantity is None else {"quantity": quantity}
         for attempt in range(TRIES_MAX):
             if enough.is_set() and attempt:
@@ -293,7 +294,7 @@ class ChaosBuyers:
         )
 
     async def wish(self, caller: Caller, user: str, order_id: str, what: str, enough: asyncio.Event) -> bool:
-        """Pays or cancels, until there is a clear answer or the buyer loses patience."""
+        """Tries to pay or cancel until there is a clear answer or the buyer loses patience."""
         for _ in range(WISHES_MAX):
             try:
                 status, content = await caller.call("POST", f"/v1/orders/{order_id}/{what}", self._token(user))

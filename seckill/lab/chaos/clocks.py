@@ -1,4 +1,4 @@
-"""Processes that live in another hour, where libfaketime is installed."""
+"""Starts processes with a wrong clock, where libfaketime is installed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ class Clocks:
         return "" if self.there else "clock steps are left out: libfaketime is not installed (Debian: faketime)"
 
     def environ(self, step_s: int) -> Mapping[str, str]:
-        """What to start a process with so that its clock is off by this much."""
+        """Returns the environment for a process whose clock is off by this much."""
         return {
             "LD_PRELOAD": str(self._library),
             "FAKETIME": f"{step_s:+d}",

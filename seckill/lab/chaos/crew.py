@@ -1,4 +1,4 @@
-"""The roles as processes, each restarted when it dies, with the failpoints of its next life armed."""
+"""Runs the roles as processes. Each is restarted when it dies, armed with the failpoints of its next life."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,8 @@ from seckill.lab.chaos.servers.server import signal_all
 from seckill.local.tether import tethered
 
 POLL_S = 0.02
-# The death has to be noticed first. The second start in a row waits longer: what failed may need a moment.
+# Leaves time for others to notice the death. The second start in a row waits longer, because the cause of the failure
+# may need a moment to pass.
 RESTART_AFTER_S = 0.3
 RESTART_AFTER_S_MAX = 2.0
 STOP_WITHIN_S = 15.0
@@ -57,13 +58,13 @@ class Member:
 
 
 class Crew:
-    """`spec_of`: what a member's next life is armed with. Asked for when it starts, while `armed` is True."""
+    """`spec_of`: returns what a member's next life is armed with. Called when it starts, while `armed` is True."""
 
     def __init__(self, spec_of: Callable[[str, int, int], Spec], clock: Callable[[], float]) -> None:
         self._spec_of = spec_of
         self._clock = clock
         self._members: dict[str, Member] = {}
-        self._next: dict[str, Mapping[str, str]] = {}  # member → what its next life has in its environment
+        self._next: dict[str, Mapping[str, str]] = {}  # member → additions to the environment of its next life
         self._stopping = False
         self.armed = False
         self.deaths: list[Death] = []
@@ -88,7 +89,7 @@ class Crew:
         return process is not None and process.poll() is None
 
     def kill(self, name: str) -> int:
-        """kill -9; the pid that was killed."""
+        """Sends kill -9 and returns the pid."""
         pid = self.member(name).pid
         signal_all([pid], signal.SIGKILL)
         return pid
@@ -99,16 +100,16 @@ class Crew:
         return pid
 
     def resume(self, pid: int) -> None:
-        """By pid: the member may have died meanwhile."""
+        """Takes a pid, because the member may have died meanwhile."""
         if any(member.process and member.pid == pid and member.process.poll() is None for member in self._all()):
             signal_all([pid], signal.SIGCONT)
 
     def prepare(self, name: str, environ: Mapping[str, str]) -> None:
-        """What its next life, and only that, has in its environment."""
+        """Sets additions to the environment of its next life only."""
         self._next[name] = environ
 
     async def replace(self, name: str) -> int | None:
-        """kill -9, and the pid of the next life; None if it is not there in time."""
+        """Sends kill -9 and returns the pid of the next life, or None if it does not start in time."""
         before = self.kill(name)
         give_up_at_s = self._clock() + STOP_WITHIN_S
         while (pid := self.member(name).pid) == before:
@@ -118,14 +119,14 @@ class Crew:
         return pid
 
     async def arm(self) -> None:
-        """One after the other, so that one is always there."""
+        """Restarts the processes armed, one after the other, so that some process of each role is always running."""
         self.armed = True
         for member in sorted(self._all(), key=lambda member: -member.number):
             await self.replace(member.name)
             await asyncio.sleep(BETWEEN_S)
 
     async def disarm(self) -> None:
-        """All processes at once, with -9."""
+        """Restarts all processes at once, with kill -9 and unarmed."""
         self.armed = False
         await asyncio.gather(*(self.replace(name) for name in self._members))
 
@@ -148,7 +149,7 @@ class Crew:
                 await asyncio.sleep(POLL_S)
 
     def fired(self) -> Counter[str]:
-        """Failpoints that have fired, counted: `name: action`."""
+        """Counts the failpoints that have fired, as `name: action`."""
         found: Counter[str] = Counter()
         for member in self._all():
             if member.log.exists():
@@ -179,7 +180,7 @@ class Crew:
         while not self._stopping:
             began_s = self._clock()
             assert member.process is not None
-            while (code := member.process.poll()) is None:  # noqa: ASYNC110 (no event tells of it)
+            while (code := member.process.poll()) is None:  # noqa: ASYNC110 (no event announces it)
                 await asyncio.sleep(POLL_S)
             self.deaths.append(Death(self._clock(), member.name, member.role, member.pid, code))
             quick = code >= 0 and self._clock() - began_s < 5

@@ -1,4 +1,4 @@
-"""Small disks in memory that can be filled, and that no other process sees: they are gone with this one."""
+"""Small disks in memory that can be filled. No other process sees them, and they disappear with this one."""
 
 import ctypes
 import os
@@ -16,10 +16,11 @@ class Disks:
     def __init__(self) -> None:
         self._mine = False
         self._mounted: list[Path] = []
-        self.reason = ""  # why there are none
+        self.reason = ""  # why there are no such disks here
 
     def mount(self, folder: Path, mib: int) -> bool:
-        """Puts an empty disk of that size there; False, with a reason, where that is not allowed."""
+        """Mounts an empty disk of that size on the folder. Returns False and sets `reason` where that is not
+        allowed."""
         self._mine = self._mine or self._leave_namespace()
         if not self._mine:
             return False
@@ -31,14 +32,14 @@ class Disks:
         return True
 
     def unmount(self) -> None:
-        """So that the folders they are on can be removed."""
+        """Unmounts all disks, so that their folders can be removed."""
         libc = ctypes.CDLL(None, use_errno=True)
         for folder in self._mounted:
             libc.umount2(os.fsencode(folder), MNT_DETACH)
 
     def _leave_namespace(self) -> bool:
-        """From here on, what this process and its children mount is theirs alone. To be called from the main thread,
-        before there are others: Linux does it for one thread."""
+        """Makes further mounts visible only to this process and its children. Call it from the main thread before there
+        are other threads, because Linux does this per thread."""
         if sys.platform != "linux":
             self.reason = "small disks need Linux"
             return False
@@ -50,7 +51,7 @@ class Disks:
 
 
 def fill(folder: Path) -> int:
-    """Takes all the room that is left. Returns how many bytes."""
+    """Fills all remaining space. Returns how many bytes that took."""
     taken = 0
     with (folder / BALLAST).open("wb", buffering=0) as file:
         portion = bytes(PORTION)

@@ -1,4 +1,5 @@
-"""When the faults are over: what the ledger demands of feed and webhooks, and all that they tell, of one moment."""
+"""Reads, when the faults are over, which events the ledger demands of feed and webhooks and which they have delivered,
+as of the same moment."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ class EventBooks:
     async def read(self, feed: FeedWatch, receiver: WebhookReceiver) -> None:
         began_s = self._clock()
         demanded = await self._demanded()
-        while True:  # an order that nobody pays for may expire in between
+        while True:  # an unpaid order may expire in between
             await feed.read_to_end()
             before, demanded = demanded, await self._demanded()
             if before == demanded or self._clock() - began_s > STEADY_WITHIN_S:
@@ -34,7 +35,7 @@ class EventBooks:
         self._evidence.books.demanded = demanded
         await receiver.until_taken({event.id for event in self._evidence.feed.followed})
         receiver.close()
-        # Last of all: it has whatever may have arrived.
+        # Read last, so that it includes everything that may have arrived.
         await feed.read_again()
 
     async def _demanded(self) -> dict[str, tuple[str, ...]]:
@@ -54,7 +55,7 @@ def _order_id(rows: Mapping[int, OrderRow], number: int) -> str:
 
 
 def _types(before: str | None, after: str) -> list[str]:
-    """Said once more, apart from the code that is judged. A free order is created and paid at once."""
+    """Repeats the rules here, independently of the code under test. A free order is created and paid at once."""
     if after == "unpaid":
         return ["order.created"]
     return ["order.created", "order.paid"] if (before, after) == ("queued", "paid") else [f"order.{after}"]

@@ -1,4 +1,5 @@
-"""Whether feed and webhooks have told what the ledger demands: nothing lost, nothing twice, in its order. Pure."""
+"""Judges whether feed and webhooks have delivered what the ledger demands: nothing lost, nothing twice, in order.
+Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -34,14 +35,15 @@ def _changes(evidence: Evidence) -> Iterator[str]:
 
 
 def _strangers(evidence: Evidence) -> Iterator[str]:
-    """What is told of orders in passing, such as a code that one was given."""
+    """Finds events that mention an order in passing, such as a voucher code's, where the ledger does not know the
+    order."""
     for event in evidence.feed.followed:
         if event.order_id and not event.about and event.order_id not in evidence.books.demanded:
             yield f"{event.id} is a {event.type} of {event.order_id}, which the ledger does not know of"
 
 
 def _again(evidence: Evidence) -> Iterator[str]:
-    """Read again, it may be longer, and not different."""
+    """A feed that is read again may have grown but must not differ."""
     again = evidence.feed.again
     if again is None:
         return
@@ -75,7 +77,7 @@ def _never_taken(evidence: Evidence) -> Iterator[str]:
 
 
 def _out_of_order(evidence: Evidence) -> Iterator[str]:
-    """Judged by when each came first: that it comes again is allowed."""
+    """Judges by the first arrival of each event, because repetitions are allowed."""
     known = {event.id: event for event in evidence.feed.followed}
     came = dict.fromkeys(arrival.event_id for arrival in evidence.arrivals if arrival.genuine)
     last: dict[str, int] = {}
@@ -86,7 +88,8 @@ def _out_of_order(evidence: Evidence) -> Iterator[str]:
 
 
 def repeated(evidence: Evidence) -> int:
-    """Deliveries of events that had been taken before: allowed, when a keeper dies before it has noted them."""
+    """Counts deliveries of events that the receiver had already taken. They are allowed: a keeper may die before it has
+    noted a delivery."""
     taken = [arrival.event_id for arrival in evidence.arrivals if arrival.taken]
     return len(taken) - len(set(taken))
 

@@ -1,4 +1,4 @@
-"""What a run has seen. This holds everything that is judged at the end, and nothing else."""
+"""What a run has seen: everything that is judged at the end, and nothing else."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """An order that was answered with 202, or with 201 (`confirmed`): the ledger has it. `promised`: its sale says yes
-    in no other way."""
+    """An order that was accepted with 202, or with 201 (`confirmed`), when the ledger already has it. `promised`: its
+    sale always confirms in this way."""
 
     order_id: str
     sale: str
     round_id: int
     user: str
-    key: str  # empty: without
+    key: str  # empty: sent without a key
     quantity: int
     at_s: float
     promised: bool = False
     confirmed: bool = False
-    item_id: str | None = None  # the one that was asked for; None: its sale has none
+    item_id: str | None = None  # the item that was asked for; None: the sale has no items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One key, two orders."""
+    """Two orders were returned for one key."""
 
     first: str
     second: str
@@ -32,7 +32,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryTold:
-    """An entry that was answered with 201 or 200: the ledger has it. `order_id`: once it was served."""
+    """An entry that was answered with 201 or 200, so the ledger has it. `order_id` is set once it was served."""
 
     entry_id: str
     round_id: int
@@ -50,7 +50,7 @@ class Told:
     paid: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
     codes: Counter[str] = field(default_factory=Counter)
-    entries: dict[str, EntryTold] = field(default_factory=dict)  # as they were last told of
+    entries: dict[str, EntryTold] = field(default_factory=dict)  # the last that buyers were told of them
     accepted_s: list[float] = field(default_factory=list)
     _by_key: dict[tuple[str, int, str, str], str] = field(default_factory=dict, repr=False)
 
@@ -67,7 +67,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A fault that was injected. `bit`: what shows that it did something; empty if nothing does."""
+    """A fault that was injected. `bit`: the sign that it had an effect; empty if there is none."""
 
     at_s: float
     ended_s: float
@@ -78,7 +78,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amnesia:
-    """The gate lost everything at that moment, with the entries of these orders in its streams."""
+    """The gate lost everything at that moment, including the entries of these orders in its streams."""
 
     at_s: float
     queued: frozenset[int]
@@ -86,7 +86,7 @@ class Amnesia:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """How long a recovery took. Judged if nothing else was going on (`calm`)."""
+    """How long a recovery took. It is judged only if nothing else was going on (`calm`)."""
 
     what: str  # `takeover` or `comeback`
     at_s: float
@@ -97,7 +97,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """One audit under way. `broken`: invariant → what was found."""
+    """One audit during the run. `broken`: invariant → what was found."""
 
     at_s: float
     verdict: str
@@ -138,14 +138,14 @@ class ItemEnd:
 
     title: str
     total: int
-    sold: int  # as the ledger counts it
+    sold: int  # according to the ledger
     live: int  # units of the live orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundEnd:
-    """A round when everything had settled. `available` is the gate's; None if it no longer has the round.
-    `wanted`: buyers were there for every unit of it to the end."""
+    """A round when everything had settled. `available` comes from the gate; None if the gate no longer has the round.
+    `wanted`: there were buyers for every unit until the end."""
 
     round_id: int
     title: str
@@ -157,7 +157,7 @@ class RoundEnd:
     wanted: bool
     gives_codes: bool = False
     items: tuple[ItemEnd, ...] = ()
-    group: str | None = None  # of rounds that share one limit
+    group: str | None = None  # rounds of one group share one limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +170,9 @@ class Money:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSeen:
-    """An event of the feed. `about`: the order, payment or refund whose events must be those that the ledger demands;
-    empty for all others. `subject`: the entry, else the order, else the sale, whose webhooks come in their order.
-    `digest`: of everything that it says."""
+    """An event of the feed. `about`: the order, payment or refund whose events must match what the ledger demands;
+    empty for other events. `subject`: the entry, else the order, else the sale; webhooks of one subject arrive in
+    order. `digest`: of the whole content."""
 
     cursor: int
     id: str
@@ -185,17 +185,17 @@ class EventSeen:
 
 @dataclass(slots=True)
 class FeedSeen:
-    """`followed` while faults happened, `again` from the beginning in the end; None: that could not be read."""
+    """`followed`: read while faults happened. `again`: read from the beginning at the end; None if that failed."""
 
     followed: list[EventSeen] = field(default_factory=list)
     again: list[EventSeen] | None = None
-    resumed: int = 0  # how often there was no answer, and another process was asked for what follows
-    refused: list[str] = field(default_factory=list)  # answers that say that something which was given out is not there
+    resumed: int = 0  # how often reading went on at another process for lack of an answer
+    refused: list[str] = field(default_factory=list)  # answers that deny a cursor which the feed had given out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A webhook that our receiver has read. `taken`: it was answered with yes."""
+    """A webhook that our receiver has read. `taken`: the receiver acknowledged it."""
 
     event_id: str
     digest: str
@@ -210,7 +210,8 @@ class Books:
     rows: dict[int, OrderRow] = field(default_factory=dict)
     rounds: list[RoundEnd] = field(default_factory=list)
     entries: dict[str, EntryRow] = field(default_factory=dict)
-    codes: Counter[int] = field(default_factory=Counter)  # order number → codes that it has and that are not void
+    # order number → how many voucher codes it has that are not void
+    codes: Counter[int] = field(default_factory=Counter)
     # Order, payment or refund → the types of its events, in their order.
     demanded: dict[str, tuple[str, ...]] = field(default_factory=dict)
     money: Money = field(default_factory=lambda: Money(taken=0, earned=0, refunds=0, undecided=0))
@@ -223,15 +224,17 @@ class Evidence:
     amnesias: list[Amnesia] = field(default_factory=list)
     recoveries: list[Recovery] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
-    final: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # invariant → verdict, what was found or why
+    # invariant → verdict, and findings or reasons
+    final: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     books: Books = field(default_factory=Books)
     feed: FeedSeen = field(default_factory=FeedSeen)
-    arrivals: list[Arrival] = field(default_factory=list)  # of webhooks, in the order in which they came
-    numbers: dict[str, int] = field(default_factory=dict)  # order id → number, of every acknowledged order
-    healing: tuple[float, float] | None = None  # the faults were taken back and every process killed, from when to when
-    unclear: dict[str, str] = field(default_factory=dict)  # wanted sale that is not sold out → why that says nothing
-    rested_s: float | None = None  # from the end of the faults until everything had settled; None: it never did
+    arrivals: list[Arrival] = field(default_factory=list)  # webhooks in order of arrival
+    numbers: dict[str, int] = field(default_factory=dict)  # of every acknowledged order: id → number
+    # start and end of the time in which the faults were undone and every process killed
+    healing: tuple[float, float] | None = None
+    unclear: dict[str, str] = field(default_factory=dict)  # wanted sale that is not sold out → why that proves nothing
+    rested_s: float | None = None  # from the end of the faults until everything had settled; None if it never did
     fired: Counter[str] = field(default_factory=Counter)  # failpoints
     required: list[str] = field(default_factory=list)
     backlog: list[tuple[float, int]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what was not possible here
+    notes: list[str] = field(default_factory=list)  # what could not be done on this machine

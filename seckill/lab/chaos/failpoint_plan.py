@@ -1,7 +1,7 @@
-"""Which failpoints a process is armed with in each of its lives. The same seed arms the same ones.
+"""Decides which failpoints a process is armed with in each of its lives. The same seed arms the same ones.
 
-Each life has one place at which the process is killed, another one in the next life, and all those that only make a
-call fail, hang or lose its answer.
+Each life has one point at which the process is killed, a different one each time, and all points that only make a call
+fail, hang or lose its answer.
 """
 
 import random
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class FaultWindow:
-    """`needs`: what a run must have for the place to be reached at all: `broker`, or `empty` (a gate that comes back
+    """`needs`: what a run must have for the point to be reachable: `broker`, or `empty` (a gate that comes back
     empty)."""
 
     role: str  # of the process
@@ -22,7 +22,7 @@ class FaultWindow:
 
     @property
     def name(self) -> str:
-        """As the process announces it."""
+        """The name as the process announces it."""
         return f"{self.point}: {self.action.partition('@')[0]}"
 
     @property
@@ -36,7 +36,7 @@ class FaultWindow:
         return f"{self.point}={self.action}:{self.chance:g}"
 
 
-# Chances are for some fifty claims a second: a place is hit within seconds, and not at once.
+# The chances suit about fifty claims a second: a point is hit within seconds, but not at once.
 WINDOWS = (
     FaultWindow("api", "api.gate.admit.before", "kill", 0.005),
     FaultWindow("api", "api.gate.admit.after", "kill", 0.005),
@@ -70,12 +70,12 @@ WINDOWS = (
     FaultWindow("keeper", "keeper.ledger.outbox_done.before", "raise", 0.05),
     FaultWindow("keeper", "keeper.ledger.settle_called.after", "drop", 0.05),
 )
-# How long it takes two processes of a role to get through one window: to be started, and to come to the place.
+# How long two processes of a role need for one window: to start, and to reach the point.
 WINDOW_S = 15.0
 
 
 class Spec(str):
-    """What SECKILL_FAILPOINTS is set to."""
+    """A value of SECKILL_FAILPOINTS."""
 
     __slots__ = ()
 
@@ -85,25 +85,25 @@ def possible(has: Collection[str]) -> tuple[FaultWindow, ...]:
 
 
 def deck(windows: Sequence[FaultWindow], seed: int, role: str) -> list[FaultWindow]:
-    """The role's deadly windows, in the order of its lives."""
+    """Returns the role's deadly windows, in the order in which its lives use them."""
     found = [window for window in windows if window.role == role and window.kills]
     random.Random(f"{seed} {role}").shuffle(found)  # noqa: S311 (chance, not a secret)
     return found
 
 
 def armed(windows: Sequence[FaultWindow], seed: int, role: str, number: int, life: int) -> Spec:
-    """Members take turns, so that the deck is gone through as fast as they die."""
+    """Members take turns, so that they use up the deck as fast as they die."""
     deadly = deck(windows, seed, role)
     soft = [window for window in windows if window.role == role and not window.kills]
     this = deadly[(life * 2 + number) % len(deadly)] if deadly else None
-    # A place has one action at a time: where it kills, it does nothing else.
+    # A failpoint has one action at a time, so the one that kills is not armed with another action.
     chosen = [this, *(window for window in soft if window.point != this.point)] if this else soft
     return Spec(",".join(map(str, filter(None, chosen))))
 
 
 def required(windows: Sequence[FaultWindow], seed: int, storm_s: float) -> list[str]:
-    """What a storm of that length must have hit: all of it, if it is long enough; else what comes first. What needs a
-    gate that comes back empty is reached only then and for a moment, so it is counted but not required."""
+    """Returns which windows a storm of that length must have hit: all of them if it is long enough, otherwise the first
+    ones. Windows that need an empty gate can be reached only for a moment, so they are counted but not required."""
     found: list[str] = []
     asked = [window for window in windows if window.needs != "empty"]
     for role in dict.fromkeys(window.role for window in asked):

@@ -1,4 +1,4 @@
-"""Does to servers, processes and links what the schedule says, and finds out whether it did anything."""
+"""Injects the scheduled faults into servers, processes and links, and finds out whether they had any effect."""
 
 import asyncio
 from collections import defaultdict
@@ -18,14 +18,14 @@ from seckill.lab.chaos.servers.server import Can, Forgetful, Silenceable, is_sto
 from seckill.lab.servers.proxy import Trouble
 
 POLL_S = 0.02
-# A fault waits this long for its target to be there and do something: on a busy machine it may just be starting.
+# A fault waits this long for its target to run and do something: on a busy machine it may still be starting.
 PATIENCE_S = 15.0
 DIED_WITHIN_S = 3.0
-# A drill's worker has to start, read and die.
+# Enough time for a drill's worker to start, read and die.
 DRILL_WITHIN_S = 60.0
-# A server whose last write found no room is on its way out.
+# A server whose last write found the disk full ends within this time.
 ENDS_WITHIN_S = 0.3
-# What a link, or a link to a database of that kind, says when it matters, and what the server then answers.
+# For each link, or kind of database: bytes of a request whose answer matters, and bytes of that answer.
 ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "api→gate": (b"EVALSHA", b""),
     "worker→gate": (b"XACK", b""),
@@ -33,7 +33,7 @@ ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "postgresql": (b"COMMIT;\0", b"COMMIT"),
     "mysql": (b"\x03COMMIT", b""),
 }
-# By how much the clock of a process is off. Tokens must stay valid for those who check them.
+# How far the clock of each role is set off. Tokens must stay valid for the API.
 STEPS_S = {"api": 1200, "worker": -86_400, "keeper": 3600}
 
 
@@ -58,7 +58,7 @@ class Injector:
         return cast("Forgetful", self._place.servers["gate"])
 
     async def inject(self, fault: Fault) -> None:
-        # On a busy machine a fault may take longer than planned: the next one on the same target waits for its end.
+        # On a busy machine a fault may take longer than planned, so the next one on the same target waits for its end.
         async with self._one_at_a_time[fault.target]:
             await self._inject(fault)
 
@@ -115,7 +115,7 @@ class Injector:
         return await self._until(lambda: any(death.pid == pid for death in self._place.crew.deaths), within_s)
 
     async def _drill(self, member: str) -> str:
-        """Killed twice: the second time by its own failpoint, at the moment when it has entries in its hands."""
+        """Kills a worker twice, the second time by its own failpoint, at the moment when it holds entries."""
         crew = self._place.crew
         point = "relay.outbox.read.after" if "broker" in self._place.servers else "worker.transport.read.after"
         crew.prepare(member, {VARIABLE: f"{point}=kill"})
@@ -137,7 +137,8 @@ class Injector:
         return f"pid {pid} stood still" if stopped else ""
 
     async def _clock_step(self, fault: Fault) -> str:
-        """A life in another hour. It ends when it is over, if no failpoint has ended it before."""
+        """Gives the process one life with a wrong clock, which ends with the fault if no failpoint has ended it
+        before."""
         crew, clocks = self._place.crew, self._place.clocks
         step_s = STEPS_S[fault.target.partition("-")[0]]
         crew.prepare(fault.target, clocks.environ(step_s))
@@ -175,7 +176,7 @@ class Injector:
         return f"{torn} bytes of a write cut off" if torn else f"{len(pids)} processes killed" if pids else ""
 
     async def _silence(self, fault: Fault) -> str:
-        """The server that takes over must have what was answered meanwhile."""
+        """Silences a replica: the server that takes over must still have everything that was answered meanwhile."""
         gate = cast("Silenceable", self._place.servers[fault.target])
         await gate.silence()
         try:
@@ -190,7 +191,7 @@ class Injector:
 
     async def _forget(self, *, restart: bool) -> str:
         keys, queued = await self._gate.forget(restart=restart)
-        # Whatever was acknowledged until the call came back may have been lost with it.
+        # Whatever was acknowledged until the call returned may have been lost as well.
         self._evidence.amnesias.append(Amnesia(at_s=self._clock(), queued=queued))
         return f"{keys} keys gone, {len(queued)} orders queued in them" if keys else ""
 
@@ -244,7 +245,7 @@ class Injector:
         return f"{touched} portions {'swallowed' if fault.kind == 'hole' else 'delayed'}" if touched else ""
 
     async def heal(self) -> None:
-        """Everything as it was, and every process restarted, with no failpoint armed."""
+        """Undoes all faults and restarts every process with no failpoint armed."""
         for proxy in self._place.links.values():
             proxy.set_trouble(None)
             proxy.forgive()

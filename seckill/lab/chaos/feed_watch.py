@@ -13,18 +13,18 @@ from seckill.client import AsyncClient, ClientError, Conflict, Event
 from seckill.lab.chaos.evidence import EventSeen, FeedSeen
 
 ANSWER_WITHIN_S = 8.0
-# Long enough to be a long poll, and short enough to be over when the run is.
+# Long enough to be a long poll, short enough not to outlast the run.
 WAIT_S = 1.0
-# Otherwise each event would be a request of its own.
+# Without a pause, each event would take a request of its own.
 PAUSE_S = 0.2
 PAGE = 1000
-# With the faults over, a process answers within this time, however slow the machine is.
+# When the faults are over, a process answers within this time, however slow the machine is.
 END_WITHIN_S = 60.0
 
 
 @asynccontextmanager
 async def open_nodes(ports: Sequence[int], key: str) -> AsyncIterator[list[AsyncClient]]:
-    """None of them repeats anything by itself: another one is asked instead."""
+    """Opens clients that repeat nothing by themselves: after a failure, the next node is asked instead."""
     async with AsyncExitStack() as stack:
         yield [
             await stack.enter_async_context(
@@ -48,7 +48,7 @@ class FeedWatch:
             await asyncio.sleep(PAUSE_S)
 
     async def read_to_end(self) -> bool:
-        """Whether it was reached."""
+        """Reads on to the end and returns whether it got there."""
         give_up_at_s = self._clock() + END_WITHIN_S
         while (found := await self._read_on(0)) != 0:
             if self._clock() > give_up_at_s:
@@ -58,13 +58,13 @@ class FeedWatch:
         return True
 
     async def read_again(self) -> None:
-        """From the beginning, as another shop that comes late."""
+        """Reads the feed from the beginning, like another shop that starts late."""
         seen = FeedSeen()
         if await FeedWatch(self._nodes, seen, self._clock).read_to_end():
             self._seen.again = seen.followed
 
     async def _read_on(self, wait_s: float) -> int | None:
-        """How many there were; None: no answer, and the next process is asked for what follows."""
+        """Returns how many events there were, or None for no answer; then the next process is asked."""
         node = self._nodes[self._turn % len(self._nodes)]
         try:
             page = await node.events(after=self._cursor, limit=PAGE, wait_s=wait_s)

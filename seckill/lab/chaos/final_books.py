@@ -1,4 +1,4 @@
-"""When the faults are over: everything come to rest, and the books read."""
+"""Waits, when the faults are over, until everything has come to rest, and then reads the books."""
 
 import asyncio
 from collections import Counter
@@ -31,7 +31,7 @@ from seckill.lab.chaos.evidence import Books, EntryRow, Evidence, ItemEnd, Money
 from seckill.settings import Settings
 
 POLL_S = 0.2
-# However slow the machine is: what still has to be done changes within this time.
+# However slow the machine is, the outstanding work changes within this time.
 REST_WITHIN_S = 180.0
 REST_MAX_S = 900.0
 
@@ -48,7 +48,7 @@ class Closing:
         await self._database.close()
 
     async def paid(self, sale: OnSale) -> int:
-        """Units of it; none if the database does not answer."""
+        """Returns the paid units of the sale; none if the database does not answer."""
         paid = select(func.coalesce(func.sum(orders.c.quantity), 0)).join(sales, sales.c.id == orders.c.sale_id)
         try:
             rows = await self._database.rows(paid.where(sales.c.title == sale.offer.title, orders.c.state == "paid"))
@@ -57,7 +57,8 @@ class Closing:
         return int(rows[0][0])
 
     async def rest(self) -> None:
-        """Until nothing is on the move and every invariant holds; or until it is clear that it will not."""
+        """Waits until nothing is on the move and every invariant holds, or until it is clear that this will not
+        happen."""
         began_s = changed_s = self._clock()
         report, told = None, ""
         while self._clock() - changed_s < REST_WITHIN_S and self._clock() - began_s < REST_MAX_S:
@@ -84,7 +85,7 @@ class Closing:
         }
 
     async def _moving(self, report: Report) -> str:
-        """What still has to be done; empty if nothing."""
+        """Describes the outstanding work; empty if there is none."""
         if report.verdict is not Verdict.HOLDS:
             return "; ".join(report.broken() + report.reasons())
         if _moves(report):
@@ -169,8 +170,8 @@ class Closing:
         return Counter(row.order_id for row in await self._database.rows(given))
 
     async def _rounds(self, wanted: set[str]) -> list[RoundEnd]:
-        """Gate and ledger of one moment: an order that nobody pays for ends when its time is over, also while the books
-        are read, and then its unit would be in neither."""
+        """Reads gate and ledger as of the same moment. An unpaid order may expire while the books are read, and then
+        its unit would appear in neither."""
         began_s = self._clock()
         found, of_rounds = await self._counted(), await self._items()
         while True:
@@ -211,7 +212,7 @@ class Closing:
         )
 
     async def _items(self) -> dict[int, list[ItemEnd]]:
-        """By round, of those that have any."""
+        """Returns the items by round, for rounds that have any."""
         of_item = and_(
             orders.c.round_id == round_items.c.round_id,
             orders.c.item_id == round_items.c.item_id,

@@ -1,4 +1,4 @@
-"""From what was seen to a verdict. Pure: the same evidence always gets the same verdict."""
+"""Judges what a run has seen. Pure: the same evidence always gets the same verdict."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from seckill.lab.chaos.line_judgement import line_flaws
 
 LIVE = ("unpaid", "paid")
 NAMED_MAX = 20
-# An answer may come this much later than the admission that it tells of.
+# An answer may come this much later than the admission that it reports.
 ANSWER_S = 2.0
 IN_FLIGHT = frozenset(invariant.name for invariant in INVARIANTS if invariant.safety)
 
@@ -21,7 +21,7 @@ IN_FLIGHT = frozenset(invariant.name for invariant in INVARIANTS if invariant.sa
 class Check:
     name: str
     verdict: Verdict
-    count: int  # of what is wrong
+    count: int  # of things that are wrong
     says: str
     named: tuple[str, ...] = ()
 
@@ -29,8 +29,8 @@ class Check:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     checks: tuple[Check, ...]
-    declared: int  # orders that went with the gate's memory, as docs/guarantees.md says they may
-    failed: int  # orders that were failed, and their buyers told
+    declared: int  # orders lost with the gate's memory, as docs/guarantees.md allows
+    failed: int  # orders that failed and whose buyers were told so
 
     @property
     def verdict(self) -> Verdict:
@@ -89,8 +89,8 @@ def _parts(round_: RoundEnd) -> list[tuple[str, RoundEnd | ItemEnd]]:
 def _duplicates(evidence: Evidence) -> Iterator[str]:
     rows = evidence.books.rows
     forgotten = {number for amnesia in evidence.amnesias for number in amnesia.queued}
-    # A key whose order went with the gate's memory may buy again. With a broker such an order may still reach a worker
-    # later: then it is void, and its row says so.
+    # A key whose order was lost with the gate's memory may buy again. With a broker, such an order may still reach a
+    # worker later; then it is void, and its row says so.
     void = {number for number, row in rows.items() if evidence.amnesias and row.state == "failed"}
     for change in evidence.told.changes:
         first = evidence.numbers.get(change.first)
@@ -152,7 +152,8 @@ def _early(evidence: Evidence) -> list[str]:
 
 
 def _fates(evidence: Evidence) -> tuple[list[str], int, list[str], int]:
-    """Lost without excuse; lost as declared; failed without reason; failed and told."""
+    """Returns the orders that were lost without excuse, how many were lost as declared, the orders that failed without
+    reason, and how many failed with their buyers told."""
     lost: list[str] = []
     failed: list[str] = []
     declared = told = 0
@@ -178,7 +179,7 @@ def _content(order: Ack | OrderRow) -> tuple[object, ...]:
 
 
 def _before(ack: Ack, number: int, amnesia: Amnesia) -> bool:
-    """It was admitted by a gate that then lost its memory."""
+    """Whether the order was admitted by a gate that then lost its memory."""
     return number in amnesia.queued or ack.at_s <= amnesia.at_s + ANSWER_S
 
 
@@ -247,7 +248,7 @@ def _invariants(evidence: Evidence) -> Iterator[Check]:
     seen: dict[str, list[str]] = defaultdict(list)
     for sight in evidence.sights:
         for name, sentences in sight.broken.items():
-            if name in IN_FLIGHT:  # that something waits is what faults are for
+            if name in IN_FLIGHT:  # faults are meant to make things wait
                 seen[name] += [f"after {sight.at_s:.1f} s: {sentence}" for sentence in sentences]
     for invariant in INVARIANTS:
         verdict, named = evidence.final.get(invariant.name, (str(Verdict.UNKNOWN), ["it was never judged"]))
@@ -303,7 +304,8 @@ def _recoveries(evidence: Evidence) -> Iterator[Check]:
 
 
 def missing_windows(evidence: Evidence) -> list[str]:
-    """What was to be hit and was not: failpoints that never fired, kinds of faults that never did anything."""
+    """Returns what should have been hit but was not: failpoints that never fired, and kinds of faults that never had an
+    effect."""
     kinds = {done.kind for done in evidence.done}
     bitten = {done.kind for done in evidence.done if done.bit}
     never = [name for name in evidence.required if not evidence.fired[name]]

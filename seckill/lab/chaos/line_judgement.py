@@ -1,4 +1,4 @@
-"""Whether the lines kept what was said to those in them. Pure."""
+"""Judges whether the lines kept what their buyers were told. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -47,7 +47,8 @@ def _served_without(evidence: Evidence) -> Iterator[str]:
 
 
 def _still_waiting(evidence: Evidence) -> Iterator[str]:
-    """Of a round that the gate still has: while somebody waits, nobody behind has got as much, and no unit is idle."""
+    """Checks rounds that the gate still has: while a buyer waits, no one behind them was served as many units, and no
+    units are idle."""
     available = {round_.round_id: round_.available for round_ in evidence.books.rounds}
     entries = list(evidence.books.entries.values())
     for waiting in entries:

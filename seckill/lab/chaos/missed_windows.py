@@ -1,4 +1,4 @@
-"""Seeks the windows that chance has missed, so that a slow machine cannot make a run inconclusive."""
+"""Goes after the windows that chance has missed, so that a slow machine cannot make a run inconclusive."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from seckill.lab.chaos.failpoint_plan import FaultWindow
 
 POLL_S = 0.2
 LIKELIER = 10  # times
-# A process has to start and reach the place; this is how long it is tried in total.
+# How long each window is tried in total; the process has to start and reach the point.
 EACH_S = 30.0
 INSIST_S_MAX = 300.0
 
@@ -17,7 +17,7 @@ INSIST_S_MAX = 300.0
 async def insist(
     crew: Crew, windows: Sequence[FaultWindow], required: Sequence[str], clock: Callable[[], float]
 ) -> None:
-    """One missing window of each role at a time, on one process and then on the other."""
+    """Tries one missing window of each role at a time, on one process and then on the other."""
     give_up_at_s = clock() + INSIST_S_MAX
     turn = 0
     while (missing := _missing(crew, windows, required)) and clock() < give_up_at_s:

@@ -1,4 +1,4 @@
-"""Everything a run needs, started: servers, a proxy on each link, and the roles as production runs them."""
+"""Starts everything that a run needs: servers, a proxy on each link, and the roles as production runs them."""
 
 import os
 import secrets
@@ -30,13 +30,13 @@ from seckill.web.buyer_tokens import mint_buyer_token
 
 EACH = 2  # processes of each role
 CLAIM_IDLE_S = 1.0
-# Room for ten minutes, and small enough to be filled in a moment.
+# Large enough for ten minutes, and small enough to be filled in a moment.
 DISK_MIB = {"gate": 160, "ledger": 320}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Names of servers to start, or addresses. `broker`: empty for none."""
+    """Names of servers to start, or addresses of servers. `broker` is empty for none."""
 
     gate: str
     ledger: str
@@ -47,7 +47,7 @@ class Wanted:
 
 @dataclass(slots=True, kw_only=True)
 class ChaosPlace:
-    settings: Settings  # with the servers' own addresses, past every proxy
+    settings: Settings  # with the servers' own addresses, which bypass the proxies
     servers: dict[str, FaultyServer]
     links: dict[str, Proxy]
     crew: Crew
@@ -63,7 +63,7 @@ class ChaosPlace:
         return mint_buyer_token(secret, user, lifetime_s=6 * 3600, issuer=None, audience=None, now=time.time())
 
     def options(self) -> list[Option]:
-        """Every fault that can be made here, in a fixed order."""
+        """Returns every fault that is possible here, in a fixed order."""
         found: list[Option] = [("takeover", "worker-1")]
         if Can.KILL in self.servers["gate"].can:
             found.append(("comeback", "gate"))
@@ -142,14 +142,14 @@ async def place(wanted: Wanted, clock: Callable[[], float]) -> AsyncIterator[Cha
 @contextmanager
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as name:
-        Path(name).chmod(0o711)  # PostgreSQL is another user when we are root, and has to get to its own folder
+        Path(name).chmod(0o711)  # if we are root, PostgreSQL runs as another user, who has to reach its folder
         yield Path(name)
 
 
 def _server(
     folder: Path, chosen: str, known: Mapping[str, object], disks: Disks, mib: int
 ) -> tuple[FaultyServer, bool]:
-    """A server by name or by address, and whether it has a disk of its own."""
+    """Returns a server by name or by address, and whether it has a disk of its own."""
     if "://" in chosen:
         return GivenServer(chosen), False
     make = known.get(chosen)
@@ -163,7 +163,7 @@ def _server(
 
 
 async def _check_empty(stack: AsyncExitStack, gate: FaultyServer) -> None:
-    """Keys of others must not be in the way of a run, nor what it leaves in the way of theirs."""
+    """Refuses a gate that has keys: they could disturb a run, and the run's keys could disturb their owner."""
     if gate.folder is not None:
         return
     client = connect(gate.url)
@@ -177,7 +177,7 @@ async def _check_empty(stack: AsyncExitStack, gate: FaultyServer) -> None:
 
 
 async def _scratch(stack: AsyncExitStack, servers: dict[str, FaultyServer]) -> None:
-    """On a database server that was given: a database of our own."""
+    """Makes a database for the run on a database server that was given."""
     ledger = servers["ledger"]
     if ledger.folder is None:
         servers["ledger"] = GivenServer(await scratch_database(stack, ledger.url, Path()))
@@ -208,7 +208,7 @@ def _hire(made: ChaosPlace, logs: Path) -> None:
 
 
 def _environ(made: ChaosPlace, role: str) -> dict[str, str]:
-    """The role's servers are behind its own proxies."""
+    """Each role reaches its servers through its own proxies."""
     settings = made.settings
     assert settings.jwt_secret is not None
     assert settings.admin_key is not None
@@ -229,7 +229,8 @@ def _environ(made: ChaosPlace, role: str) -> dict[str, str]:
         "SECKILL_LANES": str(settings.lanes),
         "SECKILL_CLAIM_IDLE_S": f"{settings.claim_idle_s:g}",
         "SECKILL_RETRY_DELAYS_S": "1,2,3",
-        "SECKILL_CONFIRM_WITHIN_S": "2",  # or too few buyers are left for the other sales when nothing is written
+        # otherwise buyers wait so long when nothing is written that too few are left for other sales
+        "SECKILL_CONFIRM_WITHIN_S": "2",
         "SECKILL_LOG_LEVEL": "warning",
         "SECKILL_LOG_FORMAT": "json",
     }

@@ -1,4 +1,5 @@
-"""How long recovery takes: of a dead worker's entries, and of a restarted gate."""
+"""Measures how long recovery takes: until a dead worker's entries are settled, and until a restarted gate accepts
+again."""
 
 import asyncio
 import contextlib
@@ -17,11 +18,11 @@ from seckill.lab.chaos.evidence import Done, Evidence, Recovery
 from seckill.lab.chaos.schedule import DRILLS
 
 POLL_S = 0.02
-TAKEOVER_S = 2.0  # beyond the silence after which others take over
+TAKEOVER_S = 2.0  # added to the silence after which others take over
 COMEBACK_S = 3.0
-# It waits no longer than that.
+# The longest that a measurement waits.
 GIVE_UP_S = 30.0
-# A process that died a moment ago is still being started.
+# A process that died less than this ago may still be starting.
 STARTING_S = 4.0
 
 Pending = dict[int, list[Any]]  # lane → entries
@@ -40,7 +41,8 @@ class Recoveries:
         self._ready_s: list[float] = []
 
     async def until_taken_over(self, pid: int) -> int:
-        """Waits until others have settled what that process held when it died. How many entries."""
+        """Waits until others have settled the entries that the process held when it died. Returns how many there
+        were."""
         (death,) = [death for death in self._crew.deaths if death.pid == pid][-1:]
         held = entries = None
         servers = open_servers(self._url)
@@ -63,7 +65,7 @@ class Recoveries:
         self._ready_s.append(at_s)
 
     async def until_accepted(self) -> None:
-        """After the last restart of the gate."""
+        """Waits until an order is accepted after the last restart of the gate."""
         accepted_s = self._evidence.told.accepted_s
         while not (accepted_s and accepted_s[-1] >= self._ready_s[-1]):
             if self._clock() - self._ready_s[-1] > GIVE_UP_S:
@@ -71,7 +73,8 @@ class Recoveries:
             await asyncio.sleep(POLL_S)
 
     def finish(self, faults: Sequence[Done]) -> None:
-        """When everything has been seen: each restart of the gate to the next order, and what was judged in calm."""
+        """Called when everything has been seen: measures from each restart of the gate to the next order, and marks
+        which recoveries were calm."""
         for ready_s in self._ready_s:
             after = [at_s for at_s in self._evidence.told.accepted_s if at_s >= ready_s]
             if after:
@@ -110,7 +113,7 @@ async def _is_there(server: Server, *, stream: str, entry: Any) -> bool:
 
 
 async def _pending(server: Server, *, stream: str, group: str, pid: int) -> list[Any]:
-    """The entries that the process with that pid has in its hands."""
+    """Returns the entries that the process with that pid holds."""
     found: list[Any] = []
     consumers: Any = await server.client.xinfo_consumers(stream, group)
     for consumer in consumers:
@@ -121,7 +124,7 @@ async def _pending(server: Server, *, stream: str, group: str, pid: int) -> list
 
 
 def is_calm(recovery: Recovery, faults: Sequence[Done], deaths: Sequence[Death]) -> bool:
-    """Nothing else was going on: no fault but a drill, and no process died that could have helped."""
+    """Whether nothing else was going on: no fault but a drill, and no death of a process that could have helped."""
     begins_s, ends_s = recovery.at_s, recovery.at_s + recovery.took_s
     for fault in faults:
         if fault.kind in DRILLS and fault.at_s <= begins_s <= fault.ended_s:
@@ -133,7 +136,7 @@ def is_calm(recovery: Recovery, faults: Sequence[Done], deaths: Sequence[Death])
 
 
 def _without_drills(deaths: Sequence[Death], faults: Sequence[Done]) -> list[Death]:
-    """A drill's own dying."""
+    """Leaves out the deaths that drills caused themselves."""
     drills = [fault for fault in faults if fault.kind in DRILLS]
     return [
         death

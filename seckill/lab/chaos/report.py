@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file."""
+"""Makes the report of a run as one HTML file."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""One run: servers and roles, load, drills, the storm, then peace, and the books."""
+"""One run: servers and roles, load, drills, the storm, then recovery, and the books."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 
 class Shop(NamedTuple):
-    """Who is told of everything."""
+    """What a shop has that follows the events: feed and webhooks, and the books that judge them."""
 
     feed: FeedWatch
     receiver: WebhookReceiver
@@ -45,7 +45,7 @@ class Shop(NamedTuple):
 
 
 class Run:
-    """`say` is told what happens, `advance` how many seconds of the run have passed."""
+    """`say` is called with what happens, `advance` with the seconds of the run that have passed."""
 
     def __init__(
         self, wanted: Wanted, minutes: float, kinds: Sequence[str], say: Say, advance: Callable[[float], None]
@@ -62,7 +62,7 @@ class Run:
         return time.monotonic() - self._began_s
 
     def _tell(self, what: str) -> None:
-        """With the time at which it happens."""
+        """Adds the time at which it happens."""
         self._advance(self._clock())
         self._say(what)
 
@@ -90,7 +90,7 @@ class Run:
 
     @asynccontextmanager
     async def _shop(self, here: ChaosPlace) -> AsyncIterator[Shop]:
-        """Its webhook is there before the first sale, and so gets everything that the feed has."""
+        """Registers the webhook before the first sale, so that it gets everything that the feed has."""
         key = here.settings.admin_key
         assert key is not None
         evidence, clock = self._evidence, self._clock
@@ -143,14 +143,14 @@ class Run:
         return sales
 
     async def _upload_codes(self, here: ChaosPlace, sale: OnSale) -> None:
-        """As many as there are units. Nothing is broken yet."""
+        """Uploads a code for each unit. Nothing is broken yet."""
         key = here.settings.admin_key
         assert key is not None
         async with AsyncClient(f"http://127.0.0.1:{here.ports[0]}", key.reveal()) as operator:
             await operator.upload_vouchers(sale.id, [f"{sale.id}-{place}" for place in range(sale.offer.units)])
 
     async def _operate(self, here: ChaosPlace, path: str, body: object) -> Any:
-        """As an operator would, trying until it is done."""
+        """Sends an operator's request, and repeats it until it is done."""
         key = here.settings.admin_key
         assert key is not None
         caller = Caller(here.ports, 0)
@@ -159,7 +159,8 @@ class Run:
             while True:
                 try:
                     status, content = await caller.call("POST", path, key.reveal(), body)
-                    # Also when it is stored and takes effect later: a round that the gate has lost may hear of it late.
+                    # `not_in_force` counts as done, too: the change is stored, and a round that the gate has lost takes
+                    # it over later.
                     if status in (200, 201) or content.get("code") == "not_in_force":
                         return content.get("sale", content)
                     reason = f"{status} {content}"
@@ -204,7 +205,7 @@ class Run:
             enough.set()
             await crowd
             for sale in sales:
-                if sale.offer.repeat:  # rounds to come that the gate has lost are rebuilt only when their time is near
+                if sale.offer.repeat:  # a future round that the gate has lost is rebuilt only when its time is near
                     await self._operate(here, f"/v1/sales/{sale.id}/close", {})
             self._tell("selling what is left")
             await selling.sell()
@@ -221,8 +222,8 @@ class Run:
         recoveries.finish(evidence.done)
 
     async def _storm(self, here: ChaosPlace, schedule: Sequence[Fault], injector: Injector) -> None:
-        """Drills with no process armed, then the faults as planned, while one process after the other is started
-        again armed. A drill that takes longer on a busy machine moves all that follows."""
+        """Runs the drills with no process armed. Then it injects the faults as planned, while one process after the
+        other is restarted armed. A drill that takes longer on a busy machine delays all that follows."""
         late_s = 0.0
         for fault in (fault for fault in schedule if fault.kind in DRILLS):
             await self._until(fault.at_s + late_s)

@@ -1,4 +1,4 @@
-"""What is done to whom, and when. A pure function: the same seed and the same set-up give the same schedule."""
+"""Plans which fault hits which target, and when. Pure: the same seed and the same set-up give the same schedule."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ PAIR_CHANCE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`calm_s`: for that long nothing else is done, because the recovery is being timed."""
+    """`calm_s`: how long no other fault is injected, because the recovery is being timed."""
 
     says: str
     lasts_s: tuple[float, float] = (0.0, 0.0)
@@ -50,9 +50,9 @@ FORGETTING = ("flush", "empty")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    at_s: float  # after the load has begun
+    at_s: float  # after the beginning of the load
     kind: str
-    target: str  # a role's process, a server, or a link: role→server
+    target: str  # a process of a role, a server, or a link as role→server
     lasts_s: float
 
     def document(self) -> dict[str, Any]:
@@ -63,7 +63,8 @@ Option = tuple[str, str]  # kind and target
 
 
 def plan(seed: int, seconds: float, options: Sequence[Option]) -> tuple[Fault, ...]:
-    """Drills first, while no process is armed. Then every kind before any repeats, and pairs among them."""
+    """Plans drills first, while no process is armed. Then every kind of fault comes once before any repeats, some in
+    pairs."""
     chance = random.Random(f"{seed} schedule")  # noqa: S311 (chance, not a secret)
     faults: list[Fault] = []
     at_s = WARM_UP_S
@@ -93,7 +94,7 @@ def _fault(chance: random.Random, at_s: float, kind: str, target: str) -> Fault:
 
 
 def _cards(chance: random.Random, options: Sequence[Option]) -> Iterator[Option]:
-    """Without end: each kind once, in any order and with any of its targets, then again."""
+    """Yields each kind once, in random order and with a random target, then again, without end."""
     kinds = sorted({kind for kind, _ in options})
     while kinds:
         chance.shuffle(kinds)
@@ -102,6 +103,6 @@ def _cards(chance: random.Random, options: Sequence[Option]) -> Iterator[Option]
 
 
 def storm_begins_s(faults: Sequence[Fault]) -> float:
-    """When the drills are over."""
+    """Returns when the drills are over."""
     drills = [fault.at_s + KINDS[fault.kind].calm_s for fault in faults if fault.kind in DRILLS]
     return max(drills, default=WARM_UP_S)

@@ -1,7 +1,8 @@
-"""When the faults are over: buyers who pay at once, until every unit that is wanted is paid for.
+"""When the faults are over, sends buyers who pay at once, until every wanted unit is paid for.
 
-A slow machine is no leak. Buyers go on for as long as anything is sold. What comes back only when everything is at rest
-is offered once more. That something cannot be bought is said only if buyers were told so, clearly and often enough."""
+A slow machine must not look like a leak of units, so buyers go on for as long as anything is sold, and units that come
+back only when everything is at rest are offered once more. A unit counts as lost only if buyers were told clearly and
+often enough that it cannot be bought."""
 
 import asyncio
 import itertools
@@ -15,14 +16,14 @@ from seckill.lab.chaos.evidence import Evidence
 
 POLL_S = 0.2
 PAYERS = 6
-# Nothing was sold for so long, and so many were told that nothing is left: it cannot be bought.
+# If nothing was sold for this long, and this many buyers were told that nothing is left, the rest cannot be bought.
 SELL_WITHIN_S = 60.0
 REFUSALS_MIN = 60
-# Nothing was sold for so long, and hardly anybody was told anything: it cannot be said.
+# If nothing was sold for this long, and hardly any buyer got an answer, the run cannot tell.
 UNCLEAR_AFTER_S = 300.0
-# Those before them in the line may be gone: the line gets shorter as their orders lapse.
+# The buyers ahead in the line may be gone: the line gets shorter as their orders lapse.
 IN_LINE_S = 60.0
-# Each sells something that came back only when all was at rest.
+# Each turn sells units that came back only when all was at rest.
 TURNS_MAX = 5
 
 
@@ -43,11 +44,11 @@ class SellOut:
         self._evidence = evidence
         self._clock = clock
         self._numbers = itertools.count()
-        self._refused: Counter[str] = Counter()  # by sale, since something of it was sold
+        self._refused: Counter[str] = Counter()  # by sale, since its last unit was sold
         self._sold: dict[str, int] = {}  # by sale, units
 
     async def sell(self) -> None:
-        """Until every unit is paid for, or nothing is sold any more."""
+        """Sells until every unit is paid for, or nothing is sold any more."""
         done = {sale.id: asyncio.Event() for sale in self._wanted}
         async with asyncio.TaskGroup() as people:
             for sale in self._wanted:
@@ -56,7 +57,7 @@ class SellOut:
                     people.create_task(self._buy(sale, Caller(self._ports, first), done[sale.id]))
 
     async def sell_what_came_back(self, rest: Callable[[], Awaitable[None]]) -> None:
-        """All is at rest. Until everything is sold, or nothing of what is left can be."""
+        """Called when all is at rest. Goes on until everything is sold, or the rest cannot be sold."""
         for _ in range(TURNS_MAX):
             if not self._left():
                 return

@@ -14,20 +14,20 @@ from seckill.lab.chaos.feed_watch import digest
 class Manner(StrEnum):
     TAKES = "takes"
     REFUSES = "refuses"
-    HANGS_UP = "hangs up"  # has read it, and does not say so
+    HANGS_UP = "hangs up"  # reads the webhook but does not answer
     IS_SLOW = "is slow"
 
 
-# Of a hundred, while faults happen.
+# Percentages, while faults happen.
 MANNERS = {Manner.TAKES: 93, Manner.REFUSES: 4, Manner.HANGS_UP: 1, Manner.IS_SLOW: 2}
 SLOW_S_MIN, SLOW_S_MAX = 0.5, 3.0
 POLL_S = 0.2
-# The lease of a keeper that was killed, and the longest wait of a delivery that was refused several times.
+# The lease of a killed keeper plus the longest wait of a delivery that was refused several times.
 SILENT_S_MAX = 90.0
 
 
 class WebhookReceiver:
-    """`secret` is known once the API has been told of the address."""
+    """`secret` is known once the API has registered the address."""
 
     def __init__(self, arrivals: list[Arrival], clock: Callable[[], float], seed: int) -> None:
         self.secret = ""
@@ -38,7 +38,7 @@ class WebhookReceiver:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> str:
-        """The address."""
+        """Starts the receiver and returns its address."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/webhooks"
 
@@ -47,11 +47,11 @@ class WebhookReceiver:
             self._server.close()
 
     def calm(self) -> None:
-        """From now on everything is taken at once."""
+        """Takes everything at once from now on."""
         self._calm = True
 
     async def until_taken(self, event_ids: Collection[str]) -> None:
-        """Or until nothing has come for so long that nothing will."""
+        """Waits until these have been taken, or until nothing has come for so long that nothing will."""
         count, since_s = -1, self._clock()
         while not {arrival.event_id for arrival in self._arrivals if arrival.taken} >= set(event_ids):
             if len(self._arrivals) > count:
@@ -83,7 +83,7 @@ class WebhookReceiver:
 
     def _judged(self, headers: dict[str, str], body: bytes, *, taken: bool) -> Arrival:
         try:
-            # However old it is by its own account: clocks of keepers are among the faults.
+            # Accepts any age, because wrong clocks of keepers are among the faults.
             event = verify_webhook(body, headers, self.secret, tolerance_s=math.inf)
         except WebhookNotGenuine:
             return Arrival(event_id=headers.get("webhook-id", ""), digest="", genuine=False, taken=taken)

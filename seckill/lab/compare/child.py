@@ -1,7 +1,7 @@
 """A process of a strategy: a shop that answers presses on a unix socket, or a consumer, or a keeper.
 
-The front door of a shop is the same for every strategy: a line comes in, a line goes out. No HTTP and no tokens: what
-is compared is what lies behind.
+The front door of a shop is the same for every strategy: a line comes in, a line goes out. It has no HTTP and no tokens,
+because the comparison is about what lies behind it.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ AT_EASE = "at ease"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildOrders:
-    """What a process is told when it starts."""
+    """The instructions of a process at its start."""
 
     strategy: str
     role: Role
@@ -47,7 +47,7 @@ async def _main(orders: ChildOrders, control: Connection) -> None:
     def told() -> None:
         try:
             message = control.recv()
-        except EOFError:  # no one is left to want an answer
+        except EOFError:  # the parent has gone
             os._exit(0)
         (moments.go_on if message == GO_ON else moments.at_ease)()
 
@@ -82,7 +82,7 @@ async def _answer(strategy: Strategy, words: list[str]) -> str:
         case ["buy", buyer]:
             try:
                 order = await strategy.buy(int(buyer))
-            except Exception as error:  # a shop that fails says so; it does not fall over
+            except Exception as error:  # a shop reports a failure and goes on
                 return f"failed {type(error).__name__}: {error}".splitlines()[0]
             return "refused" if order is None else f"accepted {order}"
         case ["fall", order, buyer]:

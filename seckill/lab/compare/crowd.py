@@ -1,4 +1,4 @@
-"""The crowd: a number of presses at a time, spread over the shops, each timed from press to answer."""
+"""The crowd: sends a number of presses at a time, spread over the shops, and times each from press to answer."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ class CrowdTally:
     accepted: dict[int, int] = field(default_factory=dict)  # order → buyer
     refused: int = 0
     failed: list[str] = field(default_factory=list)
-    unanswered: list[int] = field(default_factory=list)  # the shop died on them
+    unanswered: list[int] = field(default_factory=list)  # the shop died before it answered
     waits_ms: list[float] = field(default_factory=list)
     began_s: float = 0.0
     last_accepted_s: float = 0.0

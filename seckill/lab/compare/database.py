@@ -36,7 +36,7 @@ class Statements:
         self._connection = connection
 
     async def value(self, sql: str, **values: object) -> Any:
-        """The first column of the first row; None without one."""
+        """Returns the first column of the first row, or None if there is no row."""
         return (await self._connection.execute(text(sql), values)).scalar()
 
     async def row(self, sql: str, **values: object) -> Any:
@@ -46,7 +46,7 @@ class Statements:
         return list((await self._connection.execute(text(sql), values)).all())
 
     async def change(self, sql: str, **values: object) -> int:
-        """How many rows were changed."""
+        """Returns how many rows were changed."""
         return (await self._connection.execute(text(sql), values)).rowcount
 
 
@@ -95,7 +95,7 @@ class ScratchDatabase:
         await asyncio.gather(*(self.value("SELECT count(*) FROM sale") for _ in range(CONNECTIONS[self.kind])))
 
     async def create(self, stock: int) -> None:
-        """Empty tables, with a sale of this many units."""
+        """Makes empty tables, with a sale of this many units."""
         async with self.transaction() as statements:
             for name in ("sale", "orders"):
                 await statements.change(f"DROP TABLE IF EXISTS {name}")

@@ -1,4 +1,4 @@
-"""Looks at the database while a strategy sells: how many orders are written, and when the last one was."""
+"""Watches the database while a strategy sells: how many orders are written, and when the last one was."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ class CompareWatch:
             self.written, self.changed_s = written, time.monotonic()
 
     async def drained(self, crowd: Crowd) -> None:
-        """Everything that was accepted is written, or nothing has been written for a while."""
+        """Waits until everything that was accepted is written, or nothing has been written for a while."""
         began_s = time.monotonic()
         while True:
             await self.look()
@@ -38,7 +38,8 @@ class CompareWatch:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _missing(self, crowd: Crowd) -> set[int]:
-        """By number: an order whose buyer got no answer is written as well, and must not stand for another."""
+        """Compares numbers rather than counts: an order whose buyer got no answer may be written as well, and must not
+        pass for another."""
         there = {order for order, _ in await self._strategy.persisted()}
         return set(crowd.tally.accepted) - there - await self._strategy.fallen()
 

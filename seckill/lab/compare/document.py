@@ -1,4 +1,4 @@
-"""The one document of a run, from which the table, the JSON and the report are made."""
+"""Makes the one document of a run, from which the table, the JSON and the report are made."""
 
 import os
 import platform

@@ -1,8 +1,9 @@
-"""The same crowd with a bot in it, before four doors of the engine: who presses first, who presses first with a pass, a
+"""Sends the same crowd with a bot in it to four doors of the engine: first come first served, the same with passes, a
 line, and a draw.
 
 All of it is the engine that `seckill up` runs, in this process, on real servers: the API's own door, claims, joins and
-passes, a worker and a keeper. What is not there is HTTP, and with it the limits of an address: one defence at a time.
+passes, a worker and a keeper. HTTP is left out, and with it the limits for each address, so that one defence is
+measured at a time.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ LANE = 0
 # A hundredth of the work of a real sale, for people and bot alike, so that a run takes seconds.
 WORK_SCALE = 100
 WORK = 400_000 // WORK_SCALE
-# What the bot has for it before the start: as much for each unit as a minute of a core is for 2,000.
+# The CPU time that the bot has before the start: a minute of a core for 2,000 units, scaled to the stock.
 BOT_CORE_S_PER_UNIT = 60 / 2_000
 BOT_ADDRESS = "203.0.113.9"
 SETTLED_WITHIN_S = 120.0
@@ -76,8 +77,8 @@ class DoorOutcome:
     door: str
     summary: str
     stock: int
-    bot_passes: int | None  # None: none are needed
-    bot_core_s: float | None  # as with the work of a real sale
+    bot_passes: int | None  # None: this door needs no passes
+    bot_core_s: float | None  # scaled up to the work of a real sale
     fairness: Fairness
 
     def document(self) -> dict[str, Any]:
@@ -92,7 +93,7 @@ class DoorRunner:
         self._settings = Settings(
             redis_url=servers.gate_url,
             database_url=servers.ledger_url,
-            jwt_secret=Secret("x" * 32),  # of this run, where no buyer shows a token
+            jwt_secret=Secret("x" * 32),  # never used: in this run no buyer shows a token
             admin_key=Secret("y" * 32),
         )
 
@@ -152,7 +153,7 @@ class DoorRunner:
                     stop.set()
 
     async def _settled(self, sale: Sale, stock: int) -> list[str]:
-        """Whoever has an order, once all units have one."""
+        """Returns the buyers with an order, once all units are sold."""
         database = ScratchDatabase(self._ledger_url)
         give_up_at_s = time.monotonic() + SETTLED_WITHIN_S
         try:
@@ -167,7 +168,7 @@ class DoorRunner:
 
 
 class Hall:
-    """One sale, and the crowd before it."""
+    """One sale and the crowd at its door."""
 
     def __init__(self, api: Api, engine: Engine, use: UseCases, sale: Sale) -> None:
         self.sale = sale
@@ -178,8 +179,8 @@ class Hall:
         self._passes: dict[str, bytes] = {}
 
     async def get_passes(self, crowd: BotCrowd, bot_core_s: float) -> int:
-        """People work on their own phones, each for one. The bot works for one name after the other, on one core, until
-        its time is over. How many it has."""
+        """People do the work on their own phones, each for one pass. The bot works for one name after the other, on one
+        core, until its time is over. Returns how many passes the bot has."""
         for guest in crowd.people:
             await self._get_pass(guest, address=guest.name)
         found = 0
@@ -191,7 +192,7 @@ class Hall:
         return found
 
     async def _get_pass(self, guest: Guest, address: str) -> float:
-        """How long it has worked, in seconds of a core."""
+        """Returns the CPU time of the work, in seconds of a core."""
         desk, round_id = self._context.passes, str(self.sale.round.id)
         applicant = Applicant(buyer=guest.name, sale_id=str(self.sale.id), round=round_id, address=address, agent="")
         posed = await desk.ask(self.sale, 0, applicant, address, None)
@@ -207,7 +208,7 @@ class Hall:
         return took_s
 
     async def press(self, crowd: BotCrowd) -> None:
-        """In the order in which they press; as many at a time as the other steps of the ladder have in flight."""
+        """Sends the presses in their order, with as many in flight as in the other steps of the ladder."""
         await self._one_after_the_other(sorted(crowd.all, key=lambda guest: guest.presses_s), self._press, AT_ONCE)
 
     async def _press(self, guest: Guest) -> None:
@@ -222,7 +223,8 @@ class Hall:
         raise TimeoutError("the engine gave no clear answer")
 
     async def line_up(self, crowd: BotCrowd) -> None:
-        """Who comes before the start joins before it; then it begins, and the others join behind, as they come."""
+        """Guests who come before the start join before it. Then the sale begins, and the others join behind them as
+        they come."""
         guests = sorted(crowd.all, key=lambda guest: guest.comes_s)
         await self._one_after_the_other([guest for guest in guests if guest.comes_s < 0], self._join, BATCH)
         changed = await self._use.operator_desk.change(self.sale, SaleChange(begins_ms=int(time.time() * 1000)))
@@ -247,6 +249,6 @@ class Hall:
         return True
 
     async def _one_after_the_other(self, guests: Sequence[Guest], act: Callable[[Guest], Any], at_once: int) -> None:
-        """Nobody overtakes another by more than those who are under way."""
+        """Keeps the order of the guests, except among those whose requests are under way at the same time."""
         for begin in range(0, len(guests), at_once):
             await asyncio.gather(*(act(guest) for guest in guests[begin : begin + at_once]))

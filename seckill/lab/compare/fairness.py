@@ -1,4 +1,4 @@
-"""Who got a unit of a crowd with a bot in it, and what it depended on. Pure."""
+"""Computes who got a unit in a crowd with a bot in it, and what that depended on. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
@@ -9,8 +9,9 @@ from seckill.lab.compare.bot_crowd import BotCrowd, Guest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fairness:
-    """Chances are shares of those who wanted a unit. Of two people of whom one got a unit: how often the earlier, or
-    the faster, was the one. 1 is always, 0.5 is as often as not: then it decided nothing."""
+    """Chances are shares of those who wanted a unit. The other two figures look at pairs of people of whom one got a
+    unit, and say how often that was the earlier, or the faster, of the two: 1 is always, and 0.5 means that it made no
+    difference."""
 
     bot_units: int
     people_units: int
@@ -39,8 +40,8 @@ def fairness(crowd: BotCrowd, got: Collection[str]) -> Fairness:
 
 
 def _first(people: Sequence[Guest], winners: Collection[str], key: Callable[[Guest], float]) -> float | None:
-    """The share of pairs of one who got a unit and one who did not in which the former has the lesser key. None: there
-    are no such pairs."""
+    """Returns, of all pairs of a winner and a loser, the share in which the winner has the smaller key, or None if
+    there are no such pairs."""
     got = [key(guest) for guest in people if guest.name in winners]
     missed = sorted(key(guest) for guest in people if guest.name not in winners)
     if not got or not missed:

@@ -1,11 +1,11 @@
-"""Moments at which a process stands still, so that what goes wrong there goes wrong for sure and can be shown."""
+"""Moments at which a process stands still, so that a flaw in that place shows itself reliably."""
 
 import asyncio
 from collections.abc import Callable, Collection
 
 
 class Moments:
-    """Counts how often the strategy has come between a write and its commit, and stands still where it was told to."""
+    """Counts how often the strategy has come between a write and its commit, and stands still at the given counts."""
 
     def __init__(self, stand_at: Collection[int] = (), announce: Callable[[], None] = lambda: None) -> None:
         self._stand_at = frozenset(stand_at)
@@ -25,10 +25,10 @@ class Moments:
             await self._go_on.wait()
 
     def go_on(self) -> None:
-        """To the next moment."""
+        """Lets the process go on to the next moment."""
         self._go_on.set()
 
     def at_ease(self) -> None:
-        """From now on no moment is anything special."""
+        """Stands still at no moment from now on."""
         self._stand_at = frozenset()
         self._go_on.set()

@@ -1,4 +1,4 @@
-"""The processes of a strategy, seen from outside: started, watched, killed."""
+"""Starts, watches and kills the processes of a strategy."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ from seckill.lab.compare.strategy import CompareServers, Role
 START_WITHIN_S = 60.0
 POLL_S = 0.005
 
-# A server that has imported everything forks each process in a few milliseconds. It ends with us, and its children
-# notice that through their pipes.
+# A fork server that has imported everything starts each process in a few milliseconds. It ends with us, and its
+# children notice that through their pipes.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["seckill.lab.compare.child"])
 
@@ -57,7 +57,7 @@ class ComparedProcess:
         return self._process.is_alive()
 
     async def until(self, word: str, within_s: float) -> bool:
-        """False when it ended, or did not say the word in time."""
+        """Returns False if the process has ended, or did not say the word in time."""
         give_up_at_s = time.monotonic() + within_s
         while not self._heard(word):
             if not self.alive() or time.monotonic() > give_up_at_s:
@@ -72,20 +72,20 @@ class ComparedProcess:
         return word in self.said
 
     async def stands(self, within_s: float) -> bool:
-        """It has come to a moment where it was told to stand still, or has died there."""
+        """Waits until the process stands still at one of its moments, or has died there."""
         return await self.until(STANDING, within_s) or not self.alive()
 
     def go_on(self) -> None:
-        """From where it stands to the next such moment."""
+        """Lets the process go on to the next such moment."""
         self.said.remove(STANDING)
         self._control.send(GO_ON)
 
     def at_ease(self) -> None:
-        """It need not stand anywhere any more."""
+        """Lets the process go on without standing still again."""
         self._control.send(AT_EASE)
 
     async def kill(self) -> None:
-        """As a power cut would: no handler runs, nothing is flushed."""
+        """Ends the process as a power cut would: no handler runs and nothing is flushed."""
         if self._process.pid is not None and self.alive():
             os.kill(self._process.pid, signal.SIGKILL)
         await asyncio.to_thread(self._process.join)

@@ -1,4 +1,4 @@
-"""The part that the schemes for giving a unit back share."""
+"""The common part of the schemes for giving a unit back."""
 
 from abc import abstractmethod
 
@@ -49,7 +49,7 @@ class GivingBack(Strategy):
 
     @abstractmethod
     async def give_back(self, buyer: int) -> None:
-        """An order of this buyer fell through: its unit is free."""
+        """Called when an order of this buyer fell through, so its unit is free."""
 
     async def waiting(self) -> int:
         return int(await self.redis.llen(QUEUE))

@@ -1,4 +1,4 @@
-"""What a strategy came to, and what that says about it."""
+"""The result of a strategy, and the flaws that it shows."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ class Count:
     oversold: int
     undersold: int
     duplicates: int  # orders above the limit of their buyer
-    lost: int  # accepted, did not fall through for a reason of their own, and are not there
+    lost: int  # accepted and not written, without a reason of their own
     failed: int  # presses that got an error instead of an answer
 
 
@@ -74,7 +74,7 @@ class StrategyOutcome:
 
     @property
     def flaws(self) -> list[str]:
-        """In words, the worst first. Empty: none was seen."""
+        """Describes the flaws, the worst first; empty if none was seen."""
         if self.count is None:
             return []
         calm = self.count

@@ -23,13 +23,13 @@ from seckill.lab.compare.strategy import CompareServers, Strategy
 from seckill.lab.compare.workload import Workload, waves
 
 ASK_EVERY_S = 0.05
-# A strategy that has not come this far by then never will.
+# A strategy that has not reached the moment within this time never will.
 MOMENT_WITHIN_S = 60.0
-# How long the others may go on while one process stands in the middle of an order, before it is killed.
+# How long the other processes go on while one stands still in the middle of an order, before it is killed.
 GRACE_S = 0.5
 
-# The consumer of the give-back schemes stands still with its first order, until the rush has been answered, and with
-# the first one after an order that fell through.
+# The consumer of the give-back schemes stands still twice: with its first order, until the rush has been answered, and
+# with the first order after one that fell through.
 SLOW_AT = (1, FALLS_EVERY)
 
 Say = Callable[[str], None]
@@ -140,7 +140,7 @@ class Runner:
         member.go_on()
 
     async def _fall_through(self, staff: Staff, crowd: Crowd) -> None:
-        """Every fourth buyer takes the order back; then each shop is asked until it sells all of these again."""
+        """Every fourth buyer cancels. Then each shop is asked until it sells all of these units again."""
         self._say("every fourth order falls through")
         door = staff.doors[0]
         fallen = list(crowd.tally.accepted.items())[FALLS_EVERY - 1 :: FALLS_EVERY]

@@ -1,4 +1,4 @@
-"""Our own database for the time of a run."""
+"""Makes a database of our own for the time of a run."""
 
 import secrets
 from contextlib import AsyncExitStack
@@ -12,7 +12,8 @@ _MUST_CREATE = "The user of SECKILL_DATABASE_URL must be allowed to create datab
 
 
 async def scratch_database(stack: AsyncExitStack, url: str, file: Path) -> str:
-    """Our own database on that PostgreSQL or MariaDB, dropped at the end; a file when there is no server."""
+    """Returns the address of a new database on that PostgreSQL or MariaDB, which is dropped at the end, or of a file if
+    there is no server."""
     name = f"seckill_compare_{secrets.token_hex(6)}"
     if url.startswith("postgres"):
         return await _on_postgres(stack, url, name)
@@ -22,7 +23,7 @@ async def scratch_database(stack: AsyncExitStack, url: str, file: Path) -> str:
 
 
 async def _on_postgres(stack: AsyncExitStack, url: str, name: str) -> str:
-    import asyncpg  # noqa: PLC0415 (only who has PostgreSQL has its driver)
+    import asyncpg  # noqa: PLC0415 (only needed for PostgreSQL)
 
     address = make_url(url)
     maintenance = address.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -47,7 +48,7 @@ async def _on_postgres(stack: AsyncExitStack, url: str, name: str) -> str:
 
 
 async def _on_mariadb(stack: AsyncExitStack, url: str, name: str) -> str:
-    import aiomysql  # noqa: PLC0415 (only who has MariaDB has its driver)
+    import aiomysql  # noqa: PLC0415 (only needed for MariaDB)
     import pymysql  # noqa: PLC0415
 
     address = make_url(url)

@@ -20,12 +20,12 @@ from seckill.settings import Settings
 class Rented:
     servers: CompareServers
     folder: Path
-    names: dict[str, str]  # what they are, for the report
+    names: dict[str, str]  # the servers' names and versions for the report
 
 
 @asynccontextmanager
 async def rented(settings: Settings, pause_ms: float) -> AsyncIterator[Rented]:
-    """Nothing that is yours is touched: what a run writes is in a folder and in databases that go with it."""
+    """Leaves existing data alone: a run writes only to a folder and to databases that are removed after it."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True)))
         valkey = EmbeddedValkey(folder, durability=settings.durability)

@@ -1,4 +1,4 @@
-"""What all strategies have in common. Each is a few lines in `strategies/`, to be read there."""
+"""What all strategies have in common. Each is a few readable lines in `strategies/`."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -22,18 +22,18 @@ CONNECTIONS_MAX = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareServers:
-    """Where the servers of this run are, and what they need to be told."""
+    """The addresses of the servers of this run, and their settings."""
 
     redis_url: str
     gate_url: str  # the engine's own part of the same server
     database_url: str
     ledger_url: str  # the engine's own tables on the same server
-    broker_url: str = ""  # empty: there is no RabbitMQ
+    broker_url: str = ""  # empty without RabbitMQ
     pause_ms: float
 
 
 class Strategy(ABC):
-    """One way of selling. Lives in each of its processes; they share nothing but the servers."""
+    """One way of selling. Each of its processes has its own instance; they share nothing but the servers."""
 
     name: ClassVar[str]
     group: ClassVar[Group]
@@ -60,16 +60,16 @@ class Strategy(ABC):
 
     @classmethod
     def missing(cls, servers: CompareServers) -> str | None:
-        """Why it cannot be run with these servers; None when it can."""
+        """Returns why the strategy cannot run with these servers, or None if it can."""
         return None
 
     async def prepare(self, stock: int) -> None:
-        """Before a run, in one process only: an empty shop with this many units."""
+        """Called before a run, in one process only: makes an empty shop with this many units."""
         await self.db.create(stock)
         await self.redis.flushdb()
 
     async def open(self, role: Role) -> None:  # noqa: B027 (many have nothing to do there)
-        """At the start of each process."""
+        """Called at the start of each process."""
 
     async def warm_up(self) -> None:
         """Connects before the clock starts."""
@@ -79,42 +79,42 @@ class Strategy(ABC):
 
     @abstractmethod
     async def buy(self, buyer: int) -> int | None:
-        """A buyer presses "buy". The number of the accepted order, or None for a refusal."""
+        """Called when a buyer presses "buy". Returns the number of the accepted order, or None for a refusal."""
 
     async def consume(self) -> None:  # noqa: B027
-        """What the consumer's process does, for ever."""
+        """The endless loop of the consumer's process."""
 
     async def keep(self) -> None:  # noqa: B027
-        """What the keeper's process does, for ever."""
+        """The endless loop of the keeper's process."""
 
     async def fall_through(self, order: int, buyer: int) -> None:  # noqa: B027
-        """The order falls through after it was written: the buyer takes it back."""
+        """Called when an order falls through after it was written: the buyer cancels it."""
 
     async def sells_again(self, units: int) -> bool:
-        """This many units are back, and this process would sell them."""
+        """Whether this many units are back, so that this process would sell them."""
         return True
 
     async def written(self) -> int:
-        """How many orders are written and stand; asked again and again while the crowd buys."""
+        """Returns how many orders are written and stand. Called again and again while the crowd buys."""
         return int(await self.db.value("SELECT count(*) FROM orders"))
 
     async def waiting(self) -> int:
-        """Orders that wait in the queue, as far as it can be asked from outside."""
+        """Returns how many orders wait in the queue, as far as that can be seen from outside."""
         return 0
 
     async def persisted(self) -> list[tuple[int, int]]:
-        """Order and buyer of all that is written and stands."""
+        """Returns order and buyer of all orders that are written and stand."""
         return [(row.id, row.buyer) for row in await self.db.rows("SELECT id, buyer FROM orders")]
 
     async def fallen(self) -> set[int]:
-        """Orders that were accepted and then fell through for a reason of their own."""
+        """Returns the orders that were accepted and then fell through for a reason of their own."""
         return set()
 
     async def close(self) -> None:
         await self.redis.aclose()
         await self.db.close()
 
-    # What the strategies are made of.
+    # The building blocks of the strategies.
 
     async def pause(self) -> None:
         """Stands for the network and the work of a real shop between reading and writing. On one machine that
@@ -132,7 +132,7 @@ class Strategy(ABC):
         return order
 
     async def write_if_left(self, order: int, buyer: int) -> bool:
-        """One order in a transaction of its own, with the guard on the stock: what the tutorials' consumers do."""
+        """Writes one order in a transaction of its own, with the guard on the stock, as the tutorials' consumers do."""
         async with self.db.transaction() as transaction:
             if not await transaction.change("UPDATE sale SET stock = stock - 1 WHERE stock > 0"):
                 return False

@@ -1,11 +1,12 @@
-"""Who presses "buy", and in which order. The same for every strategy of a run, and for every run with the same seed."""
+"""Decides who presses "buy", and in which order: the same for every strategy of a run, and for every run with the same
+seed."""
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# Impatient people are what finds the gap between "has this person bought?" and the order.
+# Impatient people press several times, which finds the gap between "has this person bought?" and the order.
 IMPATIENT_SHARE = 1 / 2
 IMPATIENT_PRESSES = 3
 
@@ -18,8 +19,8 @@ class Workload:
     limit_per_buyer: int = 1
 
     def presses(self) -> list[int]:
-        """Buyers by number, one item a press. The presses of one person stand side by side: they are made at once,
-        and side by side they reach different processes."""
+        """Returns the buyer's number for each press. The presses of one person are neighbours: they are made at once,
+        and neighbours reach different processes."""
         chance = random.Random(self.seed)  # noqa: S311 (a crowd, not a secret)
         people = list(range(1, self.buyers + 1))
         chance.shuffle(people)
@@ -28,6 +29,6 @@ class Workload:
 
 
 def waves(presses: Sequence[int], count: int) -> list[Sequence[int]]:
-    """Cut into parts of about the same size, one after the other."""
+    """Cuts the presses into consecutive parts of about the same size."""
     edges = [len(presses) * part // count for part in range(count + 1)]
     return [presses[begin:end] for begin, end in pairwise(edges)]

@@ -1,1 +1,1 @@
-"""A rehearsal on the real deployment: a marked sale, a crowd that grows until something is full, and what that was."""
+"""Rehearsals on the real deployment: a marked sale, and a crowd that grows until some part is full."""

@@ -1,5 +1,5 @@
-"""What a rate needs, by what a press costs each part. Pure, and the same for rehearsals, for docs/capacity.md and for
-the calculator there: `model` is all that its page knows."""
+"""Computes what a rate of presses needs, from what a press costs each part. Pure. Rehearsals, docs/capacity.md and the
+calculator on that page use the same model; `model` is all that the page knows."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,15 +7,15 @@ from typing import Any
 
 from seckill.lab.rehearsal.part_costs import Costs
 
-# No process is planned to use more of a core than this: crowds are not even, and the rest is for what goes wrong.
+# The share of a core that each process is planned to use: crowds are not even, and the rest is a reserve for trouble.
 PLANNED = 0.7
-# Connections that one API process takes, unless it is set otherwise.
+# Connections that one API process takes by default.
 CONNECTIONS_EACH = 50_000
 MBIT = 1e6 / 8
-# So many claims are planned to share a call to the gate: fewer make each dearer, and a part that is full makes more
-# wait for the same call.
+# How many claims are planned to share a call to the gate. With fewer, each claim costs more; once a part is full, more
+# of them wait for the same call.
 PLANNED_BATCH = 20
-# What docs/capacity.md says that a claim costs then, with SQLite in the worker.
+# The costs of a claim with such batches and with SQLite in the worker, from docs/capacity.md.
 MEASURED = Costs(api_us=67, gate_us=18, worker_us=45, gate_bytes=66, held_s=1.08, bytes_in=1657)
 
 
@@ -24,7 +24,7 @@ class LedgerCosts:
     """µs of a processor's time for an order."""
 
     worker_us: float
-    database_us: float  # in a server of its own
+    database_us: float  # in a separate server
 
 
 # docs/speed.md for PostgreSQL, docs/backends.md for MariaDB: a batch of 500 took 15 and 20 ms.
@@ -33,23 +33,23 @@ LEDGERS = {
     "postgresql": LedgerCosts(12, 33),
     "mariadb": LedgerCosts(30, 40),
 }
-# MB that a process has when it has worked for a while: docs/speed.md.
+# MB of memory that a process uses after it has worked for a while: docs/speed.md.
 API_MB, WORKER_MB, KEEPER_MB = 108, 80, 93
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """For so many presses a second. None: a cost of it is not known."""
+    """What a rate of presses needs. None: one of the costs behind the figure is not known."""
 
     rate: float
     api: int | None  # processes
     workers: int | None
     primaries: int | None  # servers of the gate, each with a core of its own
-    replicas: int | None  # one of each primary
-    lanes: int | None  # of the sale, so that it is spread over them
-    cores: float | None  # that all of these use, without the database
+    replicas: int | None  # one for each primary
+    lanes: int | None  # of the sale, which spread it over the primaries
+    cores: float | None  # that all of these use together, without the database
     orders_per_s: float  # that the database has to take
-    transactions_at_once: float | None  # that are under way in it
+    transactions_at_once: float | None  # under way in the database
     connections: int
     network_mbit: float  # into and out of the deployment, together
     gate_mb_per_million: float | None  # memory for each million buyers with an order
@@ -83,7 +83,7 @@ def needs(rate: float, costs: Costs) -> Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrowdNeeds:
-    """For a crowd that presses within some seconds, while the units last."""
+    """What a crowd needs that presses within some seconds, while the units last."""
 
     needs: Needs
     refused_per_s: float
@@ -93,7 +93,7 @@ class CrowdNeeds:
 
 
 def needs_of_crowd(buyers: int, seconds: float, units: int, ledger: str) -> CrowdNeeds:
-    """`ledger`: one of `LEDGERS`. Everybody presses once, evenly; a unit each."""
+    """`ledger`: one of `LEDGERS`. Assumes that every buyer presses once, evenly spread, and gets one unit."""
     cost, orders = LEDGERS[ledger], min(units, buyers)
     costs = replace(MEASURED, worker_us=cost.worker_us, orders=orders / buyers)
     found = needs(buyers / seconds, costs)
@@ -108,7 +108,7 @@ def needs_of_crowd(buyers: int, seconds: float, units: int, ledger: str) -> Crow
 
 
 def model() -> dict[str, Any]:
-    """Every constant of it."""
+    """Returns every constant of the model."""
     return {
         "planned": PLANNED,
         "connectionsEach": CONNECTIONS_EACH,

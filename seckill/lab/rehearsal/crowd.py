@@ -1,4 +1,4 @@
-"""What a crowd does, and when it comes. Pure: chance comes in."""
+"""What a crowd does, and when it comes. Pure: the caller passes in the source of chance."""
 
 import math
 import random
@@ -8,10 +8,11 @@ from enum import StrEnum
 
 import msgspec
 
-# Of a wave: everybody comes at once for this share of it, then fewer and fewer, down to this share of the rate.
+# In a wave, visitors come at the full rate for the first share of its time, then fewer and fewer, down to the second
+# share of the rate.
 HOLDS = 0.2
 TAIL = 0.08
-FADES = 5.0  # the rest of the wave has so many of the times in which it falls to a third
+FADES = 5.0  # in the rest of the wave, the rate falls to a third this many times
 
 
 class Shape(StrEnum):
@@ -23,11 +24,11 @@ class Shape(StrEnum):
 class Habits:
     """Shares of the visitors, or of those who got an order."""
 
-    bots: float = 0.03  # press many times in a row, each time with another key
+    bots: float = 0.03  # press many times in a row, each time with a different key
     bot_presses: int = 8
     looks: float = 0.2  # ask for the sale before they press
     repeats: float = 0.1  # press again with the same key when the answer is there
-    polls: float = 0.2  # wait for their order in a long poll
+    polls: float = 0.2  # wait for their order with a long poll
     streams: float = 0.1  # watch it as server-sent events
     stream_s: float = 3.0
     pays: float = 0.25  # of those who watch or poll, and only where no money moves
@@ -39,12 +40,12 @@ class Habits:
 
 
 HABITS = Habits()
-# Everybody presses once and does nothing else, as in `seckill bench`.
+# Every visitor presses once and does nothing else, as in `seckill bench`.
 PRESSES_ONLY = Habits(bots=0, looks=0, repeats=0, polls=0, streams=0, pays=0)
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
-    """`rate`: presses a second, of a wave at its peak."""
+    """`rate`: presses a second; for a wave, at its peak."""
 
     shape: Shape
     rate: float
@@ -52,12 +53,12 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def presses(self) -> float:
-        """How many are to be expected."""
+        """The expected number of presses."""
         return self.rate * self.seconds * _mean(self.shape)
 
 
 def intensity(shape: Shape, at: float) -> float:
-    """Share of the rate at which visitors come, when this share of the phase is over."""
+    """Returns the share of the rate at which visitors come when the share `at` of the phase is over."""
     if shape is Shape.STEADY or at < HOLDS:
         return 1.0
     return TAIL + (1 - TAIL) * math.exp(-FADES * (at - HOLDS) / (1 - HOLDS))
@@ -70,8 +71,8 @@ def _mean(shape: Shape) -> float:
 
 
 def arrivals(phase: Phase, dice: random.Random, habits: Habits = HABITS) -> Iterator[float]:
-    """Seconds after the phase's beginning at which a visitor comes: by chance, as people do who do not know each
-    other."""
+    """Yields the times, in seconds after the phase's beginning, at which visitors come: at random, like people who do
+    not know each other."""
     visits_per_s = phase.rate / habits.presses_per_visit
     at_s = 0.0
     while True:

@@ -1,4 +1,4 @@
-"""The deployment behind an address: what it is, and whether a rehearsal may be held there now."""
+"""Looks at the deployment behind an address, and decides whether a rehearsal may be held there now."""
 
 import asyncio
 import contextlib
@@ -18,10 +18,10 @@ from seckill.errors import StartError
 from seckill.lab.bench.tokens import Tokens
 from seckill.settings import Settings
 
-# What the sale of a rehearsal is known by, for us and for whoever reads its orders.
+# Marks the sale of a rehearsal, for us and for people and programs that read its orders.
 MARK = "rehearsal"
 ABOUT_TO_BEGIN = timedelta(minutes=15)
-# Signing in is limited to a few a second for each address.
+# The API lets each address sign in only a few times a second.
 SIGN_INS_MAX = 2_000
 SIGN_INS_AT_ONCE = 20
 ASK_WITHIN_S = 10.0
@@ -41,7 +41,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuyersTokens:
-    """A secret that makes as many as are wanted, with these claims besides, or so many that were given."""
+    """Either a secret, with which any number of tokens can be made with the given claims, or a list of tokens."""
 
     secret: str = ""
     claims: dict[str, object] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class BuyersTokens:
 
 
 class OperatorSite:
-    """The deployment as an operator asks it."""
+    """An operator's view of the deployment."""
 
     def __init__(self, url: str, admin_key: str) -> None:
         self.url = url.rstrip("/")
@@ -62,7 +62,7 @@ class OperatorSite:
         await self._transport.close()
 
     async def text(self, path: str, *, as_operator: bool = False, within_s: float = ASK_WITHIN_S) -> str | None:
-        """None: there is no good answer."""
+        """Returns None if there is no good answer."""
         headers = {"Authorization": f"Bearer {self._admin_key}"} if as_operator else {}
         message = Message(method="GET", path=path, headers=headers, body=b"", repeatable=True)
         with contextlib.suppress(ClientError):
@@ -75,9 +75,9 @@ class OperatorSite:
         return await self.client.document(Request(method="GET", path="/v1/admin/live", answer=object, repeatable=True))
 
     async def look(self) -> Deployment:
-        """Raises StartError with a sentence for whoever typed the address."""
+        """Raises StartError with a sentence for the user who gave the address."""
         try:
-            await self.client.webhooks()  # which nobody but an operator may read
+            await self.client.webhooks()  # which only operators may read
             told = await self.client.document(
                 Request(method="GET", path="/version", answer=object, for_anybody=True, repeatable=True)
             )
@@ -92,13 +92,13 @@ class OperatorSite:
         return Deployment(
             url=self.url,
             version=str(told.get("version", "")) if isinstance(told, dict) else "",
-            # Both, because a wrong yes would send buyers to a real till.
+            # Asks for both signs, because a wrong yes would send buyers to a real till.
             no_money_moves=is_test and _fact(page, "sandbox") == "on",
             signs_anybody_in=_fact(page, "demo") == "on",
         )
 
     async def buyers_tokens(self, settings: Settings, deployment: Deployment, run: str, buyers: int) -> BuyersTokens:
-        """That the deployment accepts, which is tried with one of them."""
+        """Returns tokens that the deployment accepts, after trying one of them."""
         if settings.jwt_secret is not None:
             claims: dict[str, object] = {settings.jwt_groups_claim: [run]}
             claims |= {} if settings.jwt_issuer is None else {"iss": settings.jwt_issuer}
@@ -117,7 +117,7 @@ class OperatorSite:
         return tokens
 
     async def _signed_in(self, run: str, many: int) -> list[str]:
-        """Fewer, if the deployment does not let one address sign in so often."""
+        """Returns fewer tokens if the deployment does not let one address sign in so often."""
         asking = asyncio.Semaphore(SIGN_INS_AT_ONCE)
         enough = False
 
@@ -138,7 +138,7 @@ class OperatorSite:
         return [token for token in await asyncio.gather(*map(sign_in, range(many))) if token]
 
     async def refuse_if_unsuitable(self, *, lasts_s: float, beside_sales: bool, with_webhooks: bool) -> None:
-        """Raises StartError: a sale is on, or somebody would be told of orders that are none."""
+        """Raises StartError if a sale is on, or if webhooks would announce orders that are not real."""
         known = await self.client.sales()
         for sale in known.sales:
             if is_marked(sale) and sale.state != "ended":
@@ -157,7 +157,7 @@ class OperatorSite:
             )
 
     async def hide_leftovers(self) -> int:
-        """Rehearsals that were killed: they have ended by themselves, and are hidden by the next one."""
+        """Hides the sales of rehearsals that were killed. Those have ended by themselves by now."""
         hidden = 0
         for sale in (await self.client.sales()).sales:
             if is_marked(sale) and sale.state == "ended" and sale.published is True:
@@ -171,7 +171,7 @@ def is_marked(sale: Sale) -> bool:
 
 
 def sales_near(sales: Sequence[Sale], lasts_s: float) -> str | None:
-    """Which real sale is on or begins soon, in words; None: none."""
+    """Describes a real sale that is on or begins soon. Returns None if there is none."""
     for sale in sales:
         if is_marked(sale) or sale.state == "ended" or sale.published is False:
             continue

@@ -1,4 +1,4 @@
-"""What a rehearsal has found, as one document."""
+"""Makes one document of what a rehearsal has found."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -176,7 +176,7 @@ def _phase(each: Judged) -> dict[str, Any]:
 
 
 def busy(each: Judged) -> dict[str, float | None]:
-    """How full each part was, as shares of a core; None: not to be seen from here."""
+    """Returns how busy each part was, as a share of a core, or None for a part that cannot be seen from here."""
     parts: PartFigures = each.parts
     seen_roles = {name: figures.busiest for name, figures in parts.roles.items()}
     return {
@@ -190,7 +190,7 @@ def busy(each: Judged) -> dict[str, float | None]:
 
 
 def _processes(found: Findings) -> dict[str, dict[str, int]]:
-    """By role, and what memory they had in the end."""
+    """Counts the processes by role, with their memory at the end."""
     if not found.phases:
         return {}
     return {
@@ -200,7 +200,7 @@ def _processes(found: Findings) -> dict[str, dict[str, int]]:
 
 
 def _series(found: Findings) -> dict[str, Any]:
-    """Accepted orders a second, and what waited to be written."""
+    """Returns the accepted orders of each second, and how many waited to be written."""
     accepted = []
     known = [reading for reading in found.readings if reading.accepted is not None]
     for before, after in pairwise(known):

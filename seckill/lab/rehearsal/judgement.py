@@ -1,4 +1,4 @@
-"""Whether a phase was good, which part was full if not, and what follows from all of them. Pure."""
+"""Judges whether a phase was good and, if not, which part was full, and draws the conclusion from all phases. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,17 +9,17 @@ from seckill.lab.rehearsal.part_costs import PartFigures
 from seckill.lab.rehearsal.plan import Tried, highest_good
 from seckill.lab.rehearsal.sender_messages import PhaseSeen, percentile_ms
 
-# What buyers are promised in a safe phase.
+# The promises to buyers that a safe phase keeps.
 WITHIN_MS = 1_000.0  # 99 of 100 presses are answered within this
 UNANSWERED_MAX = 0.005
 LAG_MS_MAX = 2_000  # and orders are written within this
-# A sender that is later than this does not send what it says it does.
+# A sender that is later than this does not reach the rate that it reports.
 LATE_MS_MAX = 250.0
-BUSY = 0.85  # share of a core at which a process is full
+BUSY = 0.85  # the share of a core at which a process counts as full
 SENDER_BUSY = 0.9
 MACHINE_BUSY = 0.93
 SLOW_CALL_MS = 50.0  # to the gate
-FEW = 20  # presses, of which a single one is no share
+FEW = 20  # with fewer presses, a single one would weigh too much
 
 
 class Bottleneck(StrEnum):
@@ -64,7 +64,7 @@ ADVICE = {
     Bottleneck.BETWEEN: "Look at the proxy's connections, workers and logs, and at the network's bandwidth; the API "
     "itself was not full.",
 }
-# With one of these full, nobody knows what the deployment could have done.
+# When one of these is full, it is unknown what the deployment could have done.
 NOT_THE_DEPLOYMENT = (Bottleneck.SENDER, Bottleneck.LIMITS, Bottleneck.MACHINE)
 # Answers that say "not now".
 _NOT_NOW = ("unknown", "not_ready", "overloaded", "unavailable")
@@ -94,7 +94,7 @@ class Judged:
 
     @property
     def reached(self) -> float:
-        """Answers a second."""
+        """Returns answers a second."""
         return self.seen.answered / self.seen.took_s if self.seen.took_s else 0.0
 
 
@@ -158,7 +158,7 @@ def _sum(counts: dict[str, int], names: Sequence[str]) -> int:
 
 
 def _proxys(counts: dict[str, int]) -> int:
-    """Answers of something in between, which knows no codes of ours."""
+    """Counts answers of a proxy, which does not use our codes."""
     return sum(count for name, count in counts.items() if name.startswith("http 5"))
 
 
@@ -169,16 +169,17 @@ def _many(count: int, seen: PhaseSeen) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalVerdict:
     safe: float | None  # the peak of an opening that kept every promise
-    steady: float | None  # the highest even rate that did
-    alone: float | None  # where sender and deployment share a machine: what its cores could do without all else
-    full: Bottleneck | None  # first of all; None: nothing was full
+    steady: float | None  # the highest even rate that kept every promise
+    # if sender and deployment share a machine: the rate that its cores could reach without other work
+    alone: float | None
+    full: Bottleneck | None  # the part that was full first; None: no part was full
     full_at: float | None
     need: float | None
-    exit_code: int  # 0: reached, or nothing was asked for; 1: not; 2: could not tell
+    exit_code: int  # 0: the need was met, or none was given; 1: it was not met; 2: unclear
 
     @property
     def is_lower_bound(self) -> bool:
-        """The deployment may be able to do more."""
+        """Whether the deployment may be able to do more."""
         return self.full is None or self.full in NOT_THE_DEPLOYMENT
 
 
@@ -186,7 +187,7 @@ REACHED, NOT_REACHED, COULD_NOT_TELL = 0, 1, 2
 
 
 def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> RehearsalVerdict:
-    """`audit`: its verdict afterwards."""
+    """`audit`: the verdict of the audit after the load."""
     tried = [each.tried for each in phases]
     safe, steady = highest_good(tried, Shape.WAVE), highest_good(tried, Shape.STEADY)
     bad = sorted((each for each in phases if not each.good), key=lambda each: each.phase.rate)
@@ -204,8 +205,8 @@ def conclude(phases: Sequence[Judged], need: float | None, *, audit: str) -> Reh
 
 
 def _alone(phases: Sequence[Judged]) -> float | None:
-    """By what the parts used in the highest even rate that was good, until all cores are busy or a process is full.
-    None also where the cores of the gate cannot be seen."""
+    """Extrapolates from what the parts used at the highest good even rate to the rate at which all cores are busy or a
+    process is full. Also returns None where the CPU time of the gate cannot be seen."""
     good = [each for each in phases if each.good and each.phase.shape is Shape.STEADY and each.parts.shared]
     if not good:
         return None

@@ -1,4 +1,5 @@
-"""The sale of a rehearsal: marked, closed to real buyers, never costing money, and gone from all lists afterwards."""
+"""The sale of a rehearsal: it is marked, closed to real buyers, never takes money, and disappears from all lists
+afterwards."""
 
 import asyncio
 import contextlib
@@ -16,7 +17,7 @@ from seckill.lab.rehearsal.deployment import MARK, OperatorSite
 
 TITLE = "Rehearsal, nothing is sold · 演练，并非真实销售"
 DESCRIPTION = "A test of this site by its operators. · 本站运营正在进行演练。"
-# After the load: for what is still queued, and should we be killed, the sale ends by itself.
+# The sale ends this long after the load: late enough for what is still queued, and by itself in case we are killed.
 ENDS_AFTER_S = 300
 SMALLEST_PRICE_CENTS = 1
 CLEAN_UP_WITHIN_S = 60.0
@@ -24,7 +25,7 @@ TRY_AGAIN_S = 0.5
 
 
 def new_run() -> str:
-    """The name of a rehearsal: its buyers' names begin with it, and only who is of this group may buy."""
+    """Makes the name of a rehearsal: its buyers' names begin with it, and only buyers of this group may buy."""
     return f"{MARK}-{secrets.token_hex(4)}"
 
 
@@ -45,8 +46,8 @@ class MarkedSale:
 async def marked_sale(
     site: OperatorSite, run: str, *, units: int, lasts_s: float, costs: bool, invited_only: bool, lanes: int
 ) -> AsyncIterator[MarkedSale]:
-    """Whatever happens meanwhile, it is closed and hidden at the end. `costs`: where no money moves, so that buyers can
-    pay; what they leave unpaid lapses soon after."""
+    """Closes and hides the sale at the end, whatever happens meanwhile. `costs`: the units have a price, so that buyers
+    can pay where no money moves; unpaid orders lapse soon."""
     now = datetime.now(UTC)
     create = partial(
         site.client.create_sale,
@@ -65,7 +66,7 @@ async def marked_sale(
     )
     try:
         sale = await create()
-    except NoAnswer:  # it may be there all the same: with the same key it is one sale
+    except NoAnswer:  # the sale may exist all the same; with the same key, no second one is made
         sale = await create()
     marked = MarkedSale(sale, run)
     try:

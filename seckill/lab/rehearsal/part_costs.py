@@ -1,4 +1,4 @@
-"""How busy each part was between two readings, and what a press costs it. Pure."""
+"""Computes how busy each part was between two readings, and what a press costs it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from seckill.lab.rehearsal.watch import NodeFigures, WatchReading
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleFigures:
     processes: int = 0
-    busiest: float = 0.0  # share of a core that its busiest process used
+    busiest: float = 0.0  # the share of a core that its busiest process used
     cpu_s: float = 0.0  # of all its processes
-    span_s: float = 0.0  # in which each of them has used that, with what was before and after the load
+    span_s: float = 0.0  # the time in which they used that, including some time before and after the load
     done: int = 0  # claims answered, or orders written
     memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFigures:
-    """None: that part cannot be seen from here."""
+    """None: the part cannot be seen from here."""
 
     lasted_s: float
     roles: dict[str, RoleFigures] = field(default_factory=dict)
@@ -28,17 +28,17 @@ class PartFigures:
     gate_busiest: float | None = None
     gate_cpu_s: float | None = None
     gate_span_s: float = 0.0
-    gate_bytes: int | None = None  # that it has grown by
+    gate_bytes: int | None = None  # growth of its memory
     gate_primaries: int | None = None
-    admit_ms: float | None = None  # of one call to the gate
+    admit_ms: float | None = None  # time of one call to the gate
     admit_batch: float | None = None
-    record_ms: float | None = None  # of one transaction
+    record_ms: float | None = None  # time of one transaction
     record_batch: float | None = None
-    record_s: float | None = None  # in transactions, of all workers
+    record_s: float | None = None  # time of all workers in transactions
     connections: int | None = None
-    machine: float | None = None  # share of all cores of the machine that sends
+    machine: float | None = None  # the share of all cores of the sending machine that was used
     machine_cores: int | None = None
-    shared: bool = False  # that machine serves, too
+    shared: bool = False  # the sending machine serves, too
 
     def role(self, name: str) -> RoleFigures:
         return self.roles.get(name, RoleFigures())
@@ -47,7 +47,8 @@ class PartFigures:
 def between(
     before: WatchReading, at_end: WatchReading, after: WatchReading, lasted_s: float, own_host: str
 ) -> PartFigures:
-    """`at_end`: of the load, which lasted so long. What is `after` it, every process has told of the whole of it."""
+    """`at_end`: read at the end of the load, which lasted `lasted_s`. `after`: read later, when the figures of every
+    process cover the whole load."""
     gate_before, gate_after = before.gate, after.gate
     gate: dict[str, object] = {}
     if gate_before is not None and gate_after is not None and len(gate_before.cpu_s) == len(gate_after.cpu_s):
@@ -105,7 +106,7 @@ def _done(node: NodeFigures) -> int:
 
 
 def _grown(before: WatchReading, after: WatchReading, name: str) -> float | None:
-    """None also when it has shrunk: behind a load balancer it may have been another process that answered."""
+    """Also returns None if the counter has shrunk: behind a load balancer, another process may have answered."""
     if name not in before.metrics or name not in after.metrics:
         return None
     grown = after.metrics[name] - before.metrics[name]
@@ -125,17 +126,17 @@ def _machine(before: WatchReading, after: WatchReading) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """µs of a processor's time for each press, or for each order; None: not seen."""
+    """CPU time in µs for each press or for each order; None: not seen."""
 
     api_us: float | None = None
     worker_us: float | None = None  # an order
     gate_us: float | None = None
-    record_us: float | None = None  # an order, of a worker's time in transactions
+    record_us: float | None = None  # an order: a worker's time in transactions
     gate_bytes: float | None = None  # an order, with its buyer
-    orders: float = 1.0  # for each press
-    held_s: float = 0.0  # how long a press holds a connection, with all that goes along: connections over rate
-    bytes_in: float = 0.0  # that the deployment gets with a press
-    bytes_out: float = 0.0  # and gives
+    orders: float = 1.0  # orders for each press
+    held_s: float = 0.0  # how long a press and all that goes with it hold connections: connections over rate
+    bytes_in: float = 0.0  # that the deployment receives for a press
+    bytes_out: float = 0.0  # that the deployment sends for a press
 
     @property
     def known(self) -> bool:
@@ -144,7 +145,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Of one phase, as far as costs are concerned."""
+    """The figures of one phase from which costs are computed."""
 
     rate: float  # on average
     answered: int
@@ -156,7 +157,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """Cores that are used when no buyer is there: by all processes of a role, and by the gate."""
+    """Cores that all processes of a role, and the gate, use when there are no buyers."""
 
     roles: dict[str, float] = field(default_factory=dict)
     gate: float = 0.0
@@ -167,7 +168,7 @@ class Idle:
         return cls(roles=roles, gate=(parts.gate_cpu_s or 0.0) / parts.gate_span_s if parts.gate_span_s > 0 else 0.0)
 
     def beyond(self, name: str, parts: PartFigures) -> float:
-        """CPU time of a role that the load has cost."""
+        """Returns the CPU time of a role that the load has cost."""
         role = parts.role(name)
         return max(0.0, role.cpu_s - self.roles.get(name, 0.0) * role.span_s)
 
@@ -175,12 +176,13 @@ class Idle:
         return max(0.0, (parts.gate_cpu_s or 0.0) - self.gate * parts.gate_span_s)
 
 
-# Of the highest rate: what a press costs depends on how many share a call, and so on the rate.
+# Phases count from this share of the highest rate on: the cost of a press depends on how many share a call, and so on
+# the rate.
 COUNTED_FROM = 0.8
 
 
 def costs(measured: Sequence[Measured], idle: Idle) -> Costs:
-    """Of phases in which nothing was full, those with nearly the highest rate."""
+    """Returns the costs in the phases with nearly the highest rate. `measured`: phases in which no part was full."""
     if not measured:
         return Costs()
     highest = max(each.rate for each in measured)

@@ -1,4 +1,4 @@
-"""Which load comes next: twice as much until something is full, then halfway between, then an opening to confirm it.
+"""Plans the next load: twice as much until some part is full, then halfway between, then an opening to confirm it.
 Pure."""
 
 import math
@@ -10,15 +10,15 @@ from seckill.lab.rehearsal.crowd import HABITS, Habits, Phase, Shape
 FIRST_RATE = 100.0
 RATE_MAX = 1_000_000.0
 GROWS = 2.0
-# Good and bad are so near to each other that another step would tell nothing.
+# When the lowest bad rate is within this factor of the highest good one, another step would tell nothing new.
 NEAR = 1.15
-# A crowd is never as even as a step: this share of the highest even rate is tried as the peak of an opening.
+# This share of the highest even rate is tried as the peak of an opening, because a crowd is never as even as a step.
 SAFE_SHARE = 0.8
-# And so much of it, if that was too much.
+# If that was too much, this share of it is tried.
 LESS = 0.7
 WAVES_MAX = 2
-STEPS = 15  # in the whole time, so one of them takes this part of it
-WAVE_SHARE = 0.2  # of the time is kept for an opening
+STEPS = 15  # number of steps in the whole time
+WAVE_SHARE = 0.2  # the share of the time that an opening gets
 STEP_S_MIN = 1.0
 
 
@@ -30,7 +30,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    seconds: float  # of load
+    seconds: float  # seconds of load
     buyers: int
     need: float | None = None
     habits: Habits = HABITS
@@ -57,7 +57,7 @@ def lowest_bad(tried: Sequence[Tried], shape: Shape) -> float | None:
 
 
 def next_phase(tried: Sequence[Tried], budget: Budget) -> Phase | None:
-    """None: enough is known, or nothing is left of time or buyers."""
+    """Returns None if enough is known, or if no time or no buyers are left."""
     left_s = budget.seconds - sum(each.phase.seconds for each in tried)
     left = budget.presses - sum(each.phase.presses for each in tried)
     waves = [each for each in tried if each.phase.shape is Shape.WAVE]
@@ -71,7 +71,7 @@ def next_phase(tried: Sequence[Tried], budget: Budget) -> Phase | None:
     last = waves[-1]
     if last.good or len(waves) >= WAVES_MAX:
         return None
-    # The second is given its time even when nothing is left of it: a rate that nobody has confirmed is of no use.
+    # The second opening runs even when no time is left, because a rate that no opening has confirmed is of no use.
     less = Phase(shape=Shape.WAVE, rate=last.phase.rate * LESS, seconds=last.phase.seconds)
     return less if less.presses <= left else None
 

@@ -1,4 +1,4 @@
-"""The report of a rehearsal as one HTML file."""
+"""Makes the report of a rehearsal as one HTML file."""
 
 from collections.abc import Mapping
 from html import escape
@@ -14,7 +14,7 @@ from seckill.lab.reports.timeline import PHASES, Span, TimelineLine, timeline
 
 Found = Mapping[str, Any]
 
-# Parts whose use of a core is told.
+# Parts whose use of a core the report shows.
 NAMES = ("sender", "api", "gate", "worker", "keeper", "machine")
 BUSY_WORDS = {
     "sender": "what sends",

@@ -1,4 +1,4 @@
-"""A rehearsal from its first question to the last order that is written."""
+"""Runs a rehearsal, from the first look at the deployment until the last order is written."""
 
 import asyncio
 import os
@@ -25,13 +25,13 @@ from seckill.settings import Settings
 
 Say = Callable[[str], None]
 
-# Every process tells of itself once a second: after this, what it tells includes the phase before.
+# Every process publishes its figures once a second: after this time they include the last phase.
 SETTLES_S = EVERY_S + 0.3
 OPEN_WITHIN_S = 30.0
 DRAIN_WITHIN_S = 60.0
-# What it takes beside the load: finding everything, and the pauses between the phases.
+# The time that a rehearsal takes besides the load: for the first look, and for the pauses between the phases.
 BESIDE_S = 90.0
-# How long is looked at what everything costs without buyers.
+# How long the costs without buyers are measured.
 IDLE_S = 3.0
 
 
@@ -54,12 +54,12 @@ class RehearsalWanted:
 
 
 def own_senders() -> int:
-    """The other half of the cores may be needed by what is on the way."""
+    """Half of the cores, because proxies on this machine may need the others."""
     return max(1, (os.cpu_count() or 1) // 2)
 
 
 async def run(wanted: RehearsalWanted, settings: Settings, say: Say) -> dict[str, Any]:
-    """The document. `settings`: keys, and where the gate is, if that is known."""
+    """Returns the document. `settings`: the keys, and the gate's address if that is known."""
     if settings.admin_key is None:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY to the deployment's.")
     async with AsyncExitStack() as stack:
@@ -216,7 +216,7 @@ async def _until_open(watch: Watch) -> None:
 
 
 async def _idle(watch: Watch) -> Idle:
-    """While the senders start, too: they are not part of it."""
+    """Runs while the senders start: they are not part of what is measured."""
     before = await watch.read()
     await asyncio.sleep(IDLE_S)
     after = await watch.read()
@@ -224,7 +224,7 @@ async def _idle(watch: Watch) -> Idle:
 
 
 async def _drained(watch: Watch) -> float | None:
-    """How long it took until every accepted order was written; None: longer than we wait."""
+    """Returns how long it took until every accepted order was written, or None if that took longer than we wait."""
     began_s = time.monotonic()
     while time.monotonic() - began_s < DRAIN_WITHIN_S:
         reading = await watch.read()

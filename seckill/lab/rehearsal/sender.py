@@ -1,7 +1,7 @@
 """One process of the crowd: `python -m seckill.lab.rehearsal.sender`, told what to do by lines on its input.
 
-Visitors come when they come, whether or not those before them were answered: a server that is slow meets more of them
-at a time, as in a real sale. What a visitor waits is counted from the moment at which it came.
+Visitors come at their times, whether or not those before them were answered, so a slow server has more of them at a
+time, as in a real sale. A visitor's wait is counted from the moment of coming.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from seckill.lab.rehearsal.sender_messages import PhaseOrders, PhaseSeen, Sender
 from seckill.settings import Secret
 
 ANSWER_WITHIN_S = 10.0
-# After the last visitor of a phase, those who wait for an answer have as long as this.
+# After the last visitor of a phase, those who still wait for an answer get this long.
 GRACE_S = ANSWER_WITHIN_S
 # The API closes a connection that was idle for 15 s.
 IDLE_S_MAX = 10.0
 POLL_S = 5
-# Beside presses, such as streams that are watched; more of them are left out.
+# Requests under way besides presses, such as streams that visitors watch. More of them are left out.
 BESIDE_MAX = 2_000
 
-# As browsers send them: a proxy has to read them all.
+# Headers as browsers send them: a proxy has to read them all.
 BROWSERS = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 "
     "Mobile/15E148 Safari/604.1",
@@ -47,11 +47,11 @@ BOT = "python-requests/2.32.3"
 
 
 class NoReply(Exception):
-    """With a word for what went wrong."""
+    """Raised with a word for what went wrong."""
 
 
 class Connection(asyncio.Protocol):
-    """One request at a time."""
+    """Sends one request at a time."""
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             self._waiter.set_exception(NoReply("cut off"))
 
     async def ask(self, request: bytes, until: Callable[[HttpReply], bool] | None = None) -> HttpReply:
-        """The answer when it is complete, or as much of it as is enough."""
+        """Returns the answer when it is complete, or when `until` says that enough of it is there."""
         self._reply = HttpReply()
         self._until = until or (lambda reply: reply.is_done)
         loop = asyncio.get_running_loop()
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
 
 
 class SenderSite:
-    """The deployment, with the connections to it."""
+    """The connections to the deployment."""
 
     def __init__(self, url: str, connections_max: int) -> None:
         address = urlsplit(url)
@@ -177,12 +177,12 @@ class SenderSite:
 
 
 def _is_ours(error: OSError) -> bool:
-    """There are no more files, or no more ports to call from, on this side."""
+    """Whether this side has run out of files or of ports to call from."""
     return error.errno in (24, 23, 99)  # EMFILE, ENFILE, EADDRNOTAVAIL
 
 
 class Visitors:
-    """The buyers of one sender, one after the other, each with a token of its own."""
+    """The buyers of one sender, one after the other, each with a different token."""
 
     def __init__(self, orders: SenderOrders) -> None:
         own = range(orders.number, orders.buyers, orders.senders)
@@ -193,8 +193,8 @@ class Visitors:
         self._tokens = Tokens(Secret(orders.secret), orders.claims) if orders.secret else None
 
     def expect(self, many: float) -> None:
-        """Makes their tokens before the crowd comes: while it is there, that would take cores from whoever is
-        measured on the same machine."""
+        """Makes the tokens before the crowd comes: doing it later would take CPU time from the deployment if that is on
+        the same machine."""
         while len(self._ready) < many and (visitor := self._made()) is not None:
             self._ready.append(visitor)
 
@@ -237,7 +237,7 @@ class Sender:
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
             elif seen.visits % 32 == 0:
-                await asyncio.sleep(0)  # who is late must not keep answers waiting, too
+                await asyncio.sleep(0)  # late visitors must not keep answers waiting, too
             visitor = self._visitors.next()
             if visitor is None:
                 seen.out_of_buyers = True
@@ -278,7 +278,7 @@ class Sender:
                 self._start(self._beside, self._follow(order_id, token, browser, streams=fate < self._habits.streams))
 
     async def _press(self, number: int, token: str, key: str, browser: str, came_s: float) -> str | None:
-        """The order's id, if there is one."""
+        """Returns the order's id, if there is one."""
         seen = self._seen
         seen.pressed += 1
         path = f"/v1/sales/{self._orders.sale_id}/orders"
@@ -327,14 +327,14 @@ class Sender:
         leaves_s = time.monotonic() + self._habits.stream_s
 
         def enough(reply: HttpReply) -> bool:
-            # The connection is given up by whoever has seen the order's state and stayed for a while.
+            # A visitor who has seen the order's state and stayed for a while closes the connection.
             return reply.is_done or (bool(reply.body) and time.monotonic() >= leaves_s) or reply.status >= 400
 
         try:
             async with asyncio.timeout(self._habits.stream_s):
                 await self._site.ask(request, enough)
         except TimeoutError:
-            return  # stayed as long as it wanted to
+            return  # the visitor stayed as long as planned
         except NoReply:
             self._seen.failed_beside += 1
 
@@ -352,7 +352,7 @@ class Sender:
         return f"{self._key}{next(self._keys):x}"
 
     async def close(self) -> None:
-        """Who is still watching goes home."""
+        """Closes all connections, also those of visitors who are still watching."""
         left = [*self._pressing, *self._beside]
         for task in left:
             task.cancel()
@@ -361,8 +361,8 @@ class Sender:
 
 
 def _address(number: int) -> str:
-    """Of the range that is for tests of networks (RFC 2544). It is believed only where this machine is a trusted
-    proxy, and then every buyer counts as an address of its own."""
+    """Makes an address in the range for tests of networks (RFC 2544). The deployment believes it only if this machine
+    is a trusted proxy, and then counts every buyer as a different address."""
     return f"198.{18 + (number >> 16) % 2}.{(number >> 8) % 256}.{number % 256}"
 
 
@@ -372,7 +372,7 @@ def _read(reply: HttpReply) -> tuple[str, str | None]:
             return "accepted", str(msgspec.json.decode(bytes(reply.body))["order_id"])
     with contextlib.suppress(msgspec.DecodeError, TypeError, AttributeError):
         return str(msgspec.json.decode(bytes(reply.body)).get("code", reply.status)), None
-    return f"http {reply.status}", None  # from something in between, which does not speak our language
+    return f"http {reply.status}", None  # from a proxy, which does not use our problem codes
 
 
 def _lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a sender is told and what it tells, a line of JSON each."""
+"""The messages to and from a sender, each a line of JSON."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -8,21 +8,22 @@ import msgspec
 
 from seckill.lab.rehearsal.crowd import HABITS, Habits, Phase
 
-# Upper ends in seconds: 0.5 ms to above 30 s, each 1.15 times the one before, so a percentile is off by that at most.
+# Upper bounds of the buckets in seconds: 0.5 ms to above 30 s, each 1.15 times the one before, so a percentile is off
+# by that factor at most.
 BOUNDS_S = tuple(0.0005 * 1.15**step for step in range(80))
 
 
 class SenderOrders(msgspec.Struct, kw_only=True):
-    """The first line, which comes over a pipe because of the secret in it."""
+    """The first line. It comes over a pipe because it contains a secret."""
 
     url: str
     sale_id: str
     number: int  # of this sender
     senders: int
     buyers: int  # of all senders together
-    run: str  # what all buyers of this rehearsal are called
+    run: str  # the beginning of all buyers' names
     secret: str = ""  # signs their tokens
-    claims: dict[str, object] = {}  # that these have besides
+    claims: dict[str, object] = {}  # further claims of these tokens
     tokens: list[str] = []  # instead of a secret
     pays: bool = False
     connections_max: int = 1_000
@@ -35,22 +36,23 @@ class PhaseOrders(msgspec.Struct, kw_only=True):
 
 
 class PhaseSeen(msgspec.Struct, kw_only=True):
-    """By one sender, or by all. Waits count from the moment at which a visitor came, also when it was sent later."""
+    """What one sender, or all of them, saw. Waits count from the moment at which a visitor came, even if the request
+    was sent later."""
 
     visits: int = 0
     pressed: int = 0
     outcomes: dict[str, int] = {}  # presses by the answer: accepted, a problem's code, or what went wrong
     waits: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))  # of answers, by bucket
-    late: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))  # of the sending itself
+    late: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))  # of sending, by bucket
     by_second: list[int] = []  # answers
     looked: int = 0
     watched: int = 0
     paid: int = 0
-    failed_beside: int = 0  # looking, watching and paying that had no good answer
-    connections: int = 0  # at most at a time
+    failed_beside: int = 0  # requests to look, watch or pay that had no good answer
+    connections: int = 0  # the most at one time
     bytes_out: int = 0
     bytes_in: int = 0
-    cpu: list[float] = []  # share of a core that each sender used
+    cpu: list[float] = []  # the share of a core that each sender used
     took_s: float = 0.0  # until the last answer
     out_of_buyers: bool = False
 
@@ -64,7 +66,7 @@ def note(buckets: list[int], took_s: float) -> None:
 
 
 def percentile_ms(buckets: Sequence[int], share: float) -> float | None:
-    """The time within which this share came, at most; None if there were none."""
+    """Returns an upper bound of the time within which this share of the answers came, or None if there were none."""
     total = sum(buckets)
     if not total:
         return None

@@ -16,17 +16,17 @@ from seckill.lab.rehearsal.sender_messages import PhaseOrders, PhaseSeen, Sender
 from seckill.local.tether import tethered
 
 SENDERS_MAX = 64
-# So that all begin at the same moment, however busy the machine is.
+# A delay with which all senders begin at the same moment, however busy the machine is.
 BEGINS_AFTER_S = 0.3
 # An answer of a sender may be long.
 LINE_BYTES_MAX = 1 << 20
-# Of the files that a process may have open, for what is not a connection.
+# How many of the files that a process may have open are kept for other uses than connections.
 FILES_KEPT = 64
 CONNECTIONS_MAX = 20_000
 
 
 def connections_max() -> int:
-    """For each sender."""
+    """Returns how many connections each sender may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else hard - FILES_KEPT
     return max(1, min(CONNECTIONS_MAX, allowed))
@@ -37,7 +37,7 @@ class Senders:
         self._processes = processes
 
     async def play(self, phase: Phase) -> PhaseSeen:
-        """Each sends its share."""
+        """Lets each sender send its share."""
         share = msgspec.structs.replace(phase, rate=phase.rate / len(self._processes))
         orders = msgspec.json.encode(PhaseOrders(phase=share, begins_s=time.time() + BEGINS_AFTER_S)) + b"\n"
         return together(await asyncio.gather(*(_told(process, orders) for process in self._processes)))
@@ -55,7 +55,7 @@ async def _told(process: asyncio.subprocess.Process, orders: bytes) -> PhaseSeen
 
 @asynccontextmanager
 async def senders(orders: SenderOrders) -> AsyncIterator[Senders]:
-    """As many as the orders say; they end with us."""
+    """Starts as many senders as the orders say. They end with us."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
     processes: list[asyncio.subprocess.Process] = []
     try:

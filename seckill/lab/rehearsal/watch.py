@@ -1,4 +1,4 @@
-"""What every part of the deployment tells of itself while the crowd is there."""
+"""Reads the figures that every part of the deployment publishes while the crowd is there."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from seckill.loops import Stop
 
 EVERY_S = 1.0
 ASK_WITHIN_S = 5.0
-# Counters, of which the sums over all labels are kept.
+# Counters, of which only the sums over all labels are kept.
 METRICS = (
     "seckill_admit_batch_size_sum",
     "seckill_admit_batch_size_count",
@@ -41,7 +41,7 @@ _SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
 class NodeFigures:
     role: str
     host: str
-    at_s: float  # when it said so, by the gate's clock
+    at_s: float  # when it published this, by the gate's clock
     cpu_s: float
     memory_bytes: int
     claims: int
@@ -50,7 +50,7 @@ class NodeFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFigures:
-    """All primaries; of the time of processors, each one's main thread, which runs the scripts."""
+    """Figures of all primaries. CPU times are those of each one's main thread, which runs the scripts."""
 
     cpu_s: Sequence[float]
     memory_bytes: int
@@ -67,12 +67,12 @@ class WatchReading:
     lag_ms: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
     gate: GateFigures | None = None
-    cores: tuple[float, float] | None = None  # of this machine: seconds of use, and of all
+    cores: tuple[float, float] | None = None  # of this machine: seconds used, and seconds in total
     machine_cores: int | None = None
 
 
 class Watch:
-    """`metrics`: addresses at which other roles serve theirs. `redis_url`: of the gate, where we know it."""
+    """`metrics`: addresses at which other roles serve theirs. `redis_url`: the gate's address, if we know it."""
 
     def __init__(self, site: OperatorSite, sale_id: str, metrics: Sequence[str], redis_url: str) -> None:
         self._site = site
@@ -93,11 +93,11 @@ class Watch:
 
     async def run(self, stop: Stop) -> None:
         while not await stop.wait(EVERY_S):
-            live = await self._live()  # the rest takes the deployment longer to tell
+            live = await self._live()  # the other figures take the deployment longer
             self.readings.append(WatchReading(at_s=self.now_s(), **live))
 
     async def read(self) -> WatchReading:
-        """All there is. A part that does not answer is left out."""
+        """Reads all figures. A part that does not answer is left out."""
         live, metrics, gate = await asyncio.gather(self._live(), self._metrics(), self._gate())
         reading = WatchReading(
             at_s=self.now_s(), metrics=metrics, gate=gate, cores=_cores(), machine_cores=os.cpu_count(), **live
@@ -152,7 +152,7 @@ class Watch:
 
 
 def metrics_in(texts: Sequence[str]) -> dict[str, float]:
-    """Of several processes that each tell their own."""
+    """Adds up the metrics of several processes."""
     found: dict[str, float] = {}
     for text in texts:
         for name, value in _SAMPLE.findall(text):
@@ -166,7 +166,7 @@ def _node(told: Mapping[str, Any]) -> NodeFigures:
         role=told["role"],
         host=told["host"],
         at_s=datetime.fromisoformat(told["seen_at"]).timestamp(),
-        cpu_s=told.get("cpu_s", 0.0),  # an older version does not tell
+        cpu_s=told.get("cpu_s", 0.0),  # an older version does not report it
         memory_bytes=told.get("memory_bytes", 0),
         claims=told["claims"],
         recorded=told["recorded"],

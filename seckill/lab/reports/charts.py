@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 BAR_HEIGHT = 18
-# Room at the right of the longest bar for its number.
+# Leaves room for the number to the right of the longest bar.
 LONGEST_PERCENT = 62
 
 

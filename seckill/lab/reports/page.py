@@ -1,4 +1,4 @@
-"""The page around charts and tables: light and dark, wide and narrow, nothing from elsewhere."""
+"""The page around charts and tables. It works in light and dark, wide and narrow, and loads nothing from elsewhere."""
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
@@ -58,7 +58,7 @@ code { font: 14px ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-
 
 
 class Tone(StrEnum):
-    """Of the bar beside the verdict: classes of the style sheet."""
+    """The colour of the bar beside the verdict, as classes of the style sheet."""
 
     NEUTRAL = "verdict"
     GOOD = "verdict good"

@@ -27,7 +27,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SpanKind:
-    """What spans are, and the classes of the style sheet that they have behind the lines and below them."""
+    """The name of the spans, and their classes in the style sheet behind the lines and below them."""
 
     name: str
     band: str
@@ -39,7 +39,7 @@ PHASES = SpanKind("phases", "calm", "available")
 
 
 def timeline(title: str, lines: Sequence[TimelineLine], spans: Sequence[Span], kind: SpanKind = FAULTS) -> str:
-    """One panel for each line, then the spans by name; a span is told when the pointer is over it."""
+    """Draws one panel for each line, then the spans by name. The pointer over a span shows its details."""
     ends = [at_s for line in lines for at_s, _ in line.points] + [span.ends_s for span in spans]
     longest_s = max(ends, default=0) or 1.0
     panels = "".join(_panel(line, spans, longest_s, kind.band) for line in lines)

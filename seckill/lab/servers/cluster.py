@@ -35,7 +35,7 @@ class LocalCluster(ReplicatedServers):
             "cluster-node-timeout": str(int(node_timeout_s * 1000)),
             # A primary that is down stops its own lanes and no others.
             "cluster-require-full-coverage": "no",
-            # Any replica may take over, however long it has lagged: the fault runs want it so.
+            # Any replica may take over, however long it has lagged: fault runs rely on that.
             "cluster-replica-validity-factor": "0",
             "enable-debug-command": "local",
         }
@@ -52,7 +52,7 @@ class LocalCluster(ReplicatedServers):
         return f"redis+cluster://{','.join(node.address for node in self.nodes)}"
 
     async def start(self) -> None:
-        """About two seconds."""
+        """Takes about two seconds."""
         await start_all(self.nodes)
         first, names = self.nodes[0], [await self._name(node) for node in self.nodes]
         bounds = [SLOTS * i // self._primaries for i in range(self._primaries + 1)]
@@ -90,8 +90,8 @@ class LocalCluster(ReplicatedServers):
         raise LookupError(f"nobody has slot {slot}")
 
     async def depose(self, primary: Node) -> Node:
-        """Its replica takes over while it is silent. It hears no other node from now on, so that none can tell it:
-        when it goes on, it answers as a primary until it takes all others for dead."""
+        """Lets the replica take over while the primary is silent. From now on the primary hears no other node, so none
+        can tell it: when it goes on, it answers as a primary until it takes all others for dead."""
         replica = await self.replica_of(primary)
         await primary.ask("DEBUG", "DROP-CLUSTER-PACKET-FILTER", ALL_PACKETS)
         primary.pause()
@@ -112,8 +112,8 @@ class LocalCluster(ReplicatedServers):
     async def moves_of_slot(
         self, key: str, target: Node, keys_at_once: int = 1, last: str = ""
     ) -> AsyncIterator[list[bytes]]:
-        """The same step by step: yields when the move is announced, and after each portion of keys. The slot has its
-        new place when it ends. `last`: the key that goes last."""
+        """The same, step by step: yields when the move is announced, and after each portion of keys. When it ends, the
+        slot has its new place. `last`: the key that moves last."""
         slot, source = key_slot(key.encode()), await self.primary_of(key)
         to, from_ = await self._name(target), await self._name(source)
         await target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", from_)
@@ -127,7 +127,7 @@ class LocalCluster(ReplicatedServers):
             await node.ask("CLUSTER", "SETSLOT", slot, "NODE", to)
 
     async def _takes_over(self, replica: Node) -> bool:
-        """At once, without waiting for the others to notice."""
+        """Takes over at once, without waiting for other nodes to notice."""
         if (await replica.facts("replication"))["role"] == "master":
             return True
         await replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")

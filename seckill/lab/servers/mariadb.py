@@ -1,4 +1,4 @@
-"""Our own MariaDB on a free port, for runs that try the engine; gone when we are gone."""
+"""Our own MariaDB on a free port, for runs that test the engine. It ends when we end."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ _SYSTEM_TABLES = ("*_system_tables.sql", "*_performance_tables.sql", "*_system_t
 
 
 def find_mariadb() -> Path | None:
-    """The server: the system's, or what `scripts/get-servers` has fetched."""
+    """Finds the server: the system's, or the one that `scripts/get-servers` has fetched."""
     found = [Path(path) for path in [shutil.which("mariadbd"), "/usr/sbin/mariadbd"] if path]
     found.append(Path(sys.prefix) / "servers" / "mariadb" / "bin" / "mariadbd")
     return next((path for path in found if path.exists()), None)
@@ -90,7 +90,7 @@ class EmbeddedMariaDB:
         raise StartError(f"MariaDB did not start: see {self.log} for why.")
 
     async def execute(self, *statements: str) -> list[tuple[object, ...]]:
-        """As its administrator. Returns the rows of the last one."""
+        """Runs the statements as administrator. Returns the rows of the last one."""
         connection = await aiomysql.connect(
             host="127.0.0.1", port=self.port, user=USER, password=self._password, autocommit=True, connect_timeout=5
         )
@@ -103,14 +103,14 @@ class EmbeddedMariaDB:
             connection.close()
 
     def pause(self) -> None:
-        """From here on it neither answers nor hangs up, like a machine that lost its disk."""
+        """From now on the server neither answers nor hangs up, like a machine that lost its disk."""
         freeze(self.pid)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """As a power cut does it."""
+        """Ends the server as a power cut would."""
         process = self._started()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -145,17 +145,17 @@ class EmbeddedMariaDB:
             f"--pid-file={self._data / 'mariadb.pid'}",
             "--bind-address=127.0.0.1",
             "--skip-name-resolve",
-            # A commit is on the disk when it returns. It is the default, and what all promises rest on.
+            # A commit is on the disk when it returns. It is the default, and all promises depend on it.
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-log-file-size=32M",
             "--innodb-buffer-pool-size=128M",
-            "--innodb-use-native-aio=0",  # of which containers often have too little
+            "--innodb-use-native-aio=0",  # containers often have too little of it
         ]
-        # It refuses to be root unless it is told to.
+        # The server refuses to run as root unless it is told to.
         return [*command, "--user=root"] if os.getuid() == 0 else command
 
     def _files(self) -> Path:
-        """Beside the program where its package was unpacked, or where the system has them."""
+        """Finds the server's files: next to the program if its package was unpacked, or where the system has them."""
         prefix = self._program.resolve().parents[1]
         shares = [prefix / "usr" / "share", prefix / "share", Path("/usr/share")]
         found = [share / name for share in shares for name in ("mysql", "mariadb")]

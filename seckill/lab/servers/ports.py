@@ -1,10 +1,11 @@
-"""Ports for servers of our own, which are started, killed and started again at the same place."""
+"""Ports for our own servers, which are started, killed and started again on the same port."""
 
 import socket
 from random import SystemRandom
 
 HOST = "127.0.0.1"
-# Below those that kernels give to outgoing connections: one of these could take a server's port while it is down.
+# Below the ports that kernels give to outgoing connections: such a connection could take a server's port while it is
+# down.
 PORTS = range(20_000, 32_000)
 
 _chance = SystemRandom()  # other processes choose at the same time
@@ -12,7 +13,7 @@ _given: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """Nothing listens on them, and this process gives out none of them again."""
+    """Returns ports on which nothing listens. This process gives out none of them again."""
     found: list[int] = []
     while len(found) < count:
         port = _chance.choice(PORTS)

@@ -1,4 +1,4 @@
-"""Stands between a client and its server, in a chaos run as in a test, and makes trouble when told to."""
+"""Stands between a client and its server, in fault runs and in tests, and makes trouble when told to."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 PORTION = 65536
-SLOW_S = 0.1  # for each portion, either way
+SLOW_S = 0.1  # for each portion, in both directions
 
 # A unix socket, or a host and a port.
 Address = Path | tuple[str, int]
@@ -19,7 +19,7 @@ Address = Path | tuple[str, int]
 class Trouble(StrEnum):
     REFUSED = "refused"  # nothing gets through
     REPLY_LOST = "reply lost"  # the server does what it is asked, but the connection breaks before its answer
-    HOLE = "hole"  # connections stay open, and nothing gets through; they break when it is over
+    HOLE = "hole"  # connections stay open, and nothing gets through; they break when the trouble is over
     SLOW = "slow"
 
 
@@ -179,7 +179,7 @@ class _Relay:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Without a goodbye; what has been passed on and not been read yet may be lost with it."""
+    """Resets the connection. Bytes that were passed on but not read yet may be lost with it."""
     connection: socket.socket | None = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
         if connection is not None:  # not closed by its own side in this very moment

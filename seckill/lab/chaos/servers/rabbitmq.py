@@ -23,13 +23,13 @@ PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
 def find_rabbitmq() -> Path | None:
-    """The folder with the server's scripts (those in the PATH want to be another user)."""
+    """Finds the folder with the server's scripts. Those in the PATH insist on another user."""
     found = [Path("/usr/lib/rabbitmq/bin"), Path(sys.prefix) / "servers" / "rabbitmq" / "bin"]
     return next((path for path in found if (path / "rabbitmq-server").exists()), None)
 
 
 class RabbitServer:
-    """A broker on ports and a folder of its own. It can be killed and started again; its data stay."""
+    """A broker with its own ports and folder. It can be killed and started again and keeps its data."""
 
     can = frozenset({Can.KILL, Can.PAUSE, Can.PROXY})
 
@@ -60,7 +60,7 @@ class RabbitServer:
             "RABBITMQ_CONF_ENV_FILE": str(folder / "env.conf"),
             "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}",
-            "RUNNING_UNDER_SYSTEMD": "1",  # the Erlang machine takes the script's place, and so dies with us, too
+            "RUNNING_UNDER_SYSTEMD": "1",  # the Erlang machine replaces the script's process, and so dies with us, too
             "ERL_EPMD_PORT": str(free_port()),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         }
@@ -92,9 +92,10 @@ class RabbitServer:
             await asyncio.sleep(POLL_S)
 
     def spawn(self) -> None:
-        """Starts it and does not wait. From the main thread: it dies with the thread that starts it."""
+        """Starts the broker and does not wait. Call it from the main thread: the broker dies with the thread that
+        starts it."""
         with (self._folder / "out").open("ab") as out:
-            if self._names is None:  # Erlang's name server; a node that finds none starts one that stays for ever
+            if self._names is None:  # Erlang's name server; a node that finds none starts one, which then runs for ever
                 epmd = self._programs / "epmd"
                 self._names = self._run(out, str(epmd) if epmd.exists() else "epmd", "-address", "127.0.0.1")
             self._process = self._run(out, str(self._programs / "rabbitmq-server"))

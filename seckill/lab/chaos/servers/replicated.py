@@ -1,4 +1,4 @@
-"""Valkeys of our own with replicas, all of which sync before every answer: a cluster, or a primary behind Sentinel."""
+"""Our own Valkeys with replicas, which all sync before every answer: a cluster, or a primary behind Sentinel."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,17 +11,17 @@ from seckill.lab.servers.proxy import Address
 from seckill.lab.servers.replicated import Node, ReplicatedServers
 from seckill.lab.servers.sentinel import LocalSentinel
 
-# Failovers by those who watch the servers, too, while one of them stands still.
+# How long the watchers wait before they fail over from a server that stands still.
 NOTICED_AFTER_S = 2.0
 SENTINELS = 3
-# As docs/cluster.md asks for it: a primary that is cut off from its replicas stops writing.
+# As docs/cluster.md demands: a primary that is cut off from its replicas stops writing.
 OPTIONS = {"min-replicas-to-write": "1", "min-replicas-max-lag": "10"}
 
 
 class ReplicatedServer:
-    """What is done to it is done to the primary that has the first lane, or to its replica. Killed, it is replaced by
-    its replica; started again, it becomes that one's. Nodes tell each other's addresses, so no proxy can stand before
-    them."""
+    """Faults hit the primary that has the first lane, or its replica. A killed primary is replaced by its replica; when
+    started again, it becomes the replica of that one. Nodes tell clients each other's addresses, so no proxy can stand
+    before them."""
 
     can = frozenset({Can.KILL, Can.PAUSE, Can.SILENCE})
 
@@ -46,7 +46,7 @@ class ReplicatedServer:
         return self.url
 
     def pids(self) -> list[int]:
-        """Of the node that is killed or paused next, or was last."""
+        """The pid of the node that is killed or paused next, or was last."""
         node = self._victim or self._servers.nodes[0]
         return [node.pid] if node.is_alive else []
 

@@ -16,47 +16,47 @@ class Can(StrEnum):
     KILL = "kill"
     PAUSE = "pause"
     PROXY = "proxy"  # a proxy may stand before it
-    FORGET = "forget"  # lose everything, as `Forgetful` does it
-    TEAR = "tear"  # have half a write at the end of its file
+    FORGET = "forget"  # lose everything, see `Forgetful`
+    TEAR = "tear"  # leave half a write at the end of its file
     STARVE = "starve"  # run out of memory
-    SILENCE = "silence"  # have a replica that takes nothing in, as `Silenceable` does it
+    SILENCE = "silence"  # have a replica that takes nothing in, see `Silenceable`
     FILL = "fill"  # run out of disk; only where it has a disk of its own
 
 
 class FaultyServer(Protocol):
-    folder: Path | None  # its data, if they are ours
+    folder: Path | None  # where its data is, if it is ours
 
     @property
     def name(self) -> str:
-        """For the report, with what makes a difference: `Valkey, appendfsync always`."""
+        """The name in the report, with the settings that matter: `Valkey, appendfsync always`."""
 
     @property
     def can(self) -> frozenset[Can]: ...
 
     @property
     def url(self) -> str:
-        """Its own address, past every proxy. The same after each start."""
+        """Its own address, without any proxy. It is the same after each start."""
 
     @property
     def address(self) -> Address:
-        """Where a proxy connects to. Asked for if it can `PROXY`."""
+        """The address to which a proxy connects. Used only if the server can `PROXY`."""
 
     def url_through(self, port: int) -> str:
-        """Its address through a proxy that listens on that port."""
+        """Returns its address through a proxy that listens on that port."""
 
     def pids(self) -> list[int]:
-        """Its processes; empty if it does not run."""
+        """Returns its processes; empty if it does not run."""
 
     async def start(self) -> None:
-        """Returns when it answers. Also after `kill`, with what it had kept."""
+        """Starts the server, after `kill` with the data it had kept, and returns when it answers."""
 
     async def stop(self) -> None: ...
 
     async def kill(self) -> None:
-        """kill -9 of all its processes."""
+        """Sends kill -9 to all its processes."""
 
     def pause(self) -> None:
-        """SIGSTOP: it neither answers nor hangs up."""
+        """Sends SIGSTOP: the server neither answers nor hangs up."""
 
     def resume(self) -> None: ...
 
@@ -65,45 +65,47 @@ class Silenceable(FaultyServer, Protocol):
     """A gate with replicas."""
 
     async def silence(self) -> None:
-        """A replica stays connected and takes nothing in, until `resume`; or until `kill`: then it takes over with what
-        it had."""
+        """Makes a replica stay connected and take nothing in until `resume`, or until `kill`, when it takes over with
+        what it had."""
 
     async def unheard(self) -> int:
-        """How many bytes it has not taken in, while its primary counts it among its replicas."""
+        """Returns how many bytes the replica has not taken in while its primary counts it among its replicas."""
 
 
 class Forgetful(FaultyServer, Protocol):
     """A gate that can come back empty."""
 
     async def forget(self, *, restart: bool) -> tuple[int, frozenset[int]]:
-        """How many keys were lost, and the numbers of the orders that were in its streams at that very instant: these
-        and no others may be missing from the ledger afterwards. `restart`: killed and started in another folder."""
+        """Makes the gate lose everything. Returns how many keys were lost, and the numbers of the orders that were in
+        its streams at that very instant: only these may be missing from the ledger afterwards. `restart`: kills the
+        server and starts it in another folder."""
 
     async def tear(self) -> int:
-        """To be called when it was killed. How many bytes of a write that was never answered its file ends with now."""
+        """Called after `kill`: appends part of a write that was never answered to its file. Returns how many bytes that
+        is."""
 
     async def starve(self) -> None:
-        """It has no memory left until `feed`."""
+        """Leaves the server without free memory until `feed`."""
 
     async def feed(self) -> int:
-        """How many commands it has refused meanwhile."""
+        """Gives it memory again. Returns how many commands it has refused meanwhile."""
 
 
 def signal_all(pids: Sequence[int], number: signal.Signals) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
-        except ProcessLookupError:  # it ended on its own at this very moment
+        except ProcessLookupError:  # it has just ended on its own
             continue
 
 
 def is_stopped(pid: int) -> bool:
-    """By SIGSTOP."""
+    """Whether SIGSTOP has stopped it."""
     return _state(pid) == "T"
 
 
 def is_alive(pid: int) -> bool:
-    """And no zombie."""
+    """Whether it runs and is not a zombie."""
     return _state(pid) not in ("", "Z")
 
 
@@ -115,7 +117,7 @@ def _state(pid: int) -> str:
 
 
 def family(pid: int) -> list[int]:
-    """A process and its children."""
+    """Returns a process and its children."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

@@ -1,4 +1,4 @@
-"""The ledger as a file: no process to kill and no connection to cut, but a disk that can be full."""
+"""The ledger as a file: it has no process to kill and no connection to cut, but its disk can be full."""
 
 from pathlib import Path
 
@@ -32,16 +32,16 @@ class SqliteFile:
         return []
 
     async def start(self) -> None:
-        """The roles open it themselves."""
+        """Does nothing: the roles open the file themselves."""
 
     async def stop(self) -> None:
-        """They have closed it by now."""
+        """Does nothing: the roles have closed the file by now."""
 
     async def kill(self) -> None:
-        """It dies with the process that writes it."""
+        """Does nothing: SQLite dies with the process that writes the file."""
 
     def pause(self) -> None:
-        """It waits with the process that writes it."""
+        """Does nothing: SQLite stops with the process that writes the file."""
 
     def resume(self) -> None:
         """See `pause`."""

@@ -17,7 +17,7 @@ from seckill.lab.chaos.servers.server import Can, signal_all
 from seckill.lab.servers.proxy import Address
 from seckill.local.valkey import EmbeddedValkey
 
-# The beginning of a command, as it stands in the file when the power goes in the middle of a write.
+# The beginning of a command, as a power cut in the middle of a write leaves it in the file.
 TORN = b"*3\r\n$3\r\nSET\r\n$5\r\nseck"
 
 
@@ -77,7 +77,7 @@ class ValkeyServer:
         elsewhere.mkdir()
         (self._folder / "valkey").rename(elsewhere / "valkey")
         await self.start()
-        # Another server, which nothing else knows of, looks at what it had kept.
+        # A second server, which no role knows of, reads what the first had kept.
         other = EmbeddedValkey(elsewhere, durability="strict")
         await other.start()
         try:
@@ -110,7 +110,7 @@ async def _refusals(client: Redis) -> int:
 
 
 async def _read_and_flush(client: Redis, lanes: Iterable[int]) -> tuple[int, frozenset[int]]:
-    """In one transaction: nothing is admitted between the look and the loss."""
+    """Uses one transaction, so that nothing is admitted between the look and the loss."""
     async with client.pipeline(transaction=True) as pipeline:
         pipeline.dbsize()
         for lane in lanes:

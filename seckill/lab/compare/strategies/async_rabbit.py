@@ -44,7 +44,7 @@ class AsyncRabbit(Queueing):
 
     async def _channel(self) -> "AbstractChannel":
         if self._connected is None:
-            import aiormq  # noqa: PLC0415 (only who has RabbitMQ has its driver)
+            import aiormq  # noqa: PLC0415 (only needed for RabbitMQ)
 
             self._persistent = aiormq.spec.Basic.Properties(delivery_mode=2)
             connection = await aiormq.connect(self.servers.broker_url)

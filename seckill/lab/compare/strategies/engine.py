@@ -55,14 +55,14 @@ class EngineStrategy(Strategy):
         self._settings = Settings(
             redis_url=servers.gate_url,
             database_url=servers.ledger_url,
-            jwt_secret=Secret("x" * 32),  # of this run, where no buyer shows a token
+            jwt_secret=Secret("x" * 32),  # never used: in this run no buyer shows a token
             admin_key=Secret("y" * 32),
         )
-        self._ledger = ScratchDatabase(servers.ledger_url)  # to look at, from outside
+        self._ledger = ScratchDatabase(servers.ledger_url)  # for looking at it from outside
         self._stack = AsyncExitStack()
 
     async def prepare(self, stock: int) -> None:
-        """Each run is a new sale; nothing is emptied, as a gate in use never is."""
+        """Makes a new sale for each run. It empties nothing, just as a gate in use is never emptied."""
         async with open_engine(self._settings) as engine:
             now_ms = int(time.time() * 1000)
             draft = SaleDraft(
@@ -79,9 +79,9 @@ class EngineStrategy(Strategy):
 
     async def open(self, role: Role) -> None:
         if role == "consumer" and self.moments.armed:
-            # The same moment as for the others: orders are taken from the stream, and nothing is written.
+            # The same moment as for the other strategies: orders are taken from the stream, and nothing is written.
             arm("worker.transport.read.after=kill", NAMES)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would announce its death
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # there the process would announce its death
         self._engine = await self._stack.enter_async_context(open_engine(self._settings, role="worker"))
         self._sale = max(await self._engine.ledger.sales(), key=lambda sale: sale.id)
         if role == "shop":
@@ -89,7 +89,7 @@ class EngineStrategy(Strategy):
             await self._stack.enter_async_context(self._api.running())
 
     async def buy(self, buyer: int) -> int | None:
-        """As a good client does: an unclear answer is asked for again with the same key."""
+        """Behaves like a good client: repeats the request with the same key after an unclear answer."""
         claim = Claim(f"{buyer}", 1, secrets.token_hex(8))
         for _ in range(TRIES_MAX):
             _, answer = await self._api.context.desk.claim(self._sale, claim)
@@ -116,7 +116,7 @@ class EngineStrategy(Strategy):
         return view is not None and view.available >= units and not flagged
 
     async def written(self) -> int:
-        return int(await self._ledger.value(f"SELECT count(*) FROM orders WHERE {OURS} AND {STANDS}"))  # noqa: S608 (our own words)
+        return int(await self._ledger.value(f"SELECT count(*) FROM orders WHERE {OURS} AND {STANDS}"))  # noqa: S608 (constants)
 
     async def persisted(self) -> list[tuple[int, int]]:
         return await self._orders(STANDS)

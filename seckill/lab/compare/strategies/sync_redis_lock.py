@@ -25,7 +25,7 @@ class SyncRedisLock(Strategy):
     async def buy(self, buyer: int) -> int | None:
         lock, holder = f"ladder:lock:{buyer}", secrets.token_hex(8)
         if not await self.redis.set(lock, holder, nx=True, px=LEASE_MS):
-            return None  # the other press of the same person is under way
+            return None  # another press of the same person is under way
         try:
             if await self.db.value("SELECT count(*) FROM orders WHERE buyer = :buyer", buyer=buyer):
                 return None
