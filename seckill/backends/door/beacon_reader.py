@@ -1,4 +1,4 @@
-"""Public random values as drand's HTTP API gives them: JSON with the number that was asked for and its randomness."""
+"""Reads public random values from drand's HTTP API: JSON with the number that was asked for and its randomness."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ class HttpBeacon:
     """Implements `seckill.ports.door.BeaconReader`."""
 
     def __init__(self) -> None:
-        # Its deadline is short: a keeper has other draws to make.
+        # The deadline is short because a keeper has other draws to make.
         self._service = JsonService(NAME, "", WITHIN_S)
 
     async def value(self, address: str, number: int) -> str:

@@ -1,4 +1,4 @@
-"""The services that may be asked before a pass is issued, as the settings name them."""
+"""The services that are asked before a pass is issued, if the settings name them."""
 
 from urllib.parse import urlencode
 
@@ -37,8 +37,8 @@ class SiteVerify:
         try:
             return (await self._service.ask(body, "application/x-www-form-urlencoded", _verified)).success
         except QuestionRefused as error:
-            # A response is whatever somebody likes to send: whoever sends nonsense must not get what is meant for
-            # everybody while the service is away.
+            # Clients can send any text as a response. Nonsense must not get its sender the pass that every buyer gets
+            # while the service is away.
             log.warning("the captcha service did not understand a response", reason=str(error))
             return False
 

@@ -1,5 +1,5 @@
-"""Addresses of somebody else's, asked with a deadline, following no redirect, and with no more questions at once than
-there are threads: whoever comes above that hears at once that it is away. So a service that hangs costs us nothing."""
+"""Calls services of others with a deadline. It follows no redirect and has at most one call under way for each thread;
+any further caller is told at once that the service is away. So a service that hangs costs us nothing."""
 
 import asyncio
 import urllib.error
@@ -14,7 +14,7 @@ from seckill.ports.door import QuestionRefused, ServiceAway
 
 AT_ONCE_MAX = 32
 ANSWER_BYTES_MAX = 64 * 1024
-# About what was sent, and not about who sent it or how it goes there: bad request, too large, not to be processed.
+# Statuses that concern the content rather than the sender or the service: bad request, too large, cannot be processed.
 _NOT_UNDERSTOOD = (400, 413, 422)
 
 T = TypeVar("T")
@@ -39,12 +39,12 @@ class JsonService:
         self._asking = 0
 
     async def ask(self, body: bytes, media_type: str, answer: msgspec.json.Decoder[T]) -> T:
-        """By a POST. Raises ServiceAway, and QuestionRefused of it."""
+        """Sends a POST. Raises ServiceAway, and its subclass QuestionRefused."""
         request = urllib.request.Request(self._url, body, {"Content-Type": media_type})  # noqa: S310 (checked)
         return await self._send(request, answer)
 
     async def read(self, url: str, answer: msgspec.json.Decoder[T]) -> T:
-        """By a GET, of one of several addresses. Raises ServiceAway."""
+        """Sends a GET to one of several addresses. Raises ServiceAway."""
         if not url.startswith(("http://", "https://")):
             raise ServiceAway(f"{self._name} is no address of HTTP.")
         return await self._send(urllib.request.Request(url), answer)  # noqa: S310 (checked)
@@ -66,13 +66,13 @@ class JsonService:
     def _answered(self, asked: "asyncio.Future[bytes]") -> None:
         self._asking -= 1  # only now is its thread free again
         if not asked.cancelled():
-            asked.exception()  # marks the error as seen: perhaps no caller is left
+            asked.exception()  # marks the error as seen: there may be no caller left
 
     def _open(self, request: urllib.request.Request) -> bytes:
         try:
             with _opener.open(request, timeout=self._within_s) as answer:
                 found: bytes = answer.read(ANSWER_BYTES_MAX)
         except urllib.error.HTTPError as error:
-            error.close()  # it holds the connection
+            error.close()  # the error holds the connection
             raise
         return found

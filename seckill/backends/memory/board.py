@@ -32,11 +32,11 @@ class MemoryBoard:
         return found
 
     async def turn_to_tell(self, about: str, message: str, teller: str, within_s: float) -> Turn:
-        """There is no other keeper."""
+        """Always gives this keeper the turn: there is no other."""
         return Turn.GO
 
     async def told(self, about: str, message: str, for_s: float) -> None:
         pass
 
     async def close(self) -> None:
-        """What the store holds belongs to others, too."""
+        """Does nothing: others use the store, too."""

@@ -1,4 +1,5 @@
-"""The gate in this process, on the pure rule of admission: the reference for the others. It keeps nothing."""
+"""The gate in this process, built on the pure rule of admission. It is the reference for the other gates, and stores
+nothing permanently."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -37,7 +38,7 @@ from seckill.ports.share_gate import NOTHING_CARRIED, Carried
 
 BUYERS_PORTION = 1000
 DAYS_KEPT = 40
-# The first version of an epoch after a rebuild: never one that a node has seen before.
+# Versions for each epoch, so that the first one after a rebuild is never one that a node has seen before.
 VERSIONS_OF_AN_EPOCH = 1_000_000_000
 
 
@@ -65,11 +66,11 @@ class MemoryGate:
         before = self._store.contents.buyers.get(ref, {})
         records: dict[str, Record] = {}
         contents = self._store.contents
-        joined: list[Claim] = []  # that were admitted
+        joined: list[Claim] = []  # admitted claims
         answers: list[Answer] = []
         entries: list[Admission] = []
         for claim in claims:
-            if state is not None:  # the rule is asked about one buyer at a time, so that it copies no other
+            if state is not None:  # the rule gets one buyer at a time, so that it does not copy the others
                 mine = records.get(claim.user) or before.get(claim.user, Record())
                 state = replace(state, buyers={claim.user: mine})
             others = beside(contents, ref, claim, records, joined, self._is_whole)
@@ -200,7 +201,7 @@ class MemoryGate:
         async with self._reached():
             held = self._round(round_.ref)
             if held is not None and held.epoch <= round_.epoch:
-                # No update can open it again.
+                # Closed so that no update can open it again.
                 self._put(round_.ref, replace(held, status=GateStatus.PREPARING, opened_ms=0))
 
     async def begin_rebuild(self, round_: Round, token: str) -> bool:
@@ -279,11 +280,11 @@ class MemoryGate:
                     )
                     self._put(ref, finished)
                     return finished.opened_ms
-            # In the second of the beginning, its order numbers may have been given out before the loss.
+            # Order numbers of the second in which the rebuild began may have been given out before the loss.
             await asyncio.sleep(left_ms / 1000)
 
     def _rebuilding(self, ref: RoundRef, token: str) -> HeldRound | None:
-        """None if another rebuild has begun since, or if it is finished."""
+        """Returns None if another rebuild has begun since, or if this one is finished."""
         held = self._round(ref)
         return held if held is not None and held.rebuild == token else None
 
@@ -376,7 +377,7 @@ class MemoryGate:
             return self._store.now_ms(), [self._pulse(ref) for ref in refs]
 
     async def damage(self, ref: RoundRef) -> Sequence[str]:
-        """No one else writes here."""
+        """Finds nothing: no other program writes here."""
         return []
 
     async def discard_damage(self, lanes: Collection[int]) -> Sequence[str]:
@@ -426,7 +427,8 @@ class MemoryGate:
                 raise StartError("This memory holds the rounds of another database: use one for each database.")
 
     async def check(self, durability: str) -> list[str]:
-        """Tells the operator who chooses it that it keeps nothing; there is no server that could be set up wrongly."""
+        """Reminds the operator that this gate stores nothing permanently. There is no server whose settings could be
+        wrong."""
         return []
 
     async def watch_servers(self) -> Mapping[str, str]:
@@ -442,17 +444,17 @@ class MemoryGate:
         return {}
 
     async def assure(self, lanes: Collection[int], standing: Mapping[int, str]) -> None:
-        """There is no server that could take over."""
+        """Does nothing: there is no server that could take over."""
 
     async def vouch(self, lane: int, server: str, *, for_good: bool) -> None:
-        """There is one memory, and nothing takes its place."""
+        """Does nothing: there is one memory, and nothing can replace it."""
 
     async def ping(self) -> None:
         async with self._reached():
             pass
 
     async def close(self) -> None:
-        """What the store holds belongs to others, too."""
+        """Does nothing: others use the store, too."""
 
     def _pulse(self, ref: RoundRef) -> Pulse | None:
         held = self._round(ref)
@@ -467,7 +469,8 @@ class MemoryGate:
         return len(buyers) >= held.buyers and self._past(ref) >= held.past and len(persons) >= held.persons
 
     def _adds_up(self, held: HeldRound) -> bool:
-        """Otherwise it has forgotten what it sent or got, and would send or get it again."""
+        """Whether the counts add up. Otherwise the lane has forgotten units that it sent or got, and would send or get
+        them again."""
         if held.items:
             return all(item.adds_up for item in held.items.values())
         return held.total == held.dealt - sum(held.sent.values()) + sum(held.got.values())
@@ -503,7 +506,7 @@ def _new(round_: Round, *, version: int, available: int, opened_ms: int | None) 
 
 
 def _changed(items: Mapping[int, ItemView], units: Mapping[int, int], **counts: int) -> dict[int, ItemView]:
-    """With these units of each added to its counts, or taken away."""
+    """Returns the items with these units added to their counts, or taken away."""
     return {
         item: replace(
             stock, **{name: getattr(stock, name) + sign * units.get(item, 0) for name, sign in counts.items()}
@@ -552,7 +555,7 @@ def _state(held: HeldRound, ref: RoundRef, store: MemoryStore, today: str) -> Ro
 
 
 def _place(user: str, request_id: str, number: OrderNumber) -> tuple[str, str]:
-    """Where an order that is over stands. No request id of a buyer's has a colon in it."""
+    """Returns the key of an order that has ended. Buyers' request ids contain no colon."""
     return user, request_id or f"{number.seconds}:{number.counter}"
 
 

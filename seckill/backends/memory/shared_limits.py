@@ -1,5 +1,5 @@
-"""What counts towards a buyer's limit besides the buyer's own orders in the round: orders of others who are the same
-person, and orders in rounds that share the limit."""
+"""Counts what uses up a buyer's limit besides the buyer's own orders in the round: orders of other users who are the
+same person, and orders in rounds that share the limit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ def beside(
     joined: Sequence[Claim],
     whole: IsWhole,
 ) -> tuple[Holding, ...] | None:
-    """None: a part of them is lost. `decided`, `joined`: what the claims before this one in its batch have changed."""
+    """Returns None if a part of them is lost. `decided`, `joined`: the changes by earlier claims of the same batch."""
     held = contents.rounds.get(ref)
     if held is None:
         return None
@@ -45,7 +45,7 @@ def beside(
 
 
 def tell_siblings(contents: Contents, ref: RoundRef) -> None:
-    """Before a round has sold anything, each of those that share its limit knows of it."""
+    """Tells the rounds that share the limit about this one, before it has sold anything."""
     for sibling in contents.rounds[ref].siblings:
         other = structs.replace(ref, id=sibling)
         theirs = contents.rounds[other]
@@ -61,7 +61,7 @@ def add_person(contents: Contents, ref: RoundRef, person: str, user: str) -> Non
 
 
 def with_persons(contents: Contents, ref: RoundRef) -> dict[str, tuple[Holding, ...]]:
-    """The live orders of all users, with whom they were counted as."""
+    """Returns the live orders of all users, with the persons as whom they were counted."""
     person_of = {user: person for person, users in contents.persons.get(ref, {}).items() for user in users}
     return {
         user: tuple(structs.replace(held, person=person_of.get(user, "")) for held in record.live)

@@ -1,8 +1,8 @@
 """What a Valkey server would hold, in this process instead: shared by all gates and transports that are given it.
 
-It keeps nothing: what it holds is gone with the process. The clock is given, and so is the way that a caller's calls
-take there and back, so that a test can decide how time passes, what is delayed, and which answers are lost. There is no
-thread and no chance in it.
+Its contents are gone when the process ends. The caller passes in the clock and the way that calls take there and back,
+so that a test can decide how time passes, which calls are delayed, and which answers are lost. The store uses no
+threads and no randomness.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from seckill.ports.gate import GateStatus, ItemView
 
 T = TypeVar("T")
 
-# Messages that one listener may leave unread; it misses what comes on top, as announcements may be missed.
+# How many messages a listener may leave unread. It misses any further ones, which is allowed for announcements.
 UNREAD_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRound:
-    """A round as the store has it. Replaced, never changed, so that a step is done completely or not at all."""
+    """A round in the store. It is replaced and never changed, so that a step is done completely or not at all."""
 
     epoch: int
     total: int
@@ -42,9 +42,9 @@ class HeldRound:
     revision: int = 0
     admitted: int = 0
     released: int = 0
-    buyers: int = 0  # how many have a record: with fewer, some are lost
-    past: int = 0  # the same of orders that are over
-    persons: int = 0  # the same of persons
+    buyers: int = 0  # how many have a record; if there are fewer records, some are lost
+    past: int = 0  # the same for orders that have ended
+    persons: int = 0  # the same for persons
     siblings: tuple[int, ...] = ()  # rounds that share its limit
     dealt: int
     sent: Mapping[int, int] = field(default_factory=dict)  # lane → units ever sent there
@@ -52,7 +52,7 @@ class HeldRound:
     items: Mapping[int, ItemView] = field(default_factory=dict)
     sold_out_ms: int | None = None  # when the last unit went
     rebuild: str | None = None  # the token of the rebuild that is under way
-    begun_s: int = 0  # and when it began
+    begun_s: int = 0  # when that rebuild began
 
 
 @dataclass(slots=True)
@@ -65,13 +65,13 @@ class Pending:
 class Lane:
     """The queue of a lane, with one group of consumers."""
 
-    entries: dict[str, bytes] = field(default_factory=dict)  # all that are not settled, in their order
-    new: deque[str] = field(default_factory=deque)  # those of them that no consumer has got yet
-    pending: dict[str, Pending] = field(default_factory=dict)  # and those that a consumer has
+    entries: dict[str, bytes] = field(default_factory=dict)  # all that are not settled, in order
+    new: deque[str] = field(default_factory=deque)  # those that no consumer has got yet
+    pending: dict[str, Pending] = field(default_factory=dict)  # those that a consumer holds
     consumers: dict[str, int] = field(default_factory=dict)  # name → when it was last heard of
     added: int = 0  # entries, ever
-    orders: dict[str, int] = field(default_factory=dict)  # how many an entry has, if several
-    traces: dict[str, str] = field(default_factory=dict)  # of entries that are traced
+    orders: dict[str, int] = field(default_factory=dict)  # entry → number of orders, if it has several
+    traces: dict[str, str] = field(default_factory=dict)  # entry → trace, if it is traced
 
     def add(self, entry_id: str, payload: bytes, *, orders: int = 1, trace: str = "") -> None:
         self.added += 1
@@ -93,7 +93,8 @@ class Lane:
         taken: list[str] = []
         while self.new and len(taken) < count:
             entry_id = self.new.popleft()
-            if entry_id in self.entries:  # a consumer that got it from contents that were lost may have settled it
+            # a consumer may have got it from contents that were lost since, and settled it
+            if entry_id in self.entries:
                 taken.append(entry_id)
         return taken
 
@@ -103,13 +104,13 @@ class Lane:
 
 @dataclass(slots=True)
 class Contents:
-    """All that would be lost with a server. It can be copied, compared and put back."""
+    """Everything that would be lost with a server. It can be copied, compared and put back."""
 
     rounds: dict[RoundRef, HeldRound] = field(default_factory=dict)
     buyers: dict[RoundRef, dict[str, Record]] = field(default_factory=dict)
-    # Orders that are over, by user and request id (or order number, where there is none).
+    # Orders that have ended, by user and request id (or by order number if they have no request id).
     past: dict[RoundRef, dict[tuple[str, str], tuple[Holding, ...]]] = field(default_factory=dict)
-    # Who has bought as which person, where the limit counts by more than the user.
+    # Person → users who have bought as that person, where the limit counts more than users.
     persons: dict[RoundRef, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     lanes: dict[int, Lane] = field(default_factory=dict)
     days: dict[int, dict[str, int]] = field(default_factory=dict)  # lane → YYYYMMDD → orders admitted on that UTC day
@@ -125,7 +126,7 @@ Travel = Callable[[Way], Awaitable[None]]
 
 
 async def at_once(_: Way) -> None:
-    """When no test interferes: others get their turn, as they would with a real server."""
+    """The way without a test's interference: lets other tasks run, as a call to a real server would."""
     await asyncio.sleep(0)
 
 
@@ -133,8 +134,8 @@ async def at_once(_: Way) -> None:
 async def one_call(
     travel: Travel, unreached: type[SeckillError], unanswered: type[SeckillError]
 ) -> AsyncIterator[None]:
-    """What is done inside is one step, as long as it awaits nothing. A way that is cut before it raises `unreached`:
-    nothing has happened. One that is cut after it raises `unanswered`, and it has."""
+    """Makes its body one call: a single step, as long as the body awaits nothing. If the way there is cut, it raises
+    `unreached`, and nothing has happened. If the way back is cut, it raises `unanswered`, and the step is done."""
     await _cross(travel, Way.THERE, unreached)
     yield
     await _cross(travel, Way.BACK, unanswered)
@@ -154,10 +155,10 @@ class MemoryStore:
         self.now_ms = now_ms
         self.together = together
         self.contents = Contents()
-        self.reports: dict[str, Seen] = {}  # what the roles of this process say of themselves
+        self.reports: dict[str, Seen] = {}  # reports of this process's roles
         self._added = 0
         self._consumers = 0
-        # Dictionaries as sets that keep an order, so that all are woken in the same order each time.
+        # Dictionaries used as ordered sets, so that readers are always woken in the same order.
         self._readers: dict[asyncio.Event, None] = {}
         self._listeners: dict[str, dict[asyncio.Queue[object], None]] = {}
 
@@ -169,18 +170,19 @@ class MemoryStore:
         return len(queue.entries) + sum(queue.orders.values()) - len(queue.orders)
 
     def add_entries(self, lane: int, payloads: Sequence[bytes], traces: Sequence[str] = ()) -> None:
-        """Of one order each."""
+        """Adds entries of one order each."""
         for payload, trace in zip(payloads, traces or [""] * len(payloads), strict=True):
             self.lane(lane).add(self._next_id(), payload, trace=trace)
         self._wake_readers()
 
     def add_shared(self, lane: int, payload: bytes, orders: int) -> None:
-        """One of several orders."""
+        """Adds one entry that several orders share."""
         self.lane(lane).add(self._next_id(), payload, orders=orders)
         self._wake_readers()
 
     def _next_id(self) -> str:
-        # The store counts, not its contents: even after they were lost, no id is given a second time.
+        # The store does the counting, not its contents, so no id is given a second time even after the contents were
+        # lost.
         self._added += 1
         return f"{self.now_ms()}-{self._added}"
 
@@ -193,7 +195,7 @@ class MemoryStore:
         return f"consumer-{self._consumers}"
 
     async def take(self, found: Callable[[], list[T]], wait_s: float) -> list[T]:
-        """What `found` finds, as soon as it finds something; nothing when the time is over."""
+        """Returns what `found` finds as soon as it finds something, or nothing when the time is over."""
         reader = asyncio.Event()
         self._readers[reader] = None
         try:

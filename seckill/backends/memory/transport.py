@@ -1,4 +1,4 @@
-"""The order streams in this process, on the store of the gate in memory. They keep nothing."""
+"""The order streams in this process, on the store of the in-memory gate. They are gone when the process ends."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -123,7 +123,7 @@ class MemoryTransport:
                 yield cast(tuple[int, int], announced)
 
     async def close(self) -> None:
-        """What the store holds belongs to others, too."""
+        """Does nothing: others use the store, too."""
 
 
 def _read(lane: int, entry_id: str, payload: bytes, trace: str = "") -> list[Delivery]:

@@ -1,1 +1,1 @@
-"""Traces, told to a collector by OpenTelemetry's protocol."""
+"""Traces, sent to a collector with OpenTelemetry's protocol."""

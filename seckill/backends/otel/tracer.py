@@ -1,7 +1,7 @@
-"""Spans, made by OpenTelemetry's SDK and sent to a collector over HTTP by a thread of its own.
+"""Spans, which OpenTelemetry's SDK makes and sends to a collector over HTTP in a separate thread.
 
-What waits to be sent is bounded (`OTEL_BSP_MAX_QUEUE_SIZE`): a collector that is away or slow costs spans, and nothing
-else. The SDK's global state is left alone, because the application around us may have an SDK of its own.
+The queue of spans is bounded (`OTEL_BSP_MAX_QUEUE_SIZE`), so a collector that is away or slow costs nothing but spans.
+The SDK's global state is left alone, because the application around us may have an SDK of its own.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from seckill.telemetry import SPANS
 
 log = structlog.get_logger()
 
-# At the end, what has not been sent has this long.
+# At the end of the process, spans that were not sent yet get this long.
 LAST_WORDS_S = 3.0
 _KINDS = {kind: trace.SpanKind[kind.name] for kind in TraceSpanKind}
 _MADE, _EXPORTED, _FAILED = (SPANS.labels(fate) for fate in ("made", "exported", "failed"))
@@ -56,9 +56,9 @@ class OtelTracer:
 
     def __init__(self, role: str) -> None:
         ours = {"service.name": f"seckill-{role}", "service.version": __version__, "seckill.role": role}
-        said = OTELResourceDetector().detect().attributes  # in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+        said = OTELResourceDetector().detect().attributes  # from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
         resource = Resource.create({name: value for name, value in ours.items() if name not in said})
-        # Whether something is traced was decided before it comes here.
+        # The decision what to trace was made before.
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(_Outgoing(OTLPSpanExporter())))
         self._tracer = self._provider.get_tracer("seckill", __version__)
@@ -77,16 +77,16 @@ class OtelTracer:
         return OtelSpan(span)
 
     async def close(self) -> None:
-        """Sends the spans that wait. A collector that is away does not hold up the process: spans that it has not got
-        by then are lost."""
+        """Sends the spans that wait. A collector that is away does not hold up the process: spans that it has not
+        received in time are lost."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:
             self._provider.shutdown()
-            with suppress(RuntimeError):  # nobody waited so long
+            with suppress(RuntimeError):  # the caller no longer waits
                 loop.call_soon_threadsafe(done.set)
 
-        # Not a thread of the loop's, which would wait for it.
+        # Not a thread of the event loop's, because the loop would wait for it.
         threading.Thread(target=shut_down, name="last spans", daemon=True).start()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WORDS_S):
@@ -94,7 +94,7 @@ class OtelTracer:
 
 
 class _Outgoing(SpanExporter):
-    """Counts what is sent, and says once of each outage that it is not."""
+    """Counts the spans that are sent, and logs each outage once."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -121,7 +121,7 @@ class _Outgoing(SpanExporter):
 def _context(parent: str) -> Context:
     known = read_trace(parent.encode()) if parent else None
     if known is None:
-        return Context()  # empty: not that of whoever called us
+        return Context()  # empty, so that the caller's context does not count
     remote = trace.SpanContext(
         trace_id=int(known.trace_id, 16),
         span_id=int(known.span_id, 16),

@@ -25,14 +25,14 @@ from seckill.settings.rsa_keys import private_key, public_key
 
 BEIJING = timezone(timedelta(hours=8))
 CURRENCY = "CNY"
-# Alipay repeats a notice for 25 hours. What is repeated later than that is no repeat of Alipay's; until then a repeat
-# is known by the payment that it names.
+# Alipay repeats a notice for 25 hours, so an older one does not come from Alipay. A repeat within that time is
+# recognised by the payment that it names.
 NOTICE_AGE_S_MAX = 26 * 3600
 FUTURE_S_MAX = 300
-# An address is made without asking Alipay, so a new one costs nothing.
+# Making an address needs no call to Alipay, so a new one costs nothing.
 ADDRESS_GOOD_S = 600
-# What Alipay allows. It closes no sooner than a minute from now, so a minute after the time to pay: until then the
-# keeper has closed it.
+# Alipay's limits. A payment cannot be set to close sooner than in a minute, so it closes a minute after the time to
+# pay; by then the keeper has closed it anyway.
 AMOUNT_FEN_MAX = 100_000_000_00
 OPEN_S_MIN, OPEN_S_MAX = 60, 15 * 86_400
 SUBJECT_CHARS_MAX = 128
@@ -145,7 +145,7 @@ class Alipay:
             raise RefundRefused(f"Alipay refuses refund {refund.id}: {_words(made)}.")
         if made.get("fund_change") == "Y":
             return True
-        # Nothing moved this time: it was made before, or is not made yet.
+        # No money moved this time: the refund was made before, or is not made yet.
         asked = {"trade_no": refund.capture.ref, "out_request_no": number}
         found = await self._ask("alipay.trade.fastpay.refund.query", asked)
         if found.get("refund_status") == "REFUND_SUCCESS":
@@ -153,7 +153,7 @@ class Alipay:
         raise RefundPending(f"Alipay is still making refund {refund.id}.")
 
     async def check(self) -> str:
-        """It knows us if it answers, and we know it if the answer is signed."""
+        """An answer shows that Alipay knows us, and its signature that we know Alipay."""
         found = await self._ask("alipay.trade.query", {"out_trade_no": trade_number("0", on_phone=False)})
         if found.get("sub_code") != "ACQ.TRADE_NOT_EXIST" and found["code"] != _OK:
             raise ProviderUnavailable(f"Alipay does not answer as it should: {_words(found)}.")
@@ -204,7 +204,7 @@ def _sign_string(fields: Mapping[str, str]) -> bytes:
 
 def _notice(said: Mapping[str, Any]) -> Notice | None:
     order_id = order_in(str(said.get("out_trade_no", "")))
-    if order_id is None:  # sold by others
+    if order_id is None:  # an order of another seller
         return None
     try:
         return Notice(
@@ -226,7 +226,7 @@ def _written(moment_s: float) -> str:
 
 
 def _subject(title: str) -> str:
-    """Alipay takes no / = & in it."""
+    """Removes the characters / = & which Alipay does not allow."""
     return title.translate(str.maketrans("/=&", "   "))[:SUBJECT_CHARS_MAX]
 
 

@@ -1,4 +1,4 @@
-"""The shop's own payment side: what its callbacks say, and how it is asked for refunds."""
+"""The shop's own payment side: reads its callbacks, and asks it for refunds."""
 
 import asyncio
 import http.client
@@ -18,12 +18,13 @@ from seckill.ports.payment import Notice, Refund
 from seckill.settings import Settings
 
 REFUND_WITHIN_S = 10.0
-# The shop's payment side has understood the request, and says that it will not do it.
+# With these statuses, the shop's payment side has understood the request and refuses it.
 REFUSED_FOR_GOOD = (400, 409, 410, 422)
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
-    """What a callback says. No payment is called `*…`: the sandbox gives such names to those that buyers make."""
+    """The content of a callback. No payment may be named `*…`: the sandbox gives such names to payments that buyers
+    make."""
 
     payment_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:/+=~-]{1,128}$(?!\n)")]
     order_id: str
@@ -54,7 +55,7 @@ def read_signed(settings: Settings, headers: Mapping[str, str], body: bytes, now
 
 
 class Callback:
-    """The shop's own payment side takes the money and tells us; we tell it what has to go back."""
+    """The shop's own payment side takes the money and notifies us; we tell it what to refund."""
 
     name = "callback"
     sandbox = False

@@ -1,4 +1,4 @@
-"""Which payment provider takes the money: one of ours by its name, or what a shop's own factory makes."""
+"""Chooses the payment provider: one of ours by name, or one that a shop's own factory makes."""
 
 import importlib
 
@@ -10,7 +10,7 @@ from seckill.ports.payment import PaymentProvider
 from seckill.settings import Settings
 
 NAME_LENGTH_MAX = 32
-# Loaded only where they are chosen: each needs packages that not everybody has.
+# Loaded only if chosen: each needs packages that may not be installed.
 _WITH_CHECKOUT = {
     "stripe": ("seckill.backends.payment.stripe_checkout", "Stripe"),
     "alipay": ("seckill.backends.payment.alipay", "Alipay"),

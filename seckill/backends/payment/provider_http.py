@@ -1,4 +1,4 @@
-"""Calls to a payment provider's API: each ends within a deadline, and no redirect is followed."""
+"""Calls a payment provider's API. Each call ends within a deadline, and no redirect is followed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +9,8 @@ import httpx
 from seckill.errors import ProviderUnavailable
 
 WITHIN_S = 10.0
-# At the same time, of one process. Who waits for a place longer than the deadline is told that the provider is away.
+# Connections of one process at a time. A caller who waits for one longer than the deadline is told that the provider is
+# away.
 CONNECTIONS_MAX = 64
 
 
@@ -26,8 +27,8 @@ class ProviderHttp:
         self._client: httpx.AsyncClient | None = None
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> ProviderReply:
-        """Raises ProviderUnavailable. Nothing of what was sent is in its words."""
-        if self._client is None:  # not before it is needed: it loads all certificates
+        """Raises ProviderUnavailable. Its message contains nothing of what was sent."""
+        if self._client is None:  # opened only when it is needed, because that loads all certificates
             limits = httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX)
             self._client = httpx.AsyncClient(timeout=WITHIN_S, limits=limits, follow_redirects=False)
         try:

@@ -1,4 +1,4 @@
-"""SHA256 with RSA (PKCS #1 v1.5), in base64: what both Alipay and WeChat Pay sign with."""
+"""SHA256 with RSA (PKCS #1 v1.5), in base64: the signatures of both Alipay and WeChat Pay."""
 
 import base64
 import binascii
@@ -19,4 +19,5 @@ def fits(key: RSAPublicKey, message: bytes, signature: str) -> bool:
         key.verify(given, message, PKCS1v15(), SHA256())
     except (InvalidSignature, binascii.Error, ValueError):
         return False
-    return base64.b64encode(given).decode() == signature  # some texts stand for the same bytes: only one was sent
+    # different base64 texts may stand for the same bytes: accept only the canonical one
+    return base64.b64encode(given).decode() == signature

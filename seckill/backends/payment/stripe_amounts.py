@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them: mostly as ISO 4217 does, and in a few currencies not."""
+"""Converts amounts to Stripe's units, which differ from those of ISO 4217 in a few currencies."""
 
 from seckill.domain.money import DECIMALS
 
@@ -9,7 +9,7 @@ _LAST_DIGIT = {code for code, decimals in DECIMALS.items() if decimals == 3}
 
 
 def _ratio(currency: str) -> tuple[int, int]:
-    """How many of Stripe's units as many of ours are."""
+    """Returns how many of Stripe's units equal how many of ours."""
     iso = DECIMALS[currency]
     return int(10 ** _OWN.get(currency, iso)), int(10**iso)
 

@@ -21,15 +21,15 @@ from seckill.ports.payment import Bill, Checkout, Notice, Refund
 from seckill.settings import Secret, Settings
 
 HEADER = "Stripe-Signature"
-# As in Stripe's library.
+# The same as in Stripe's library.
 AGE_S_MAX = 300
-# A session closes by itself 30 minutes to 24 hours after it was made. Orders expire sooner, and then we call it off.
-# The moment may depend on the order only: a repeat with the same idempotency key must ask for the same. So sessions of
-# an order with a long time to pay are made for half a day each, and are open for a little longer than that.
+# A session closes by itself 30 minutes to 24 hours after it was made. Orders expire sooner, and then we close the
+# session. The moment may depend on the order only: a repeat with the same idempotency key must ask for the same. So
+# sessions of an order with a long time to pay are made for half a day each, and are open for a little longer than that.
 OPEN_MIN_S = 31 * 60
 HALF_DAY_S = 12 * 3600
 NAME_CHARS_MAX = 250
-# How long a refund that Stripe has refused is the same request.
+# For this long, a repeated refund that Stripe has refused counts as the same request.
 REFUSED_FOR_S = 3600
 ORDER = "seckill_order"
 REFUND = "seckill_refund"
@@ -83,7 +83,7 @@ class Stripe:
                 "No webhook of Stripe's can be checked until SECKILL_STRIPE_WEBHOOK_SECRETS is set."
             )
         header = headers.get(HEADER.lower(), "")
-        # All of them, so that the time tells nothing.
+        # Compares with all of them, so that the time reveals nothing.
         matches = [_fits(body, header, secret) for secret in self._webhook_secrets]
         if not any(matches):
             raise NotGenuine(f"The {HEADER} does not fit the body and the webhook's secret.")
@@ -121,7 +121,7 @@ class Stripe:
             "expires_at": expires_s,
             "metadata": metadata,
             "payment_intent_data": {"metadata": metadata},
-            # Buyers pay what the order costs, in its currency.
+            # Buyers pay the price of the order, in its currency.
             "adaptive_pricing": {"enabled": False},
         }
         key = f"seckill-{bill.order_id}-{part}"
@@ -136,7 +136,7 @@ class Stripe:
     async def call_off(self, ref: str, order_id: str) -> Notice | None:
         try:
             await _told(self._client.checkout.sessions.expire_async(ref))
-        except _Refused as error:  # it is over already, one way or the other
+        except _Refused as error:  # the session has already ended, one way or the other
             try:
                 found = await _told(self._client.checkout.sessions.retrieve_async(ref))
             except _Refused:
@@ -180,7 +180,8 @@ class Stripe:
             "metadata": {REFUND: str(refund.id), ORDER: order_id, "reason": refund.reason},
         }
         key = f"seckill-refund-{refund.capture.ref}-{refund.id}"
-        if refund.refused is not None:  # Stripe would say the same to the same key for a day, whatever was mended
+        # for a day, Stripe would give the same answer to the same key, even if the cause was removed
+        if refund.refused is not None:
             key += f"-{int(time.time()) // REFUSED_FOR_S}"
         return await _told(self._client.refunds.create_async(wish, {"idempotency_key": key}))
 
@@ -199,7 +200,7 @@ class Stripe:
         if self._key is None:
             raise ProviderUnavailable("Nothing can be asked of Stripe until SECKILL_STRIPE_KEY is set.")
         if self._opened is None:
-            # The library must not repeat requests by itself: the caller knows better when to.
+            # The library must not repeat requests by itself: the caller knows better when to do that.
             self._opened = stripe.StripeClient(
                 self._key.reveal(),
                 http_client=_Http(self._http),
@@ -210,7 +211,7 @@ class Stripe:
 
 
 class _Http(stripe.HTTPClient):
-    """The library's way to make calls, with the same deadline and rules as those to other providers."""
+    """Makes the library's calls with the same deadline and rules as those to other providers."""
 
     name = "seckill"
 
@@ -227,7 +228,7 @@ class _Http(stripe.HTTPClient):
 
 
 class _Refused(Exception):
-    """Stripe has understood, and says no."""
+    """Stripe has understood the request and refuses it."""
 
 
 async def _told(call: Coroutine[Any, Any, T]) -> T:
@@ -237,14 +238,14 @@ async def _told(call: Coroutine[Any, Any, T]) -> T:
     except stripe.StripeError as error:
         words = f"{error.http_status or type(error).__name__} {error.code or ''} {error.user_message or ''}".strip()
         refused = isinstance(error, stripe.InvalidRequestError | stripe.CardError | stripe.IdempotencyError)
-        if refused and error.http_status != 409:  # then the same is being asked at the same time
+        if refused and error.http_status != 409:  # 409: the same request is under way
             raise _Refused(words) from error
         raise ProviderUnavailable(f"Stripe did not do it: {words}.") from error
 
 
 def _notice(session: _Session) -> Notice | None:
     order_id = (session.metadata or {}).get(ORDER)
-    # Others may sell through the same account. What is not paid yet is told of again.
+    # Others may sell through the same account. For a payment that is not complete yet, another notice will come.
     if order_id is None or session.payment_status != "paid":
         return None
     if session.payment_intent is None or session.amount_total is None or session.currency is None:
@@ -265,5 +266,6 @@ def _fits(body: bytes, header: str, secret: Secret) -> bool:
 
 
 def _moment(header: str) -> int:
-    """When it was signed; it is part of what is signed. As the library reads it, the first."""
+    """Returns when the message was signed, which is part of the signed text. Takes the first `t`, as the library
+    does."""
     return next(int(item[2:]) for item in header.split(",") if item.startswith("t="))

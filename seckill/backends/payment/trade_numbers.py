@@ -1,5 +1,5 @@
-"""What we call a payment at providers that let the shop name it: by the order, and by what the buyer looks at, because
-they take a page for a phone and one for a desktop for two payments."""
+"""Names payments at providers that let the shop choose the name. The name contains the order and the kind of page,
+because these providers treat a page for phones and one for desktops as two payments."""
 
 import re
 
@@ -13,7 +13,7 @@ def trade_number(order_id: str, *, on_phone: bool) -> str:
 
 
 def order_in(number: str) -> str | None:
-    """None: it is no name that we gave. Others may sell through the same account."""
+    """Returns None if we did not give this name: others may sell through the same account."""
     found = _FORM.fullmatch(number)
     return found[1] if found else None
 
@@ -23,7 +23,7 @@ def refund_number(order_id: str, refund_id: int) -> str:
 
 
 def fen(yuan: str) -> int:
-    """Exactly: 0.29 is 29, whatever a float says. Raises NotUnderstood."""
+    """Converts exactly: 0.29 is 29, although a float says otherwise. Raises NotUnderstood."""
     found = re.fullmatch(r"([0-9]{1,12})(?:\.([0-9]{1,2}))?", yuan)
     if found is None:
         raise NotUnderstood(f"{yuan!r} is no amount in yuan")

@@ -24,10 +24,11 @@ from seckill.settings import Settings
 from seckill.settings.rsa_keys import private_key
 
 CURRENCY = "CNY"
-# How long WeChat Pay keeps what it gives out.
+# How long codes and pages of WeChat Pay are valid.
 CODE_GOOD_S = 7200
 PAGE_GOOD_S = 300
-# It closes no sooner than a minute from now, so a minute after the time to pay: until then the keeper has closed it.
+# A payment cannot be set to close sooner than in a minute, so it closes a minute after the time to pay; by then the
+# keeper has closed it anyway.
 OPEN_S_MIN = 60
 DESCRIPTION_BYTES_MAX = 127
 REASON_CHARS_MAX = 80
@@ -86,7 +87,7 @@ class WeChat:
             raise NotUnderstood("is not about a payment") from error
         order_id = order_in(transaction.out_trade_no)
         if (transaction.appid, transaction.mchid) != (self._app_id, self._merchant) or order_id is None:
-            return None  # sold by others
+            return None  # an order of another seller
         if transaction.trade_state != _PAID:
             return None
         if transaction.amount is None or not transaction.transaction_id:
@@ -107,7 +108,7 @@ class WeChat:
             "mchid": self._merchant,
             "description": bill.title.encode()[:DESCRIPTION_BYTES_MAX].decode(errors="ignore"),
             "out_trade_no": number,
-            # The same whenever the same order is to be paid: otherwise WeChat Pay takes it for another payment.
+            # Must be the same for every request about an order: otherwise WeChat Pay treats it as another payment.
             "time_expire": datetime.fromtimestamp(closes_s, UTC).strftime("%Y-%m-%dT%H:%M:%S+00:00"),
             "notify_url": self._notify_url,
             "amount": {"total": bill.amount_cents, "currency": CURRENCY},
@@ -157,7 +158,7 @@ class WeChat:
         raise RefundRefused(f"WeChat Pay says of refund {refund.id}: {status}. Look for it on the merchant platform.")
 
     async def check(self) -> str:
-        """It knows us if it looks for a payment, and we know it if the answer is signed."""
+        """If WeChat Pay looks for a payment, it knows us; if the answer is signed, we know it."""
         number = trade_number("000000", on_phone=False)
         target = f"/v3/pay/transactions/out-trade-no/{number}?{urlencode({'mchid': self._merchant})}"
         reply = await self._ask("GET", target)

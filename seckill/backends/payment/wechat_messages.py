@@ -1,4 +1,4 @@
-"""What WeChat Pay's API v3 signs and encrypts, in both directions."""
+"""Signing and encryption of WeChat Pay's API v3, in both directions."""
 
 import base64
 import binascii
@@ -16,7 +16,8 @@ from seckill.errors import NotGenuine, NotUnderstood
 from seckill.settings import Secret
 from seckill.settings.rsa_keys import public_key
 
-# A message that an attacker caught and sends again is refused after this. Until then it is recognised as a repeat.
+# A message that an attacker has intercepted and sends again is refused after this time. Until then it is recognised as
+# a repeat.
 AGE_S_MAX = 300
 SCHEME = "WECHATPAY2-SHA256-RSA2048"
 _ALGORITHM = "AEAD_AES_256_GCM"
@@ -30,7 +31,7 @@ class _Resource(msgspec.Struct):
 
 
 class _Sealed(msgspec.Struct):
-    """Of a notice: what it is about, and what it says, encrypted."""
+    """The encrypted content of a notice, and what it is about."""
 
     event_type: str
     resource: _Resource
@@ -49,7 +50,7 @@ def authorization(
 
 
 class Signatures:
-    """WeChat Pay's own: it says which of its keys it has signed with."""
+    """Checks WeChat Pay's signatures, which name the key that made them."""
 
     def __init__(self, named_keys: Sequence[str]) -> None:
         named = (item.partition("=") for item in named_keys)
@@ -57,7 +58,8 @@ class Signatures:
 
     @property
     def preferred(self) -> str | None:
-        """The name of the public key that it is to sign with; None: a platform certificate, which needs no asking."""
+        """The name of the public key with which WeChat Pay should sign. None: it signs with a platform certificate,
+        which need not be requested."""
         return next((name for name in self._keys if name.startswith("PUB_KEY_ID_")), None)
 
     def __bool__(self) -> bool:
@@ -82,7 +84,7 @@ _envelope = msgspec.json.Decoder(_Sealed)
 
 
 def opened(body: bytes, api_keys: Sequence[Secret]) -> tuple[str, bytes]:
-    """What a genuine notice is about, and what it says. Raises NotUnderstood."""
+    """Returns what a genuine notice is about, and its content. Raises NotUnderstood."""
     try:
         envelope = _envelope.decode(body)
         if envelope.resource.algorithm != _ALGORITHM:

@@ -1,5 +1,5 @@
-"""Pictures with Pillow: read by their content, never by their name; made smaller and written anew, so that nothing of
-what a camera or an attacker has put beside the picture is passed on."""
+"""Processes pictures with Pillow. Their type is recognised by content, never by name. They are made smaller and written
+anew, so that nothing that a camera or an attacker has added to the picture is passed on."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ _PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
 def make_picture(content: bytes) -> Picture:
     """Implements `seckill.ports.pictures.PictureMaker`."""
     with explained():
-        import PIL.Image  # noqa: F401, PLC0415 (most processes never see a picture)
+        import PIL.Image  # noqa: F401, PLC0415 (most processes never handle pictures)
 
     try:
         shown = _shown(content)
@@ -50,9 +50,9 @@ def _shown(content: bytes) -> "Image":
     width, height = opened.size
     if width * height > PIXELS_MAX:
         raise _too_large()
-    if opened.format == "PNG" and _PNG_END not in content:  # the decoder wants no more than the pixels
+    if opened.format == "PNG" and _PNG_END not in content:  # the decoder reads no further than the pixels
         raise _damaged()
-    opened.draft("RGB", (SIDE_MAX, SIDE_MAX))  # a JPEG can be unpacked smaller right away
+    opened.draft("RGB", (SIDE_MAX, SIDE_MAX))  # a JPEG can be unpacked at a smaller size right away
     picture = _in_srgb(ImageOps.exif_transpose(opened))
     picture.thumbnail((SIDE_MAX, SIDE_MAX), Image.Resampling.LANCZOS)
     return picture
@@ -67,7 +67,7 @@ def _too_large() -> BadPicture:
 
 
 def _in_srgb(picture: "Image") -> "Image":
-    """What all screens agree on: the profile goes, so the colours have to be right without it."""
+    """Converts to sRGB, which all screens know: the profile is dropped, so the colours have to be right without it."""
     from PIL import ImageCms  # noqa: PLC0415
 
     mode = "RGBA" if picture.has_transparency_data else "RGB"
@@ -77,6 +77,6 @@ def _in_srgb(picture: "Image") -> "Image":
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
             converted = ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
             return converted or picture.convert(mode)
-        except ImageCms.PyCMSError:  # a profile that is none
+        except ImageCms.PyCMSError:  # not a valid profile
             pass
     return picture.convert(mode)

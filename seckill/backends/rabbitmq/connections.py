@@ -1,4 +1,4 @@
-"""Connections to RabbitMQ: opened when they are needed, opened again when they were lost.
+"""Connections to RabbitMQ, which are opened when they are needed and opened again after a loss.
 
 Plain connections instead of self-healing ones: after a loss, the user of the connection must know, because deliveries
 of the old one can no longer be acknowledged and it is unclear what was published on it.
@@ -20,11 +20,12 @@ from seckill.errors import StartError, TransportUnavailable
 CONNECT_S_MAX = 5.0
 CALL_S_MAX = 10.0
 CLOSE_S_MAX = 3.0
-# The broker gives up a worker whose machine fell silent after about twice this, and its entries go to others.
+# After about twice this time, the broker gives up a worker whose machine has fallen silent, and gives its entries to
+# others.
 HEARTBEAT_S = 10
 VHOST_TRIES = 3
 VHOST_AGAIN_S = 1.0
-# Quorum queues whose dead letters are not lost on their way came with 3.10.
+# The first version whose quorum queues do not lose dead letters on their way.
 VERSION_MIN = (3, 10)
 
 _LOST = (aiormq.AMQPError, OSError, TimeoutError, RuntimeError)
@@ -32,7 +33,7 @@ _LOST = (aiormq.AMQPError, OSError, TimeoutError, RuntimeError)
 
 @contextlib.asynccontextmanager
 async def translated(within_s: float | None = CALL_S_MAX) -> AsyncIterator[None]:
-    """The library's errors and silences turned into ours."""
+    """Translates the library's errors and silences into ours."""
     try:
         async with asyncio.timeout(within_s):
             yield
@@ -51,7 +52,7 @@ def _unavailable(error: BaseException) -> TransportUnavailable:
 
 class Link:
     """One connection. Publishers and consumers have separate ones: a broker that is short of memory stops reading from
-    publishers, and acknowledgements must get through then."""
+    publishers, and acknowledgements must still get through."""
 
     def __init__(self, url: str, name: str) -> None:
         self._url = url
@@ -60,7 +61,8 @@ class Link:
         self._opening = asyncio.Lock()
 
     async def channel(self, *, confirms: bool = False) -> AbstractChannel:
-        """A new channel. With `confirms`, publishing waits for the broker's word and raises if it is no."""
+        """A new channel. With `confirms`, publishing waits for the broker's confirmation and raises if the broker
+        refuses."""
         async with translated():
             async with self._opening:
                 if self._connection is None or not self._connection.is_opened:
@@ -90,7 +92,7 @@ def with_heartbeat(url: str) -> str:
 
 
 class Inbox:
-    """What a queue delivers, in the order of arrival, until its channel is lost."""
+    """Collects what a queue delivers, in the order of arrival, until its channel is lost."""
 
     def __init__(self, channel: AbstractChannel) -> None:
         self.channel = channel
@@ -121,8 +123,8 @@ class Inbox:
         self._arrived.put_nowait(None)
 
     async def get(self, count: int, wait_s: float | None) -> list[DeliveredMessage]:
-        """Up to `count`, waiting up to `wait_s` (None: for ever) for the first. Raises TransportUnavailable once the
-        channel is lost: what was delivered on it comes again on another."""
+        """Returns up to `count` messages, and waits up to `wait_s` (None: for ever) for the first. Raises
+        TransportUnavailable once the channel is lost; its messages are then delivered again on another channel."""
         arrived = []
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -135,8 +137,8 @@ class Inbox:
 
 
 async def check_broker(url: str) -> str | None:
-    """The broker's version. None if it does not answer now: it is waited for. Raises StartError with one sentence if a
-    person has to mend something first."""
+    """Returns the broker's version, or None if it does not answer yet, in which case it is waited for. Raises
+    StartError with one sentence if an operator has to fix something first."""
     try:
         connection = await _connect_patiently(url)
     except (aiormq.AuthenticationError, aiormq.ProbableAuthenticationError) as error:
@@ -167,7 +169,7 @@ async def check_broker(url: str) -> str | None:
 
 
 async def _connect_patiently(url: str) -> aiormq.Connection:
-    """A broker that has just been started refuses its vhosts for a moment."""
+    """Tries again, because a broker that has just been started refuses its vhosts for a moment."""
     for _ in range(VHOST_TRIES - 1):
         try:
             return await connect(url, "check")

@@ -1,4 +1,5 @@
-"""Publishes stream entries to RabbitMQ: persistent, mandatory, and not believed to be there before the confirm."""
+"""Publishes stream entries to RabbitMQ as persistent and mandatory messages. An entry counts as published only after
+the broker's confirm."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from seckill.ports.transport import Delivery
 log = structlog.get_logger()
 
 PERSISTENT = 2
-# A broker that is short of memory or disk confirms nothing until it is well again.
+# A broker that is short of memory or disk confirms nothing until it has recovered.
 CONFIRM_S_MAX = 10.0
 
 
@@ -32,11 +33,11 @@ class RabbitCourier:
             async with translated(CONFIRM_S_MAX):
                 answers = await asyncio.gather(*(self._publish(channel, delivery) for delivery in deliveries))
         except TransportUnavailable:
-            # A connection that is blocked or lost tells nothing about what was sent on it: all of it is sent again.
+            # It is unknown what became of messages on a blocked or lost connection, so all of them are sent again.
             await self._drop()
             raise
         if not all(answers):
-            await self._drop()  # the queue is missing or full: look at it again before the next try
+            await self._drop()  # the queue is missing or full: declare it again before the next try
         return [delivery for delivery, confirmed in zip(deliveries, answers, strict=True) if confirmed]
 
     async def _publish(self, channel: AbstractChannel, delivery: Delivery) -> bool:
@@ -48,7 +49,7 @@ class RabbitCourier:
             headers={LANE: delivery.lane, ENTRY: delivery.entry_id, **traced},
         )
         try:
-            # Straight to the queue: without a binding in between, there is none to be lost.
+            # Publishes straight to the queue: there is no binding that could be lost.
             await channel.basic_publish(
                 delivery.payload,
                 routing_key=self._topology.orders,

@@ -1,4 +1,4 @@
-"""RabbitMQ's delay queues: a message waits there unread, moves on when its time is over, and wakes the keepers."""
+"""RabbitMQ's delay queues. A message waits there unread, moves on when its time is over, and wakes the keepers."""
 
 import time
 
@@ -15,7 +15,7 @@ from seckill.ports.broker import Due
 log = structlog.get_logger()
 
 PERSISTENT = 2
-# More often than this, a reminder of the same delay says nothing new.
+# Reminders of the same delay are sent no more often than this, because more would say nothing new.
 EXPIRY_EVERY_S = 1.0
 BATCH_MAX = 1000
 SEND_S_MAX = 2.0
@@ -23,7 +23,7 @@ QUIET_S = 5.0
 
 
 class _Note(msgspec.Struct):
-    """`due` is None for what needs no reminder."""
+    """`due` is None for messages that need no reminder."""
 
     due: Due | None
     payload: str = ""
@@ -75,7 +75,7 @@ class RabbitDelays:
         if self._inbox is None:
             await self._topology.declare_delays(self._receiving)
             channel = await self._receiving.channel()
-            # Taken and forgotten: a reminder that is lost with its keeper was only a reminder.
+            # Takes messages without acknowledgement: if one is lost with its keeper, it was only a reminder.
             self._inbox = await Inbox.open(channel, self._topology.due, no_ack=True)
         try:
             messages = await self._inbox.get(BATCH_MAX, wait_s)
@@ -90,7 +90,7 @@ class RabbitDelays:
 
 
 def _read(body: bytes) -> Due | None:
-    """None for what another program put into the queue."""
+    """Returns None for messages that another program put into the queue."""
     try:
         return msgspec.json.decode(body, type=_Note).due
     except msgspec.MsgspecError:

@@ -32,7 +32,7 @@ from seckill.errors import StartError
 DELIVERIES_MAX = 1_000_000
 DEAD_MAX = 100_000
 DUE_MAX = 10_000
-# A node that is this far behind had better look at the ledger.
+# A node that is this far behind does better to look at the ledger.
 NODE_QUEUE_MAX = 10_000
 # The broker deletes an expiry queue that was not used for its delay plus this long.
 UNUSED_S = 3600.0
@@ -58,7 +58,7 @@ class Topology:
         return f"{self.prefix}.expiry.{delay_s:g}s"
 
     async def declare(self, link: Link) -> bool:
-        """True if the queue of orders was not there: then whatever it ever held is gone."""
+        """Returns True if the queue of orders did not exist: then everything that it ever held is gone."""
         is_new = not await self._exists(link, self.orders)
         channel = await link.channel()
         try:
@@ -72,7 +72,7 @@ class Topology:
         return await self.ready(link, queue) is not None
 
     async def ready(self, link: Link, queue: str) -> int | None:
-        """How many messages in a queue no consumer has taken yet; None if there is no such queue."""
+        """Returns how many messages of a queue no consumer has taken yet, or None if there is no such queue."""
         channel = await link.channel()
         try:
             async with translated():
@@ -111,8 +111,8 @@ class Topology:
         await channel.exchange_declare(self.versions, exchange_type="fanout", durable=True)
 
     async def announcing_channel(self, link: Link) -> AbstractChannel:
-        """For processes that announce or listen. They leave the queue of orders alone, so that its loss is noticed by
-        those that can do something about it."""
+        """Opens a channel for processes that announce or listen. They do not declare the queue of orders, so that its
+        loss is noticed by processes that can do something about it."""
         channel = await link.channel()
         async with translated():
             await self._declare_exchanges(channel)
@@ -132,7 +132,7 @@ class Topology:
         }
 
     async def declare_own(self, channel: AbstractChannel, exchange: str) -> str:
-        """A queue of this connection's own at the exchange. It goes with the connection."""
+        """Declares a queue at the exchange for this connection alone. It disappears with the connection."""
         async with translated():
             declared = await channel.queue_declare("", exclusive=True, arguments={"x-max-length": NODE_QUEUE_MAX})
             name = str(declared.queue)
@@ -159,7 +159,7 @@ class Topology:
 
 
 async def close(channel: AbstractChannel) -> None:
-    """A channel that the broker closed is closed."""
+    """Closes a channel, which the broker may already have closed."""
     if not channel.is_closed:
         async with translated():
             await channel.close()

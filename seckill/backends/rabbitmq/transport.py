@@ -1,5 +1,5 @@
-"""RabbitMQ as a transport. What it delivers are copies of stream entries: an order is settled when its entry is gone
-from the stream, and then its copies are acknowledged."""
+"""RabbitMQ as a transport. It delivers copies of stream entries: an order is settled when its entry is gone from the
+stream, and then its copies are acknowledged."""
 
 import asyncio
 import re
@@ -24,15 +24,15 @@ from seckill.ports.transport import Delivery, LaneFlow, Queue, Settled
 
 T = TypeVar("T")
 
-# At least a batch of the worker's, or the worker would wait for the rest of it for ever. Two, so that one travels while
-# the other is written.
+# At least one batch of the worker's, or the worker would wait for ever for the rest of it. Two, so that one travels
+# while the other is written.
 PREFETCH = 1000
-# Announcements are best effort: a broker that takes none is left alone for a while.
+# Announcements are best effort: a broker that does not accept one within this time gets none for a while.
 ANNOUNCE_S_MAX = 1.0
 QUIET_S = 5.0
 
 LANE, ENTRY = "lane", "entry"
-TRACE = "traceparent"  # of an order that is traced, as W3C's Trace Context for AMQP has it
+TRACE = "traceparent"  # the header of a traced order, as in W3C's Trace Context for AMQP
 _ENTRY_ID = re.compile(r"[0-9]+-[0-9]+")
 _SUCCESS = {"unpaid", "paid"}
 
@@ -41,7 +41,7 @@ Key = tuple[int, str]
 
 @dataclass(slots=True)
 class _Held:
-    """An entry that was delivered and is not settled: all its copies, and since when."""
+    """An entry that was delivered but is not settled: all its copies, and the time of the first."""
 
     delivery: Delivery
     since_s: float
@@ -49,12 +49,12 @@ class _Held:
 
 
 def to_delivery(message: DeliveredMessage) -> Delivery:
-    """Never raises, because whatever is in the queue has to be dealt with, even if another program put it there."""
+    """Never raises, because everything in the queue has to be dealt with, even if another program put it there."""
     headers: Mapping[str, Any] = message.header.properties.headers or {}
     lane, entry_id = headers.get(LANE), headers.get(ENTRY)
     if isinstance(lane, int) and isinstance(entry_id, str) and _ENTRY_ID.fullmatch(entry_id):
         return read_entry(lane, entry_id, message.body, str(headers.get(TRACE, "")).encode())
-    named = blake2b(message.body, digest_size=8).hexdigest()  # the same message has the same name when it comes again
+    named = blake2b(message.body, digest_size=8).hexdigest()  # a message that comes again gets the same name
     return Delivery(0, named, message.body, None, "the message does not say which entry of a stream it is")
 
 
@@ -92,7 +92,7 @@ class RabbitTransport:
         if self._inbox is None:
             if await self._topology.declare(self._incoming):
                 await self._streams.start_over()
-            self._held.clear()  # of a channel that is gone: all of it comes again
+            self._held.clear()  # their channel is gone, so all of them come again
             channel = await self._incoming.channel()
             async with translated():
                 await channel.basic_qos(prefetch_count=PREFETCH)
@@ -100,7 +100,8 @@ class RabbitTransport:
         return self._inbox
 
     async def take_over(self, idle_s: float, count: int) -> list[Delivery]:
-        """The broker itself takes care of a dead worker's entries. These are our own that could not be finished."""
+        """Returns entries of this worker that it could not finish. The broker itself gives a dead worker's entries to
+        others."""
         now_s = time.monotonic()
         idle = [held for held in self._held.values() if now_s - held.since_s > idle_s][:count]
         for held in idle:
@@ -113,7 +114,7 @@ class RabbitTransport:
         return Settled(acknowledged, settled.deleted)
 
     async def _acknowledge(self, deliveries: Sequence[Delivery]) -> int:
-        """Those of a channel that is gone cannot be acknowledged: they come again, and are recognised."""
+        """Deliveries of a lost channel cannot be acknowledged: they come again and are recognised."""
         held = [held for d in deliveries if (held := self._held.pop((d.lane, d.entry_id), None)) is not None]
         tags = sorted(tag for one in held for tag in one.tags)
         if not tags or self._inbox is None:
@@ -132,7 +133,7 @@ class RabbitTransport:
         return len(held)
 
     async def backlog(self, lanes: Collection[int]) -> int:
-        """What the broker holds is still in the streams, so nothing has to be added up."""
+        """Counts the streams only: what the broker holds is still in them."""
         return await self._streams.backlog(lanes)
 
     async def flow(self, lanes: Collection[int]) -> dict[int, LaneFlow]:
@@ -148,7 +149,7 @@ class RabbitTransport:
         return await self._streams.retire_consumers(idle_s)
 
     async def publish_states(self, states: States) -> None:
-        """For others, too: numbers as text, because many languages count in doubles."""
+        """Writes numbers as text, because other programs read them, too, and many languages use doubles."""
         by_key: dict[str, dict[str, str]] = {}
         for state, numbers in states.items():
             by_key.setdefault(routing_key(state), {}).update(dict.fromkeys(map(str, numbers), state))

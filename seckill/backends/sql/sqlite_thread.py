@@ -1,8 +1,8 @@
-"""SQLite connections whose statements take one way to the connection's thread and back.
+"""SQLite connections whose statements go to the connection's thread and back only once.
 
-SQLite waits for the disk, so each connection has a thread. The driver goes there four times for a statement: for a
-cursor, to execute, to fetch and to close it; and each way there and back costs more than most statements. Here it goes
-once, or once for many statements, if they are run in the thread together.
+SQLite waits for the disk, so each connection has a thread. The driver goes there four times for each statement: to open
+a cursor, to execute, to fetch and to close. Each of these trips costs more than most statements. Here a statement takes
+one trip, and statements that are run in the thread together share one.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class _Cursor(AsyncAdapt_aiosqlite_cursor):
-    """Has everything that a statement brought as soon as it was executed."""
+    """A cursor that has all rows of a statement as soon as the statement was executed."""
 
     __slots__ = ("_description", "_lastrowid", "_rowcount", "arraysize")
 
@@ -65,7 +65,7 @@ class _Cursor(AsyncAdapt_aiosqlite_cursor):
         self._rows = deque(rows)
 
     async def _async_soft_close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no cursor is open."""
 
     def close(self) -> None:
         self._rows.clear()
@@ -86,20 +86,21 @@ def _executed(
 class ThreadConnection(AsyncAdapt_aiosqlite_connection):
     __slots__ = ("_over", "_thread")
 
-    _cursor_cls: Any = _Cursor  # what the library expects here has slots that this one does not fill
-    _connection: Any  # of aiosqlite
+    _cursor_cls: Any = _Cursor  # the library's own class here has slots that this one does not fill
+    _connection: Any  # aiosqlite's connection
 
     def __init__(self, dbapi: Any, connection: Any) -> None:
         super().__init__(dbapi, connection)
-        self._thread = 0  # the one in which several statements are run together, while they are
-        self._over = False  # committed, and nothing done since
+        self._thread = 0  # the thread that is running several statements together; 0 at other times
+        self._over = False  # whether nothing was done since the last commit
 
     def commit(self) -> None:
         super().commit()
         self._over = True
 
     def rollback(self) -> None:
-        """Each use of a connection ends with one; after a commit, it would go to the thread for nothing."""
+        """Does nothing after a commit. Every use of a connection ends with a rollback, which would then go to the
+        thread for nothing."""
         if not self._over:
             super().rollback()
 
@@ -116,8 +117,8 @@ class ThreadConnection(AsyncAdapt_aiosqlite_connection):
         return use(self._connection._conn)
 
     async def together(self, work: Callable[[], T]) -> T:
-        """In the connection's thread. Whoever is cancelled meanwhile waits for its end: the transaction that follows
-        this with its own would otherwise be used by two threads."""
+        """Runs `work` in the connection's thread. A caller who is cancelled meanwhile still waits for its end:
+        otherwise two threads would use the connection when the transaction ends."""
         self._over = False
         running = asyncio.ensure_future(self._connection._execute(self._run, work))
         try:
@@ -125,7 +126,7 @@ class ThreadConnection(AsyncAdapt_aiosqlite_connection):
         except asyncio.CancelledError:
             await asyncio.wait([running])
             if not running.cancelled():
-                running.exception()  # nobody waits for it any more
+                running.exception()  # marks the error as seen: no caller is left
             raise
 
     def _run(self, work: Callable[[], T]) -> T:
@@ -148,7 +149,8 @@ def driver() -> AsyncAdapt_aiosqlite_dbapi:
 
 
 class _Here:
-    """What statements need of an `AsyncConnection`, in the connection's own thread, where nothing has to be awaited."""
+    """The part of an `AsyncConnection` that statements need, for use in the connection's own thread, where nothing has
+    to be awaited."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -161,7 +163,7 @@ class _Here:
 
 
 async def in_thread(connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]) -> T:
-    """All statements of `work`, which awaits nothing else, in one way to the connection's thread and back."""
+    """Runs all statements of `work`, which awaits nothing else, in one trip to the connection's thread and back."""
     pooled = await connection.get_raw_connection()
     here = cast(AsyncConnection, _Here(cast(Connection, connection.sync_connection)))
     in_it = cast(ThreadConnection, pooled.dbapi_connection)

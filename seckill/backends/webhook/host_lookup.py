@@ -1,8 +1,8 @@
-"""What the names of receivers stand for, as the system knows it.
+"""Resolves the host names of receivers with the system's resolver.
 
-The system may take long to say that it does not know, and a thread is busy for as long, whoever has stopped waiting
-for it. So names are asked for in threads of their own, and each name by one of them at a time, however many deliveries
-wait for it: a name that nobody answers for holds up no other.
+The system may take long to fail, and a thread is busy for as long, even if the caller has stopped waiting. So lookups
+have threads of their own, and each name uses at most one of them at a time, however many deliveries wait for it: a name
+that cannot be resolved does not hold up any other.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class SystemNames:
     def _answered(self, host: str, asked: "asyncio.Future[list[Address]]") -> None:
         del self._asked[host]
         if not asked.cancelled():
-            asked.exception()  # marks the error as seen: perhaps no caller is left
+            asked.exception()  # marks the error as seen: there may be no caller left
 
 
 def _look_up(host: str) -> list[Address]:

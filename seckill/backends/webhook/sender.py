@@ -1,8 +1,7 @@
 """Sends a webhook: one POST over a connection of its own, to an address that was checked.
 
-The name is resolved here, once, and the connection goes to what it stood for then: a name that stands for something
-else a moment later leads nowhere else. No redirect is followed, no proxy is asked, and nothing of the answer but its
-status is kept.
+The name is resolved here, once, and the connection goes to the address that was checked, even if the name stands for
+another one a moment later. No redirect is followed, no proxy is used, and nothing of the answer but its status is kept.
 """
 
 import asyncio
@@ -22,10 +21,10 @@ from seckill.ports.webhook import Sent
 
 log = structlog.get_logger()
 
-# Of the answer, head and body together. A receiver has to say no more than whether it has taken it.
+# The limit for an answer's head and body together. A receiver only has to say whether it has taken the webhook.
 REPLY_BYTES_MAX = 64 * 1024
 RETRY_AFTER_S_MAX = 3600.0
-# A name may stand for several addresses; that so many do not answer is enough.
+# How many addresses of a name are tried.
 ADDRESSES_MAX = 4
 
 Resolve = Callable[[str], Awaitable[Sequence[Address]]]
@@ -58,7 +57,7 @@ class HttpSender:
             async with asyncio.timeout(self._within_s):
                 await self._exchange(target, headers, body, reply)
         except NotAllowed:
-            # The log is for those who run the keeper, and know its network.
+            # Only the log names the reason: its readers run the keeper and know its network.
             log.warning("a webhook leads to an address that is not public", host=target.host)
             return Sent(status=None, trouble=DeliveryTrouble.NOT_ALLOWED)
         except (OSError, ValueError, TimeoutError, ReplyTooLarge, httptools.HttpParserError) as error:
@@ -83,7 +82,7 @@ class HttpSender:
 
     async def _addresses(self, target: Target) -> list[Address]:
         found = list(dict.fromkeys(await self._resolve(target.host)))
-        # All of them: a name that stands for our network as well is not what a shop has in mind.
+        # All addresses must be public: no honest receiver's name also stands for an address in our network.
         if not self._private and not all(map(is_public, found)):
             raise NotAllowed
         return found[:ADDRESSES_MAX]
@@ -94,7 +93,8 @@ class HttpSender:
         failure: OSError = OSError("the name stands for no address")
         for address in addresses:
             try:
-                # By its address, so nobody is asked again what the name stands for. The certificate is for the name.
+                # Connects to the address, so that the name is not resolved again. The certificate is checked against
+                # the name.
                 return await asyncio.open_connection(
                     str(address),
                     target.port,
@@ -120,6 +120,6 @@ def _written(target: Target, headers: Sequence[tuple[str, str]], body: bytes) ->
 
 
 def _retry_after_s(reply: HttpReply) -> float | None:
-    """In whole seconds; a time of day is not looked at. However many digits there are: they are a stranger's."""
+    """Reads whole seconds and ignores dates. The number may have any number of digits, because a stranger sent it."""
     wait = reply.headers.get("retry-after", "")
     return min(float(wait), RETRY_AFTER_S_MAX) if wait.isascii() and wait.isdigit() else None
