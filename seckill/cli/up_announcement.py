@@ -1,4 +1,4 @@
-"""What `seckill up` says once it answers: where it is, and lines to copy."""
+"""What `seckill up` prints once it answers: its address, and lines to copy."""
 
 import os
 import shlex
@@ -25,18 +25,18 @@ KEEPS_NOTHING = "none, it keeps nothing: everything is gone when it stops"
 
 
 class Greeting(msgspec.Struct, frozen=True, kw_only=True):
-    """What to say that takes the engine to know."""
+    """The facts that only the engine knows."""
 
-    buyer_token: str | None  # None: somebody else signs them
-    sale_id: str | None  # that is open now
+    buyer_token: str | None  # None: another service signs them
+    sale_id: str | None  # a sale that is open now
     has_help: bool
 
 
 async def announce(settings: Settings, listener: socket.socket, stop: Stop, known: Greeting, *, demo: bool) -> None:
-    """Says where it is as soon as it answers, until told to stop."""
+    """Waits until the API answers and prints its address. Gives up when told to stop."""
     address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
     noted = settings.data_dir / ADDRESS_FILE
-    noted.unlink(missing_ok=True)  # of a run that was killed
+    noted.unlink(missing_ok=True)  # left by a run that was killed
     await _until_ready(address, stop)
     try:
         noted.write_text(address + "\n")
@@ -72,7 +72,7 @@ def _say_dimly(sentence: str) -> None:
 
 
 def greet(settings: Settings, address: str, known: Greeting, *, demo: bool) -> None:
-    """Where it is, and lines to copy. To stdout, so that it can be told from the log."""
+    """Prints the address and lines to copy, to stdout, so that they can be separated from the log."""
     write = sys.stdout.write
     write(f"\nseckill is running at {address}\n\n")
     write(f"  buy        {address}/\n")
@@ -99,7 +99,7 @@ def greet(settings: Settings, address: str, known: Greeting, *, demo: bool) -> N
 
 
 def _token_command(settings: Settings) -> str:
-    """As it works in the folder that we were started in."""
+    """Returns the command as it works in the folder in which we were started."""
     command = f"{_ourselves()} token admin"
     if settings.data_dir == Settings().data_dir.absolute():
         return command
@@ -107,7 +107,7 @@ def _token_command(settings: Settings) -> str:
 
 
 def _ourselves() -> str:
-    """As it was typed, if `seckill` alone is not found."""
+    """Returns our own command: as it was typed, if `seckill` alone is not found."""
     typed = sys.argv[0]
     return shlex.quote(typed) if Path(typed).name == "seckill" and shutil.which("seckill") is None else "seckill"
 

@@ -1,4 +1,5 @@
-"""Everything in one process. Separate from `up`, which starts a process for each role and loads none of them itself."""
+"""Runs everything in one process. Separate from `up`, which starts a process for each role and loads none of them
+itself."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
-"""What `seckill up` has done before its roles start, by processes that end: what that takes is gone with them, and the
-process that watches over all the others stays small."""
+"""Preparations of `seckill up` before its roles start. They run in processes that end, so that their memory is freed
+and the process that watches over all the others stays small."""
 
 import os
 import secrets
@@ -46,9 +46,9 @@ def up_preparation(what: str, *, fd: Annotated[int, Parameter(show=False)]) -> N
 
 async def _ledger(settings: Settings) -> bytes:
     if settings.broker_url:
-        from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most do without a broker)
+        from seckill.backends.rabbitmq.connections import check_broker  # noqa: PLC0415 (most set-ups have no broker)
 
-        await check_broker(settings.broker_url)  # refused before anything is started
+        await check_broker(settings.broker_url)  # fails before anything is started
     if await schema_of(settings.database_url) is not Schema.CURRENT:
         from seckill.backends.sql.migration import migrate  # noqa: PLC0415 (slow to load, and not needed the next time)
 
@@ -70,7 +70,7 @@ _STEPS: dict[str, Callable[[Settings], Awaitable[bytes]]] = {"ledger": _ledger, 
 
 
 async def greeting(engine: Engine, settings: Settings, *, demo: bool) -> Greeting:
-    """With `demo`, there are sales to try things out with from then on."""
+    """With `demo`, makes sales to try things out with."""
     return Greeting(
         buyer_token=None if settings.jwt_secret is None else _buyer_token(settings, settings.jwt_secret),
         sale_id=await demo_sale(engine, settings) if demo else None,

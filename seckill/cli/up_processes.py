@@ -1,7 +1,7 @@
-"""A process for each role, copied from one that has loaded all of them, and the embedded servers.
+"""Runs the embedded servers, and a process for each role, copied from one that has loaded all of them.
 
-This process watches over all others and stays small: what it loads is little, and what has to be prepared with the
-engine is done by copies that end (`up_preparation.py`).
+This process watches over all others and stays small: it loads little, and preparations that need the engine are done by
+copies that end (`up_preparation.py`).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from seckill.loops import Stop
 from seckill.settings import TABLE, Settings, written
 from seckill.web.listening_socket import bind
 
-# What is loaded beyond what is loaded here, in the fork server.
+# What the fork server loads in addition to the imports of this module.
 LOADED = (
     "seckill.cli.api",
     "seckill.cli.keeper",
@@ -76,17 +76,17 @@ def up_processes(settings: Settings, folder: DataFolder, figures: Path, *, demo:
 def _load(settings: Settings) -> None:
     for name in LOADED:
         importlib.import_module(name)
-    from seckill import audit  # noqa: PLC0415 (only where copies are made of what is loaded)
+    from seckill import audit  # noqa: PLC0415 (only loaded in a fork server)
     from seckill.backends import sql  # noqa: PLC0415
     from seckill.domain.receipt import Receipts  # noqa: PLC0415
     from seckill.web.pages import version_of_assets  # noqa: PLC0415
 
     version_of_assets()
-    Receipts(bytes(32))  # with the first key that is made, OpenSSL sets itself up
+    Receipts(bytes(32))  # the first key makes OpenSSL initialise itself
     with contextlib.suppress(ImportError):  # the process that really opens it will tell
         if settings.broker_url:
             importlib.import_module("seckill.bootstrap.rabbitmq")
-    with contextlib.suppress(ImportError):  # not there on every platform
+    with contextlib.suppress(ImportError):  # does not exist on every platform
         importlib.import_module("uvloop")
     with contextlib.suppress(SeckillError):  # the process that really opens it will tell
         sql.make_ahead(settings.database_url)
@@ -94,7 +94,8 @@ def _load(settings: Settings) -> None:
 
 
 def _run_role(arguments: Sequence[str]) -> None:
-    """As `main` would with these words, without the reader of commands: a copy that uses it has its own copy of it."""
+    """Runs a role as `main` would with these arguments, but without the command parser, whose memory each copy would
+    otherwise duplicate."""
     sys.argv = ["seckill", *arguments]
     words = [word for word in arguments if word != DEBUG]
     module = importlib.import_module(f"seckill.cli.{words[0].replace('-', '_')}")
@@ -108,7 +109,7 @@ def _run_role(arguments: Sequence[str]) -> None:
 
 
 class _NotPrepared(Exception):
-    """The process that was to do it has said why."""
+    """Raised when a preparation failed; its process has already printed why."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -116,7 +117,7 @@ class _NotPrepared(Exception):
 
 
 async def _prepared(environ: Mapping[str, str], copies: ForkServer | None, what: str) -> bytes:
-    """What the process that has prepared it tells."""
+    """Returns what the preparing process reports."""
     ours, its = os.pipe()
     arguments = [PREPARATION, what, *([DEBUG] if DEBUG in sys.argv else [])]
     process = Process(what, arguments, environ, listener=its, copies=copies)
@@ -126,7 +127,7 @@ async def _prepared(environ: Mapping[str, str], copies: ForkServer | None, what:
         finally:
             os.close(its)
         try:
-            code = await process.wait()  # whatever Ctrl-C says, because a migration should not be interrupted
+            code = await process.wait()  # even after Ctrl-C, because a migration should not be interrupted
         except asyncio.CancelledError:  # Ctrl-C again
             process.kill()
             raise
@@ -152,7 +153,7 @@ def _metrics_port(settings: Settings, figures: Path) -> Iterator[None]:
     if settings.metrics_port is None:
         yield
         return
-    # Only now: most do without, and this process stays small.
+    # Imported only here: most set-ups do without it, so this process stays small.
     from seckill.operations.metrics_port import metrics_port  # noqa: PLC0415
     from seckill.operations.supervised_health import SupervisedVitals  # noqa: PLC0415
     from seckill.telemetry import Exposition  # noqa: PLC0415
@@ -162,10 +163,10 @@ def _metrics_port(settings: Settings, figures: Path) -> Iterator[None]:
 
 
 def _environ(settings: Settings, figures: Path) -> dict[str, str]:
-    """The settings as they are now, for the processes that we start."""
+    """Returns the present settings as an environment for the processes that we start."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SECKILL_")}
     environ |= {"SECKILL_FAILPOINTS": os.environ.get("SECKILL_FAILPOINTS", "")}
     for setting in TABLE:
         environ[setting.variable] = written(getattr(settings, setting.name))
-    # The figures of all are served here, on one port.
+    # This process serves the figures of all of them, on one port.
     return environ | {"SECKILL_METRICS_PORT": "", "PROMETHEUS_MULTIPROC_DIR": str(figures)}

@@ -1,4 +1,4 @@
-"""What can be asked about operators' keys, the record and buyers' standing; see `requests.py`."""
+"""Requests about operators' keys, the record and buyers' standing; see `requests.py`."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The client for asyncio. The blocking one is made of it."""
+"""The client for asyncio. The blocking client is built on it."""
 
 import asyncio
 import itertools
@@ -47,9 +47,9 @@ from seckill.domain.proof_of_work import solve
 
 T = TypeVar("T")
 
-# One long poll; the API allows 30.
+# The length of a long poll; the API allows 30.
 POLL_S_MAX = 25.0
-# Orders of an export that are asked for, and in memory, at a time.
+# How many orders of an export are requested, and in memory, at a time.
 EXPORTED_AT_ONCE = 1000
 
 
@@ -130,9 +130,9 @@ class AsyncClient:
         key: str | None = None,
         **line: Unpack[LineOptions],
     ) -> Sale:
-        """Times need an offset. The API chooses what is None. `items`: each a mapping with `title` and `units`, and
-        perhaps `price_cents`, `external_id` and `image`; then `units` may be left out. With a `key`, the same call
-        again makes no second sale, and is repeated when there is no answer."""
+        """Times need an offset. The API chooses values for arguments that are None. `items`: each is a mapping with
+        `title` and `units`, and optionally `price_cents`, `external_id` and `image`; with items, `units` may be left
+        out. With a `key`, the call is repeated when there is no answer, and never makes a second sale."""
         return await self.ask(
             requests.create_sale(
                 title,
@@ -170,17 +170,18 @@ class AsyncClient:
     async def duplicate_sale(
         self, sale_id: str, changes: Mapping[str, object] | None = None, *, key: str | None = None
     ) -> Sale:
-        """A draft with the goods, rules and items of that sale, to begin when that does, or on the first day to come.
-        `changes` under the names that the API has for them, such as `title` or `begins_at`. `key` as above."""
+        """Makes a draft with the goods, rules and items of that sale. It begins when that one does, or at the same time
+        on the next possible day. `changes` use the API's names, such as `title` or `begins_at`. `key`: see
+        `create_sale`."""
         return await self.ask(requests.duplicate_sale(sale_id, changes or {}, key=key))
 
     async def change_sale(self, sale_id: str, changes: Mapping[str, object]) -> Sale:
-        """Under the names that the API has for them, such as `title`, `ends_at`, `description` or `published`; None
-        takes away what a page shows."""
+        """`changes` use the API's names, such as `title`, `ends_at`, `description` or `published`. None removes what a
+        page shows."""
         return await self.ask(requests.change_sale(sale_id, **changes))
 
     async def sales(self, before: str | None = None) -> Sales:
-        """All current and coming ones, and the last past ones; earlier ones with `before=….older`."""
+        """Returns all current and coming sales, and the last past ones. Earlier ones follow with `before=….older`."""
         return await self.ask(requests.sales(before))
 
     async def sale(self, sale_id: str) -> Sale:
@@ -193,19 +194,19 @@ class AsyncClient:
         return await self.ask(requests.act_on_sale(sale_id, "resume"))
 
     async def close_sale(self, sale_id: str) -> Sale:
-        """Ends it for good, and its repetition."""
+        """Ends the sale and its repetition for good."""
         return await self.ask(requests.act_on_sale(sale_id, "close"))
 
     async def add_units(self, sale_id: str, units: int, *, item_id: str | None = None) -> Sale:
-        """Where the sale has items, to one of them."""
+        """Adds units to the sale, or, if it has items, to one of them."""
         return await self.ask(requests.add_units(sale_id, units, item_id))
 
     async def rounds(self, sale_id: str, *, before: str | None = None) -> list[Round]:
-        """The newest first, at most 50; earlier ones with `before=….round` of the last."""
+        """Returns at most 50 rounds, newest first. Earlier ones follow with `before=….round` of the last."""
         return (await self.ask(requests.rounds(sale_id, before=before))).rounds
 
     async def custody(self, sale_id: str, round_: str | None = None) -> Custody:
-        """Where every unit is: of the current round, or of another."""
+        """Returns where every unit of the current round, or of another one, is."""
         return await self.ask(requests.custody(sale_id, round_))
 
     # Orders
@@ -222,16 +223,16 @@ class AsyncClient:
         item_id: str | None = None,
         deadline_s: float | None = None,
     ) -> Claimed:
-        """Buys; of a sale with items, the one that `item_id` names. `metadata` is kept with the order; `pass_` is for a
-        sale that needs one, see `get_pass`. Without a `key` of yours it makes one; either way, every repetition has the
-        same. If even the last result is unclear, the error has the key as `key`: claim with it again, and you get the
-        one true answer.
+        """Buys. In a sale with items, `item_id` names the one to buy. `metadata` is kept with the order; `pass_` is for
+        a sale that needs one, see `get_pass`. Without a `key`, the client makes one; every repetition uses the same
+        key. If even the last result is unclear, the error has the key as `key`: claim with it again to get the one true
+        answer.
 
-        It goes on until the answer is known, or for `deadline_s` and no longer; without one it is repeated for as long
-        as the client was told, and the last try may take its time.
+        The claim is repeated until the answer is known, but for no longer than `deadline_s`. Without a deadline it is
+        repeated for the client's `repeat_for_s`, and the last try may take longer.
 
-        With `wait_s`, up to 30, the answer comes when the order is written, or when that time is over; `state` tells.
-        In a sale that confirms in the ledger it is always written."""
+        With `wait_s`, up to 30, the answer comes when the order is written or when that time is over; `state` tells
+        which. In a sale that confirms in the ledger, the order is always written."""
         claim = requests.claim(
             sale_id,
             quantity,
@@ -244,9 +245,9 @@ class AsyncClient:
         return await self.ask(claim, deadline_s)
 
     async def get_pass(self, sale_id: str, *, response: str | None = None, ticket: str = "") -> Pass:
-        """The buyer's pass for the sale's round. A proof of work is solved here, which takes this process a second or
-        more. A captcha has to be solved by a person: then `CheckNeeded` has the key for its widget and a ticket, and
-        the widget's `response` is given back together with that ticket."""
+        """Gets the buyer's pass for the sale's round. This method solves a proof of work itself, which takes a second
+        or more of CPU time. A captcha has to be solved by a person: `CheckNeeded` then has the key for its widget and a
+        ticket; call this again with the widget's `response` and that ticket."""
         answer: dict[str, Any] = {} if response is None else {"response": response, "ticket": ticket}
         while True:
             given = await self.ask(requests.ask_for_pass(sale_id, answer))
@@ -264,7 +265,7 @@ class AsyncClient:
     async def wait_for_order(
         self, order_id: str, *, within_s: float = 60.0, seen: OrderState = OrderState.QUEUED
     ) -> Order:
-        """The order as soon as its state is no longer `seen`, or as it is when the time is over."""
+        """Returns the order as soon as its state is no longer `seen`, or as it is when the time is over."""
         give_up_s = time.monotonic() + within_s
         while True:
             left_s = give_up_s - time.monotonic()
@@ -273,12 +274,12 @@ class AsyncClient:
                 return order
 
     async def orders(self, *, cursor: str | None = None, limit: int | None = None) -> Orders:
-        """The buyer's own, newest first; older ones with `cursor=….next`."""
+        """Returns the buyer's own orders, newest first. Older ones follow with `cursor=….next`."""
         return await self.ask(requests.orders(cursor=cursor, limit=limit))
 
     async def pay(self, order_id: str) -> OrderToPay:
-        """Paid, in the sandbox. With a provider that has a page of its own it is unpaid, with `pay_url`: send the buyer
-        there. Elsewhere the shop takes the money, and this is `Denied`."""
+        """In the sandbox, pays the order. With a provider that has its own payment page, returns the unpaid order with
+        `pay_url`: send the buyer there. If the shop takes the money itself, raises `Denied`."""
         return await self.ask(requests.pay(order_id))
 
     async def cancel(self, order_id: str) -> Order:
@@ -295,13 +296,14 @@ class AsyncClient:
         pass_: str | None = None,
         item_id: str | None = None,
     ) -> Entry:
-        """Joins the line of a sale; who has joined already gets the same entry. The rest is as with `claim`."""
+        """Joins the line of a sale. A buyer who has already joined gets the same entry. The arguments are those of
+        `claim`."""
         wanted = requests.join(sale_id, quantity, metadata=metadata, item_id=item_id, pass_=_one_line(pass_))
         return await self.ask(wanted)
 
     async def entry_in(self, sale_id: str, *, round_: str | None = None) -> Entry | None:
-        """The buyer's own in the line of a sale, wherever they have joined: in the round that can be joined now, or in
-        another. None: they have not."""
+        """Returns the buyer's entry in the line of a sale, whether in the round that can be joined now or in another,
+        or None if they have not joined."""
         return next(iter((await self.ask(requests.own_entries(sale_id, round_))).entries), None)
 
     async def leave(self, entry_id: str) -> Entry:
@@ -310,9 +312,9 @@ class AsyncClient:
     # For operators
 
     async def all_orders(self, **wanted: Unpack[OrderFilters]) -> AsyncGenerator[ExportedOrder, None]:
-        """Of all buyers, newest first, read as you go: `async for order in shop.all_orders(state=…)`. Filters are
-        `sale_id`, `round_`, `item_id`, `state`, `buyer`, `since` and `until`. With `codes=True`, the voucher codes are
-        with them, and count as shown to their buyers from then on."""
+        """Yields the orders of all buyers, newest first, reading more as you go: `async for order in
+        shop.all_orders(state=…)`. Filters are `sale_id`, `round_`, `item_id`, `state`, `buyer`, `since` and `until`.
+        With `codes=True`, orders include their voucher codes, which count as shown to their buyers from then on."""
         async for reply in self._portions(OrderQuery(**wanted), "jsonl"):
             for line in reply.body.splitlines():
                 yield self._decoded(line, ExportedOrder)
@@ -320,7 +322,7 @@ class AsyncClient:
     async def export_orders(
         self, kind: Literal["csv", "jsonl"], **wanted: Unpack[OrderFilters]
     ) -> AsyncGenerator[bytes, None]:
-        """The same as a file, in portions."""
+        """Yields the same orders as a file, in portions."""
         async for reply in self._portions(OrderQuery(**wanted), kind):
             yield reply.body
 
@@ -344,7 +346,7 @@ class AsyncClient:
         limit: int | None = None,
         wait_s: float = 0.0,
     ) -> Events:
-        """What has happened after that cursor, or after the oldest event that is kept; read on with `after=….next`."""
+        """Returns the events after that cursor, or from the oldest one that is kept. Read on with `after=….next`."""
         return await self.ask(
             requests.events(after=after, types=types, sale_id=sale_id, limit=limit, wait_s=min(wait_s, POLL_S_MAX))
         )
@@ -352,9 +354,9 @@ class AsyncClient:
     async def follow_events(
         self, *, after: int | None = None, types: Sequence[str] | None = None, sale_id: str | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Every event after that cursor, for as long as you ask for more. It waits for those to come, and for an API
-        that is away. Keep `cursor` of the last one that you have dealt with, and follow on after it another time.
-        Raises EventsGone if events after it are no longer kept."""
+        """Yields every event after that cursor, for as long as you ask for more. It waits for new events, and for an
+        API that is away. Keep the `cursor` of the last event that you have dealt with, to go on after it later. Raises
+        EventsGone if events after it are no longer kept."""
         pages = self.event_pages(after=after, types=types, sale_id=sale_id)
         try:
             async for page in pages:
@@ -366,8 +368,8 @@ class AsyncClient:
     async def event_pages(
         self, *, after: int | None = None, types: Sequence[str] | None = None, sale_id: str | None = None
     ) -> AsyncGenerator[Events, None]:
-        """The same, as many at a time as there are: keep `next` together with what you did about them. It grows also
-        while nothing happens that you asked for, so it does not become too old; such a page is empty."""
+        """Yields the same events in pages. Keep `next` together with what you did about a page. Empty pages come when
+        only other events have happened, so that your `next` does not become too old."""
         tries = 0
         while True:
             try:
@@ -386,7 +388,7 @@ class AsyncClient:
         return await self.ask(requests.audit(full=full))
 
     async def cancel_order(self, order_id: str, *, reason: str, key: str | None = None) -> ExportedOrder:
-        """A buyer's unpaid order. Repeated with one key, as a claim is."""
+        """Cancels a buyer's unpaid order. Like a claim, the request is repeated with one key."""
         return await self.ask(requests.cancel_order(order_id, reason=reason, key=key or _fresh_key()))
 
     async def refund_order(
@@ -398,8 +400,8 @@ class AsyncClient:
         amount_cents: int | None = None,
         key: str | None = None,
     ) -> ExportedOrder:
-        """A paid order: all that is left of its price, or a part. `return_unit`: its units go back on sale. Repeated
-        with one key, as a claim is, so it refunds once."""
+        """Refunds a paid order: all that is left of its price, or a part. `return_unit`: puts its units back on sale.
+        Like a claim, the request is repeated with one key, so it refunds only once."""
         return await self.ask(
             requests.refund_order(
                 order_id,
@@ -419,7 +421,7 @@ class AsyncClient:
         description: str | None = None,
         enabled: bool | None = None,
     ) -> Webhook:
-        """Events are sent there from now on. `secret` is in this answer only: keep it for `verify_webhook`."""
+        """Sends events to this address from now on. Only this answer has the `secret`: keep it for `verify_webhook`."""
         return await self.ask(
             requests.create_webhook(url, types=types, sale_id=sale_id, description=description, enabled=enabled)
         )
@@ -431,25 +433,27 @@ class AsyncClient:
         return await self.ask(requests.webhook(webhook_id))
 
     async def change_webhook(self, webhook_id: str, changes: Mapping[str, object]) -> Webhook:
-        """Of `url`, `types`, `sale_id`, `description` and `enabled`; None for `types` or `sale_id` stands for all."""
+        """`changes` may have `url`, `types`, `sale_id`, `description` and `enabled`. None for `types` or `sale_id`
+        means all."""
         return await self.ask(requests.change_webhook(webhook_id, **changes))
 
     async def delete_webhook(self, webhook_id: str) -> None:
         await self.ask(requests.delete_webhook(webhook_id))
 
     async def rotate_webhook(self, webhook_id: str, *, overlap_hours: int | None = None) -> Webhook:
-        """Gives it a new secret, which is in this answer only. The one before signs as well, for a day if you do not
-        say otherwise."""
+        """Gives the webhook a new secret, which only this answer has. The previous secret signs as well for a day, or
+        for `overlap_hours`."""
         return await self.ask(requests.rotate_webhook(webhook_id, overlap_hours))
 
     async def test_webhook(self, webhook_id: str, *, wait_s: float = 20.0) -> WebhookDelivery:
-        """Sends a `webhook.test`. It has a `status` if the receiver has answered in that time."""
+        """Sends a `webhook.test`. The result has a `status` if the receiver has answered in that time."""
         return await self.ask(requests.try_webhook(webhook_id, wait_s=min(wait_s, POLL_S_MAX)))
 
     async def webhook_deliveries(
         self, webhook_id: str, *, state: str | None = None, limit: int | None = None, after: str | None = None
     ) -> WebhookDeliveries:
-        """Those that wait or were given up, and the last that were made; earlier ones with `after=….next`."""
+        """Returns the deliveries that wait or were given up, and the last successful ones. Earlier ones follow with
+        `after=….next`."""
         return await self.ask(requests.webhook_deliveries(webhook_id, state=state, limit=limit, after=after))
 
     async def redeliver_webhook(self, webhook_id: str, delivery_id: str, *, wait_s: float = 0.0) -> WebhookDelivery:
@@ -458,24 +462,26 @@ class AsyncClient:
     async def upload_vouchers(
         self, sale_id: str, codes: bytes | Iterable[str], *, item_id: str | None = None
     ) -> VouchersAdded:
-        """Codes, or a file that has one on each line: all of them or none. `item_id`: for this item alone. Not
-        repeated: where there is no answer, `count_vouchers` tells whether they are there."""
+        """Uploads codes, or a file with one in each line: all of them or none. `item_id`: the codes are for this item
+        alone. The request is not repeated: without an answer, use `count_vouchers` to see whether the codes have
+        arrived."""
         content = codes if isinstance(codes, bytes) else "".join(f"{_quoted(code)}\n" for code in codes).encode()
         return await self.ask(requests.upload_vouchers(sale_id, content, item_id=item_id))
 
     async def upload_image(self, content: bytes) -> UploadedImage:
-        """A picture, to be given to `images` of a sale by its `url`."""
+        """Uploads a picture. Give its `url` to `images` of a sale."""
         return await self.ask(requests.upload_image(content))
 
     async def count_vouchers(self, sale_id: str) -> VoucherCounts:
         return await self.ask(requests.count_vouchers(sale_id))
 
     async def voucher(self, code: str) -> Voucher:
-        """Who has it, and what has become of it."""
+        """Returns who has the code, and what has become of it."""
         return await self.ask(requests.voucher(code))
 
     async def redeem_voucher(self, code: str) -> Voucher:
-        """Once. Raises Conflict if it was redeemed before, is void, or nobody has it."""
+        """Redeems the code, which works once. Raises Conflict if it was redeemed before, is void, or was given to no
+        one."""
         return await self.ask(requests.redeem_voucher(code))
 
     async def dead_letters(self) -> list[DeadLetter]:
@@ -499,24 +505,24 @@ class AsyncClient:
     # Everything else
 
     async def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Whatever else the API has, as JSON: `await client.call("GET", "/v1/admin/live")`."""
+        """Calls any other route of the API, as JSON: `await client.call("GET", "/v1/admin/live")`."""
         return await self.document(Request(method=method, path=path, answer=object, body=body))
 
     async def ask(self, request: Request[T], deadline_s: float | None = None) -> T:
         return await self._answer(request, lambda reply: self._decoded(reply.body, request.answer), deadline_s)
 
     async def document(self, request: Request[Any]) -> Any:
-        """The answer as the API has written it."""
+        """Returns the answer as the API has written it."""
         return await self._answer(request, lambda reply: self._decoded(reply.body, object))
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode(body or b"null", type=kind)  # nothing at all is an answer to a DELETE
+            return msgspec.json.decode(body or b"null", type=kind)  # the answer to a DELETE is empty
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NoAnswer(self._transport.url, f"its answer cannot be read: {error}") from error
 
     async def _answer(self, request: Request[Any], read: Callable[[Reply], T], deadline_s: float | None = None) -> T:
-        """`deadline_s`: instead of the client's time for repetitions, and not even a try goes on any longer."""
+        """`deadline_s`: replaces the client's time for repetitions, and also limits the last try."""
         message = self._message(request)
         give_up_s = time.monotonic() + (self._repeat_for_s if deadline_s is None else deadline_s)
         within_s = self._within_s + request.wait_s
@@ -562,7 +568,7 @@ class AsyncClient:
 
 
 def _quoted(code: str) -> str:
-    """As CSV needs it."""
+    """Quotes the code for CSV."""
     return '"' + code.replace('"', '""') + '"' if '"' in code or "," in code else code
 
 
@@ -571,7 +577,7 @@ def _fresh_key() -> str:
 
 
 def _one_line(text: str | None) -> str | None:
-    """As a header's value it must not begin another one."""
+    """Joins lines: a line break in a header's value would begin another header."""
     if text is not None and not (text.isascii() and text.isprintable()):
         raise ClientError("A token or key has printable ASCII characters only.")
     return text

@@ -1,4 +1,4 @@
-"""The client for programs without asyncio: the same methods, which wait for their result."""
+"""The client for programs without asyncio. It has the same methods, which wait for their results."""
 
 import asyncio
 import copy
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Background:
-    """An event loop in a thread of its own, from the first use on: so a server may fork before."""
+    """An event loop in a separate thread, which starts at the first use, so that a server may fork before that."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class _Background:
         future = asyncio.run_coroutine_threadsafe(work, self._running())
         try:
             return future.result()
-        except BaseException:  # Ctrl-C as well: nothing waits for it any more
+        except BaseException:  # also Ctrl-C: no caller waits for the result any more
             future.cancel()
             raise
 
@@ -81,7 +81,7 @@ def _iterates(
 
 
 class Client:
-    """As `AsyncClient`; any number of threads may use one."""
+    """Works like `AsyncClient`. Any number of threads may share one."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""HTTP/1.1 over asyncio's streams, as much of it as the API and the proxies before it speak."""
+"""HTTP/1.1 over asyncio's streams, limited to what the API and the proxies in front of it use."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ import httptools
 from seckill.client.errors import ClientError, NoAnswer
 from seckill.http_reply import HttpReply
 
-# The API closes a connection that was idle for 15 s. One that is closed while we write leaves a request in doubt.
+# The API closes a connection that was idle for 15 s. If it closes while we write, the fate of the request is unknown.
 IDLE_S_MAX = 10.0
 IDLE_MAX = 100
 _AT_ONCE = 1 << 16
@@ -62,7 +62,7 @@ class _Connection:
 
 
 class HttpTransport:
-    """Past any proxy of the environment: tokens are none of its business, and it may not know the host."""
+    """Ignores proxies of the environment: they must not see tokens, and may not know the host."""
 
     def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         self.url = url.rstrip("/")
@@ -92,11 +92,11 @@ class HttpTransport:
             await _closed(connection)
 
     async def _exchange(self, message: Message) -> Reply:
-        # What must not be done twice goes over a connection that the API cannot be about to close.
+        # A request that must not be done twice goes over a new connection, which the API cannot be about to close.
         connection = (self._used() if message.repeatable else None) or await self._connect()
         try:
             connection.writer.write(self.written(message))
-            # Read at the same time: an upload that is refused is not taken to its end.
+            # Reads while it sends: the API does not take a refused upload to its end.
             sending = asyncio.ensure_future(connection.writer.drain())
             sending.add_done_callback(_noticed)
             reading = HttpReply()
@@ -133,7 +133,7 @@ class HttpTransport:
 
 
 def _noticed(sending: "asyncio.Future[None]") -> None:
-    """That it failed is told by the answer, or by its absence."""
+    """Marks an error of sending as seen: the answer, or its absence, reports it."""
     if not sending.cancelled():
         sending.exception()
 

@@ -1,4 +1,4 @@
-"""What the API answers with. `seckill/web/schemas.py` describes the same for servers; a test compares the two."""
+"""The API's answers. `seckill/web/schemas.py` describes the same for servers; a test compares the two."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -55,9 +55,9 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
     images: list[str]
     list_price_cents: int | None
     pass_: PassKind = msgspec.field(name="pass")
-    order: Literal["press", "arrival", "draw"]  # how buyers come to units
+    order: Literal["press", "arrival", "draw"]  # how buyers get units
     waiting_list: bool
-    lined: bool  # units go to those in the line now
+    lined: bool  # units now go to buyers in the line
     vouchers: bool  # it gives a code with each unit
     left_percent: int | None = None  # how much of the round is left, in steps; None: it is not on
     items: list[Item] | UnsetType = UNSET  # left out where there are none; `price_cents` is the lowest of theirs
@@ -66,7 +66,7 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
     terms_url: str | UnsetType | None = UNSET
     delivery: str | UnsetType = UNSET
     return_url: str | UnsetType | None = UNSET
-    audience: Audience | UnsetType | None = UNSET  # None: everybody
+    audience: Audience | UnsetType | None = UNSET  # None: every buyer
     limit_by: str | UnsetType = UNSET
     # For operators only.
     limit_group: str | UnsetType | None = UNSET
@@ -102,11 +102,11 @@ class PassAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class Sales(msgspec.Struct, frozen=True, kw_only=True):
     sales: list[Sale]
     server_time: datetime
-    older: str | None = None  # give it as `before` to see those that were over earlier
+    older: str | None = None  # give it as `before` to see those that ended earlier
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round has of its own, under the names that the sale has them."""
+    """The fields of a round, under the same names as in a sale."""
 
     round: str
     units: int
@@ -129,7 +129,7 @@ class UnitCounts(msgspec.Struct, frozen=True, kw_only=True):
     queued: int
     unpaid: int
     paid: int
-    kept: int  # of refunded orders, and not back on sale
+    kept: int  # units of refunded orders that did not go back on sale
     returning: int
     dead: int
     sold: int
@@ -149,7 +149,7 @@ class Custody(UnitCounts, frozen=True, kw_only=True):
 
 
 class UploadedImage(msgspec.Struct, frozen=True, kw_only=True):
-    url: str  # to be given to `images` of a sale; under this address it is shown, for ever the same
+    url: str  # give it to `images` of a sale; the picture at this address never changes
     width: int
     height: int
 
@@ -157,7 +157,7 @@ class UploadedImage(msgspec.Struct, frozen=True, kw_only=True):
 class ItemCodes(msgspec.Struct, frozen=True, kw_only=True):
     item_id: str
     title: str
-    free: int  # that are for this item alone
+    free: int  # codes for this item alone
     needed: int  # units of it that may still be paid for
 
 
@@ -168,8 +168,8 @@ class VoucherCounts(msgspec.Struct, frozen=True, kw_only=True):
     free: int
     given: int  # and not redeemed
     redeemed: int
-    void: int  # of orders that were refunded
-    missing: int  # until every unit of the rounds that are on or to come can have one
+    void: int  # codes of refunded orders
+    missing: int  # codes that are still needed for every unit of current and coming rounds
     items: tuple[ItemCodes, ...] = ()  # of a sale that has items
 
 
@@ -182,7 +182,7 @@ class Voucher(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     state: VoucherState
     sale_id: str
-    order_id: str | None  # that has it, or had it before it was void
+    order_id: str | None  # the order that has the code, or had it before it was void
     buyer: str | None
     given_at: datetime | None
     shown_at: datetime | None
@@ -213,7 +213,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     pay_before: datetime | None = None
     paid_at: datetime | None = None
     closed_at: datetime | None = None
-    replaced_by: str | None = None  # paid when it was over: the order that was paid with that money instead
+    replaced_by: str | None = None  # if it was paid after its end: the order that was paid with that money instead
     refunded_cents: int = 0  # of its price, so far; a paid order may be refunded in parts
     closed_by: str | None = None  # `operator`: the shop has cancelled or refunded it; else the buyer or the clock did
     metadata: dict[str, Any] | UnsetType = UNSET  # as it was claimed with; left out where there is none
@@ -225,7 +225,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderToPay(Order, frozen=True, kw_only=True):
-    """What `pay` answers."""
+    """The answer of `pay`."""
 
     pay_url: str | None = None  # where the buyer has to go, if it is still unpaid
     pay_qr: str | None = None  # the same as a picture (data:…) to scan, if it is for an app
@@ -271,7 +271,7 @@ class ExportedOrder(Order, frozen=True, kw_only=True):
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     cursor: int  # grows with every event: keep it, and follow on after it
-    id: str  # the same whenever the event is told again
+    id: str  # the same if the event is delivered again
     type: str
     at: datetime
     data: dict[str, Any]
@@ -308,7 +308,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     failed: int  # deliveries that were given up
     missed: MissedEvents | None
     overlap_until: datetime | None  # until then the secret before signs as well
-    secret: str | UnsetType = UNSET  # only when it is made
+    secret: str | UnsetType = UNSET  # only when it was just made
 
 
 class Webhooks(msgspec.Struct, frozen=True, kw_only=True):
@@ -371,7 +371,7 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None
     order_number: str | None
     user: str | None  # the same as `buyer`
-    buyer: str | None = None  # an API of an earlier version does not say
+    buyer: str | None = None  # an earlier version of the API leaves it out
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):

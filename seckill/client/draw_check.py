@@ -1,5 +1,5 @@
-"""Was this draw made as it says? Written from the definition in docs/door.md alone, so that a mistake in the drawing is
-not a mistake of the check as well: it shares no code with it.
+"""Checks whether a draw was made as announced. It is written from the definition in docs/door.md alone and shares no
+code with the drawing, so that a mistake there is not repeated here.
 
 commitment  hex SHA-256 of the seed's text, published before anybody could enter
 list_hash   hex SHA-256 of all entry ids, sorted as text and joined by line feeds, published before the seed
@@ -22,7 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ALGORITHM = "sha256(seed:beacon:list_hash:entry_id)"
-NAMED_MAX = 5  # of places that are wrong
+NAMED_MAX = 5  # how many wrong places are named
 LATER_S = 15
 _PROOF = (
     ": the receipt, which the shop has signed, proves that it was there before the list was closed. "
@@ -32,7 +32,7 @@ _PROOF = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeaconOrigin:
-    """As it was announced before anybody could enter."""
+    """The source of the beacon, as announced before buyers could enter."""
 
     url: str
     genesis_s: int
@@ -47,7 +47,7 @@ class Draw:
     seed: str
     beacon: str
     entries: Sequence[str]  # in the order of their places
-    closed_ms: int | None = None  # when nobody could join the draw any more
+    closed_ms: int | None = None  # when joining the draw ended
     listed_ms: int | None = None  # when the list's hash was published
     source: BeaconOrigin | None = None
     beacon_number: int | None = None
@@ -60,7 +60,7 @@ class Draw:
 class Receipt:
     entry_id: str
     joined_ms: int
-    round: str | None = None  # None: of an earlier version, which only the shop can verify
+    round: str | None = None  # None: a receipt of an earlier version, which only the shop can verify
     signature: bytes = b""
     steps: tuple[str, ...] = ()  # `l` or `r` and a hash
 
@@ -83,7 +83,7 @@ class Receipt:
         )
 
     def holds(self, key: str) -> bool:
-        """Whether whoever has the other half of this key has signed it."""
+        """Whether the owner of this public key has signed the receipt."""
         signed = f"receipt {self.entry_id}.{self.joined_ms}.{self.round}"
         if self.steps:
             node = sha256(signed.encode()).hexdigest()
@@ -99,18 +99,18 @@ class Receipt:
 
 
 class NoProof(Exception):
-    """What was given as a receipt is none of this draw."""
+    """The given receipt does not belong to this draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """What somebody has kept from the time before the seed was known, and whose entry it was."""
+    """What a buyer has noted before the seed was known, and the buyer's entry."""
 
     commitment: str | None = None
     list_hash: str | None = None
     receipt: Receipt | None = None
-    key: str | None = None  # that receipts are signed with
-    beacon: str | None = None  # what its source has told us
+    key: str | None = None  # the public key of receipts
+    beacon: str | None = None  # the value as its source has published it
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Flaw:
 class DrawVerdict:
     entries: int
     flaws: tuple[Flaw, ...]
-    unproven: tuple[str, ...]  # beside a draw that is as it says
+    unproven: tuple[str, ...]  # what could not be checked in a draw that is otherwise correct
     place: int | None = None  # of the entry that was asked for
 
 
@@ -223,7 +223,7 @@ def _flaws_of_beacon(draw: Draw) -> list[Flaw]:
 
 
 def due_number(source: BeaconOrigin, listed_ms: int | None) -> int | None:
-    """Of the value that this draw has to take."""
+    """Returns the number of the value that this draw has to use."""
     if listed_ms is None or source.period_s <= 0:
         return None
     number, published_ms = 1, source.genesis_s * 1000

@@ -24,7 +24,8 @@ from seckill.errors import SeckillError
 
 
 class ClientError(SeckillError):
-    # Of a claim, or an operator's act, that ended like this: with the same key again, it is never done a second time.
+    # The key of the claim or operator's request that ended with this error. Repeated with the same key, it is never
+    # done twice.
     key: str | None = None
 
 
@@ -103,7 +104,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> Refused:
     try:
         problem = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = {}  # from a proxy, which answers differently
+        problem = {}  # from a proxy, whose answers have another form
     wait = headers.get("retry-after", "")
     retry_after_s = float(wait) if wait.isascii() and wait.isdigit() else None
     kind = EventsGone if problem.get("code") == "cursor_gone" else _KINDS.get(status, Refused)

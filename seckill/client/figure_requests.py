@@ -1,4 +1,4 @@
-"""What operators ask when they look back; see `requests.py`."""
+"""Requests of operators who look back at a sale; see `requests.py`."""
 
 from datetime import datetime
 from typing import Any

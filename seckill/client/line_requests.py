@@ -1,4 +1,4 @@
-"""What operators ask about the line of a sale; see `requests.py`."""
+"""Requests of operators about the line of a sale; see `requests.py`."""
 
 from collections.abc import Mapping
 from typing import Any

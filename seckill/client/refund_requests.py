@@ -1,4 +1,4 @@
-"""What operators ask about money that goes back; see `requests.py`."""
+"""Requests of operators about refunds; see `requests.py`."""
 
 from typing import Any
 from urllib.parse import quote

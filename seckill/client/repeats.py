@@ -1,4 +1,5 @@
-"""How long the client goes on trying, how long it pauses between two tries, and after which answers it tries again."""
+"""Decides how long the client goes on trying, how long it pauses between two tries, and after which answers it tries
+again."""
 
 import random
 from typing import Any
@@ -6,20 +7,20 @@ from typing import Any
 from seckill.client.errors import ClientError, NoAnswer, Refused, Unavailable
 from seckill.client.requests import Request
 
-# One try.
+# The time for one try.
 ANSWER_WITHIN_S = 10.0
-# All tries together.
+# The time for all tries together.
 REPEAT_FOR_S = 15.0
-# Between two tries, where the API does not say how long: doubled each time, with jitter.
+# The pause between two tries if the API does not name one: it doubles each time, with jitter.
 PAUSE_S_MIN = 0.2
 PAUSE_S_MAX = 3.0
-# After so many tries in vain they do not get longer any more.
+# After this many failed tries the pauses stop growing.
 PAUSES_MAX = 5
 
 
 def is_passing(error: ClientError, request: Request[Any]) -> bool:
-    """Whether to ask again is right. With a key it also is where nobody says what was done, or nothing was looked at:
-    an earlier try, whose answer was lost, may have been carried out."""
+    """Whether to repeat the request. With a key, that is also right when it is unknown what was done, or when the
+    request was not looked at: an earlier try whose answer was lost may have taken effect."""
     if not request.repeatable:
         return False
     if request.key is not None and isinstance(error, Refused) and (error.status >= 500 or error.code == "rate_limited"):

@@ -1,4 +1,4 @@
-"""What can be asked of the API: the one place that spells a client's paths and bodies. Pure."""
+"""The requests to the API: the one place that spells a client's paths and bodies. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,18 +47,18 @@ class Request(Generic[T]):
     path: str
     answer: type[T]
     body: Mapping[str, Any] | None = None
-    content: tuple[str, bytes] | None = None  # instead of a body in JSON: its media type, and what it is
+    content: tuple[str, bytes] | None = None  # instead of a body in JSON: its media type and content
     key: str | None = None  # its Idempotency-Key
     prefer: str | None = None  # RFC 7240
-    pass_: str | None = None  # of the buyer, for a sale that needs one
-    reason: str | None = None  # why an operator does it, for the record
-    for_anybody: bool = False  # it needs no token; an operator's shows more
-    repeatable: bool = False  # done twice, it is done once
+    pass_: str | None = None  # the buyer's pass, for a sale that needs one
+    reason: str | None = None  # the operator's reason, for the record
+    for_anybody: bool = False  # needs no token; an operator's token shows more
+    repeatable: bool = False  # doing it twice has the same effect as once
     wait_s: float = 0.0  # how long the API may hold back its answer
 
 
 class LineOptions(TypedDict, total=False):
-    """How buyers come to the units of a sale, see docs/line.md, and whom its limit counts by, see docs/door.md."""
+    """How buyers get the units of a sale, see docs/line.md, and by what its limit counts them, see docs/door.md."""
 
     limit_by: str | None
     limit_group: str | None
@@ -174,7 +174,7 @@ def claim(
 
 
 def ask_for_pass(sale_id: str, answer: Mapping[str, Any]) -> Request[PassAnswer]:
-    """`answer`: to the challenge; empty: asks for one."""
+    """`answer`: the answer to the challenge; if empty, asks for one."""
     path = f"{_sale(sale_id)}/pass"
     return Request(method="POST", path=path, answer=PassAnswer, body=answer, repeatable=True)
 
@@ -244,7 +244,7 @@ def _admin_order(order_id: str, verb: str, key: str, body: Mapping[str, Any]) ->
 
 
 class OrderFilters(TypedDict, total=False):
-    """Which orders a client asks for; those that are left out or None do not count. See docs/orders.md."""
+    """Which orders a client asks for. Filters that are left out or None do not count. See docs/orders.md."""
 
     sale_id: str | None
     round_: str | None
@@ -289,7 +289,7 @@ def find_orders(wanted: OrderQuery, *, after: str | None = None, limit: int | No
 
 
 def export_orders(wanted: OrderQuery, kind: str, *, after: str | None, limit: int) -> Request[Any]:
-    """A portion, as `csv` or `jsonl`."""
+    """Asks for a portion, as `csv` or `jsonl`."""
     query = wanted.written(after=after, limit=limit)
     return Request(method="GET", path=f"/v1/admin/orders.{kind}{query}", answer=object, repeatable=True)
 
@@ -419,7 +419,7 @@ def act_on_dead_letter(letter_id: str, verb: str) -> Request[DeadLetter]:
 
 
 def export_buyer(buyer: str) -> Request[dict[str, Any]]:
-    """In the body, not in the address: addresses are logged."""
+    """Names the buyer in the body, because addresses are logged."""
     body = {"buyer": buyer}
     return Request(method="POST", path="/v1/admin/buyers/export", answer=dict[str, Any], body=body, repeatable=True)
 

@@ -1,4 +1,4 @@
-"""For those who receive webhooks: is it from us, is it new, and what does it say."""
+"""For receivers of webhooks: checks whether a webhook comes from us and is new, and reads it."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ import msgspec
 from seckill.client.errors import ClientError
 from seckill.domain.webhook_signature import fits
 
-# A message that somebody caught and sends again is refused after this.
+# An intercepted message that is sent again is refused after this time.
 TOLERANCE_S = 300.0
 
 
 class WebhookNotGenuine(ClientError):
-    """Answer it with 400 or 401, and act on nothing that it says."""
+    """Answer such a request with 400 or 401, and do nothing of what it says."""
 
 
 class ReceivedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    id: str  # the same whenever the event is sent again: what you have dealt with, you pass over
+    id: str  # the same if the event is sent again: ignore events that you have already dealt with
     type: str
     at: datetime
     data: dict[str, Any]
@@ -42,9 +42,9 @@ def verify_webhook(
     tolerance_s: float = TOLERANCE_S,
     now_s: float | None = None,
 ) -> ReceivedEvent:
-    """The event, if it was signed with one of the secrets, not long ago. `body` is what was received, byte for byte;
-    `headers` those of the request, however their names are spelt. Raises WebhookNotGenuine, and ValueError for a secret
-    that cannot be one."""
+    """Returns the event if it was signed with one of the secrets, not long ago. `body` is the request's body, byte for
+    byte; `headers` are its headers, with names in any spelling. Raises WebhookNotGenuine, and ValueError for a
+    malformed secret."""
     named = {name.lower(): value for name, value in headers.items()}
     try:
         message_id, timestamp, signatures = (named[f"webhook-{name}"] for name in ("id", "timestamp", "signature"))
