@@ -33,7 +33,7 @@ class Greeting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def announce(settings: Settings, listener: socket.socket, stop: Stop, known: Greeting, *, demo: bool) -> None:
-    """Waits until the API answers and prints its address. Gives up when told to stop."""
+    """Prints the address as soon as the API answers, and keeps it in a file until told to stop."""
     address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
     noted = settings.data_dir / ADDRESS_FILE
     noted.unlink(missing_ok=True)  # left by a run that was killed

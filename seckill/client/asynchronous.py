@@ -577,7 +577,7 @@ def _fresh_key() -> str:
 
 
 def _one_line(text: str | None) -> str | None:
-    """Joins lines: a line break in a header's value would begin another header."""
+    """Refuses characters that could begin another header."""
     if text is not None and not (text.isascii() and text.isprintable()):
         raise ClientError("A token or key has printable ASCII characters only.")
     return text

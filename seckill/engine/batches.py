@@ -1,7 +1,7 @@
-"""What is asked while a call is under way shares the next call.
+"""Questions that arrive while a call is under way share the next call.
 
-There is no timer: whoever finds nothing under way goes at once, alone. Under load the calls fill up on their own, and
-one call (and one fsync behind it) serves hundreds.
+There is no timer: a question that finds no call under way goes at once, alone. Under load the calls fill up by
+themselves, and one call (and one fsync behind it) serves hundreds.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ GivenTo = TypeVar("GivenTo", contravariant=True)
 
 
 class Waiter(Protocol[GivenTo]):
-    """What waits for an answer: a future, or something lighter that acts on it at once and never raises."""
+    """Waits for an answer: a future, or something lighter that acts on the answer at once and never raises."""
 
     def done(self) -> bool:
-        """True if the caller has given up: what was not sent yet then never is."""
+        """True if the caller has given up: a question that was not sent yet is then never sent."""
 
     def set_result(self, answer: GivenTo, /) -> None: ...
 
@@ -33,21 +33,21 @@ class Batches(ABC, Generic[Asked, Given]):
 
     @abstractmethod
     async def _serve(self, batch: list[tuple[Asked, Waiter[Given]]]) -> None:
-        """Answers each of them who still waits."""
+        """Answers each caller who still waits."""
 
     @abstractmethod
     def _too_many(self) -> Given: ...
 
     @abstractmethod
     def _not_asked(self) -> Given:
-        """For those whose question was certainly not sent."""
+        """The answer for callers whose question was certainly not sent."""
 
     @property
     def idle(self) -> bool:
         return self._running is None
 
     def submit(self, asked: Asked, waiting: Waiter[Given]) -> None:
-        """Each of a batch is answered in the same turn of the event loop."""
+        """All callers of a batch are answered in the same turn of the event loop."""
         if len(self._waiting) >= self._waiting_max:
             waiting.set_result(self._too_many())
             return
@@ -66,7 +66,7 @@ class Batches(ABC, Generic[Asked, Given]):
     def _next_batch(self) -> list[tuple[Asked, Waiter[Given]]]:
         batch: list[tuple[Asked, Waiter[Given]]] = []
         while self._waiting and not batch:
-            # What a caller who gave up while waiting wanted is never sent.
+            # The question of a caller who gave up while waiting is never sent.
             batch = [pair for pair in self._waiting[: self._batch_max] if not pair[1].done()]
             del self._waiting[: self._batch_max]
         return batch

@@ -1,4 +1,4 @@
-"""Compiles the kernel, if that is possible here: see `__init__.py`."""
+"""Compiles the kernel if that is possible here; see `__init__.py`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Compiling `kernel.c` with the compiler of this machine. There need not be one."""
+"""Compiles `kernel.c` with the compiler of this machine, if there is one."""
 
 import os
 import shlex
@@ -16,7 +16,8 @@ COMPILE_S_MAX = 120
 
 
 def compile_kernel(to: Path) -> str | None:
-    """Why it is not compiled, as the end of a sentence; None: it is. A running process keeps what it has loaded."""
+    """Compiles the kernel. Returns why that failed, as the end of a sentence, or None. A running process keeps what it
+    has loaded."""
     compiler = _compiler()
     if compiler is None:
         return "there is no C compiler here."
@@ -35,7 +36,7 @@ def compile_kernel(to: Path) -> str | None:
                 return f"{compiler[0]} says {done.stderr.strip() or done.returncode}."
             if load(made) is None:
                 return "what was compiled cannot be loaded."
-            made.replace(to)  # at once: a process that is just starting finds the old one or the new one
+            made.replace(to)  # atomic: a process that is just starting finds the old kernel or the new one
     except (OSError, subprocess.SubprocessError) as error:
         return f"{error}."
     return None

@@ -1,5 +1,5 @@
-"""Which compiled kernel is used: one that was made from this very source, so an upgrade can leave none behind that does
-what the version before did."""
+"""Chooses the compiled kernel: only one that was made from this very source, so that an upgrade never goes on using the
+previous version's kernel."""
 
 import hashlib
 import importlib.util
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 SOURCE = Path(__file__).with_name("kernel.c")
-# For this version of Python and this kind of machine: no other would load it.
+# Named for this version of Python and this kind of machine: no other would load it.
 COMPILED = SOURCE.with_name(f"kernel{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}")
 
 
@@ -17,7 +17,7 @@ def digest() -> str:
 
 
 def load(compiled: Path = COMPILED) -> ModuleType | None:
-    """None: it is not there, or cannot be used."""
+    """Returns None if there is no kernel or it cannot be used."""
     if not compiled.exists():
         return None
     try:

@@ -9,6 +9,6 @@ from seckill.testing.memory import MemoryEngine, memory_engine
 
 @pytest_asyncio.fixture
 async def seckill_engine() -> AsyncIterator[MemoryEngine]:
-    """An engine of the test's own."""
+    """An engine for this test alone."""
     async with memory_engine() as engine:
         yield engine

@@ -53,4 +53,4 @@ class InProcess:
         )
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""

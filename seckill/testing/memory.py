@@ -48,7 +48,7 @@ class MemoryEngine:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
 
     def buyer(self, user: str) -> AsyncClient:
-        """A client signed in as this buyer."""
+        """Returns a client that is signed in as this buyer."""
         return self.operator.signed_in(self.token(user))
 
     def token(self, user: str) -> str:
@@ -63,8 +63,8 @@ class MemoryEngine:
         )
 
     async def settle(self) -> None:
-        """Everything that is due has happened: orders are written, lapsed ones are over, their units are back. It would
-        happen anyway, a moment later."""
+        """Does everything that is due: writes orders, ends lapsed ones, and puts their units back. It would happen
+        anyway, a moment later."""
         async with self._settling:
             while await self._behind.step():
                 pass
@@ -128,9 +128,9 @@ class _Behind:
 async def memory_engine(
     settings: Settings | None = None, *, provider: PaymentProvider | None = None
 ) -> AsyncIterator[MemoryEngine]:
-    """Starts in a few milliseconds, needs no server, and leaves nothing behind. `settings`: those of the shop, such as
-    its payment provider; where the gate and the ledger are is not among them, and secrets are made if none are set.
-    `provider`: one that is there already, in the place of the one that the settings name."""
+    """Starts in a few milliseconds, needs no server, and leaves nothing behind. `settings`: the shop's settings, such
+    as its payment provider. The addresses of gate and ledger are ignored, and secrets are made if none are set.
+    `provider`: an existing provider, used instead of the one that the settings name."""
     clock = Clock()
     with tempfile.TemporaryDirectory(prefix="seckill-") as folder:
         path = Path(folder) / "ledger.db"

@@ -83,7 +83,7 @@ async def in_engine(provider: PaymentProvider, side: "PaymentSide") -> list[str]
         await trial.expect("A payment that comes five times at once", other, (200,), "bob", "paid")
         found += await _late(trial, engine)
         await engine.settle()
-        if (made := side.refunds() - before) not in (2, 0):  # 0: they are made by hand
+        if (made := side.refunds() - before) not in (2, 0):  # 0: this provider's refunds are made by hand
             found.append(f"A second payment and a late one must be refunded: 2 refunds, not {made}.")
     return found
 

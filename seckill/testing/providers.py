@@ -28,15 +28,15 @@ class PaymentSide(Protocol):
     """The other side of the provider, or its stand-in in a test."""
 
     def notify(self, notice: Notice, now_s: float) -> tuple[Mapping[str, str], bytes] | None:
-        """Headers and body of a genuine callback that says this, sent at that Unix time. None: it has no way to say
-        it, for example because it knows one currency only."""
+        """Returns headers and body of a genuine callback that says this, sent at that Unix time, or None if the payment
+        side cannot say it, for example because it knows only one currency."""
 
     def refunds(self) -> int:
         """Returns how many refunds it has made so far."""
 
     def trouble(self, kind: str) -> None:
-        """From now on it is `away` (no answer, or 500), `slow` (an answer that comes too late), `mute` (what it is
-        asked for is done, and the answer is lost) or `refusing` (it says no for good). Empty: nothing is wrong."""
+        """Makes the payment side `away` (no answer, or 500), `slow` (answers come too late), `mute` (requests are
+        carried out, but the answers are lost) or `refusing` (final refusals) from now on. Empty: nothing is wrong."""
 
 
 class Breaches(AssertionError):
@@ -245,7 +245,7 @@ async def _refunds(provider: PaymentProvider, refunds: Callable[[], int]) -> lis
 
 
 def _refund(provider: PaymentProvider, refund_id: int) -> Refund:
-    """Each is a part of one payment."""
+    """Returns a refund; all of them are parts of one payment."""
     return Refund(
         id=refund_id,
         amount_cents=4000 + refund_id,

@@ -1,11 +1,11 @@
 """Accepts connections: in each turn of the event loop, all that wait.
 
-uvloop accepts one a turn. A turn in which 500 buyers are answered takes 15 ms, so 65 of the buyers who arrive during a
-sale would get in every second. This accepts all there are, up to a number that bounds how long connected buyers wait
-for arriving ones.
+uvloop accepts one connection a turn. A turn in which 500 buyers are answered takes 15 ms, so only 65 of the buyers who
+arrive during a sale would get in every second. This class accepts all that wait, up to a number that bounds how long
+connected buyers wait for arriving ones.
 
-Clients that arrive when it is full are told so. An answer is lost when the connection is closed with something unread,
-so they are kept for a moment, in which they can read it and nothing is done for them.
+Clients that arrive when the server is full are told so. An answer is lost when the connection is closed with something
+unread, so these connections are kept for a moment in which the clients can read it, and nothing else is done for them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 # (4096 on most systems) would be full before a rush of ten thousand in a second is over.
 ACCEPTED_PER_TURN_MAX = 1000
 LINGER_S = 1.0
-# When the system has no resources left for a connection.
+# The pause when the system has no resources left for a connection.
 REST_S = 0.1
 _UNREAD_PIECES_MAX = 8
 _PIECE_BYTES = 64 * 1024
@@ -72,7 +72,7 @@ class Acceptor:
                 _see_off(self._leaving.popleft()[1])
 
     async def wait_closed(self) -> None:
-        """Until the server knows every client that was let in."""
+        """Waits until the server knows every client that was let in."""
         while self._arriving:
             await asyncio.wait(self._arriving)
 
@@ -106,12 +106,13 @@ class Acceptor:
 
         try:
             await self._loop.connect_accepted_socket(make, connection)
-        except OSError:  # it was gone before it was in
+        except OSError:  # the client was gone before it was let in
             connection.close()
             leave()
 
     def _rest(self, error: OSError) -> None:
-        """Otherwise the loop would spin: the connection that cannot be let in is there at once again."""
+        """Pauses, because otherwise the loop would spin: the connection that cannot be let in is reported again at
+        once."""
         log.error("no connection can be let in", reason=error.strerror, connections=self._places.taken)
         self._loop.remove_reader(self._listener)
         self._loop.call_later(REST_S, self._resume)

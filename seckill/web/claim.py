@@ -52,13 +52,13 @@ log = structlog.get_logger()
 
 _PREFIX = "/v1/sales/"
 _SUFFIX = "/orders"
-# Forms of answers that are kept: more rounds are not on sale at once.
+# How many forms of answers are kept: no more rounds are on sale at once.
 FORMS_MAX = 1_000
 _BLANK = "-" * 13
-# In the scope of a claim, or a join, that was begun from its bytes: the decision that it waits for.
+# The key, in the scope of a claim or join that was begun from its bytes, of the decision that it waits for.
 BEGUN = "seckill.begun"
 _new_order = msgspec.json.Decoder(NewOrder)
-# What nearly everybody sends, as they send it.
+# The bodies that nearly all buyers send, byte for byte.
 _COMMON_ORDERS: Mapping[bytes, NewOrder] = {b"": NewOrder(), b"{}": NewOrder()} | {
     form % quantity: NewOrder(quantity)
     for form in (b'{"quantity":%d}', b'{"quantity": %d}')
@@ -72,25 +72,25 @@ _GATE = Confirm.GATE
 
 class ClaimReply(msgspec.Struct, frozen=True, gc=False):
     status: int
-    headers: bytes  # as they are sent, each with the end of its line
+    headers: bytes  # as they are sent, each with its line end
     body: bytes
 
     def with_header(self, line: bytes) -> "ClaimReply":
         return ClaimReply(self.status, self.headers + line, self.body)
 
     def listed(self) -> list[tuple[bytes, bytes]]:
-        """As ASGI wants them."""
+        """Returns the headers in ASGI's form."""
         pairs = (line.partition(b": ") for line in self.headers.split(b"\r\n")[:-1])
         return [(name, value) for name, _, value in pairs]
 
 
 class _StraightWay(msgspec.Struct, frozen=True, gc=False):
-    """Where plain claims for a sale go, as long as nothing else is known of it."""
+    """Where plain claims for a sale go, as long as the node learns nothing new about it."""
 
     sale: Sale
     round_id: int
     batcher: Batcher
-    news: int  # of the sale cache, when that was found out
+    news: int  # the sale cache's `news` when this was found out
 
 
 class ClaimRoute:
@@ -123,16 +123,16 @@ class ClaimRoute:
         self._door = door
         self._barred = door.barred
         self._address_rate = address_rate
-        # For others to read: a claim's address is looked for only where it matters.
+        # Public so that the caller looks for a claim's address only where it matters.
         self.limits_addresses = address_rate.limited
         self.addresses = addresses
-        self.note = note  # told why a claim was refused, by which peer it was sent, and with which headers
+        self.note = note  # called with the reason of a refusal, and the claim's peer and headers
         self._sold_out = SoldOutReplies(desk.sold_out.standing, unpaid_units, sale_cache.now_ms, item_ids.of, _written)
         self._flags = desk.sold_out.standing
         self._ways: dict[str, _StraightWay] = {}  # by the sale's id
         # By round, quantity and item, see `_form`.
         self._forms: dict[tuple[int, int, int], tuple[bytes, bytes]] = {}
-        # The same with the first lines that they were made with.
+        # The same, with the first lines with which they were made.
         self._whole_forms: dict[tuple[int, int, int], tuple[bytes, bytes]] = {}
 
     @staticmethod
@@ -172,7 +172,7 @@ class ClaimRoute:
     async def _wait(
         self, claim: Claim, address: str, sale: Sale, answer: Answer, wait_s: float, gone: Gone
     ) -> ClaimReply:
-        """What can be said when the ledger has the order, or when the time is over."""
+        """Returns the reply when the ledger has the order, or when the time is over."""
         if answer.outcome is Outcome.LIMIT_REACHED:
             written = await self._waiting.all_written(claim.user, address, sale, answer, wait_s, gone)
             return self._say(claim, sale, answer) if written else _PREPARED[Outcome.UNKNOWN]
@@ -210,15 +210,15 @@ class ClaimRoute:
     def begin(
         self, sale_id: str, address: str, headers: Mapping[bytes, bytes], body: bytes, press: ClaimInProgress
     ) -> ClaimReply | bool:
-        """What can be said at once; or True: `press` will be told what the gate says (for `reply`); or False: the sale
-        has to be looked for first, and nothing was done about this claim. `address`: what its limit counts by; empty:
-        nobody in particular."""
+        """Returns the reply if it is certain at once; True if `press` will be told what the gate says (for `reply`); or
+        False if the sale has to be looked for first, and nothing was done about this claim. `address`: the address that
+        its limit counts; empty: none."""
         buyer = authenticate(self._buyers, headers.get(b"authorization"))
         sale = self._sale_cache.known(sale_id)
         return False if sale is None else self._begin(sale, buyer, address, headers, body, press)
 
     def begin_plain(self, said: PlainClaim, address: str, press: ClaimInProgress) -> ClaimReply | bool | None:
-        """The same for a plain claim; None: whether its token is good has to be found out in another way."""
+        """The same for a plain claim. Returns None if its token has to be checked in another way."""
         if not self._buyers.vouch(said, time.time()):
             return None
         sale_id, quantity, _, _, _, user, expires_s, issued_s, _, token_says, sent_key, _, _ = said
@@ -264,13 +264,13 @@ class ClaimRoute:
         return True if answer is None else self._say(claim, sale, answer)
 
     def _pass_door(self, sale: Sale, buyer: Buyer, headers: Mapping[bytes, bytes]) -> int:
-        """How long before others this buyer may buy, in ms."""
+        """Returns how many ms before others this buyer may buy."""
         if self._barred.active:
             self._door.refuse_blocked(buyer.user)
         return 0 if sale.door is OPEN_DOOR else self._door.pass_through(sale, buyer, headers.get(PASS))
 
     def reply(self, claim: Claim, sale: Sale, answer: Answer) -> ClaimReply | None:
-        """None: its order has to be looked up, or waited for."""
+        """Returns None if the claim's order has to be looked up or waited for."""
         if answer.outcome is _REPEATED or waits_for_ledger(sale, answer):
             return None
         return self._say(claim, sale, answer)
@@ -333,8 +333,8 @@ class ClaimRoute:
         return ClaimReply(202, headers % order_id, body % order_id)
 
     def admitted(self, begin: Callable[[int], bytes], sale: Sale, answer: Answer, lines: bytes) -> bytes | None:
-        """All of the answer to a claim that was admitted, with its first lines from `begin` and these as the last of
-        its head; None: another answer is due, or it has to wait."""
+        """Returns the whole answer to an admitted claim, with the first lines from `begin` and with `lines` at the end
+        of its head. Returns None if another answer is due, or if the claim has to wait."""
         if answer.outcome is not _ADMITTED or sale.confirm is not _GATE:
             return None
         head = begin(202)
@@ -351,7 +351,8 @@ class ClaimRoute:
         return form[1] % (order_id, lines, order_id)
 
     def _form(self, sale: Sale, quantity: int, item: int) -> tuple[bytes, bytes]:
-        """What `_accepted` says, with a gap for the order's id: filling it in costs half of writing it from scratch."""
+        """Returns the answer of `_accepted` with a gap for the order's id: filling it in costs half of writing the
+        answer from scratch."""
         blank = self._accepted(sale, _BLANK, quantity, item, "queued")
         headers, body = (text.replace(_BLANK.encode(), b"%b") for text in (blank.headers, blank.body))
         if len(self._forms) >= FORMS_MAX:
@@ -401,7 +402,7 @@ def _written(problem: HttpProblem) -> tuple[bytes, bytes]:
 
 
 def problem_reply(error: Exception, request_id: bytes | None = None) -> ClaimReply:
-    """`request_id`: where the log does not know it already."""
+    """`request_id`: given if the log does not know it already."""
     problem = error if isinstance(error, HttpProblem) else _internal(error, request_id)
     more = "".join(f"{name.lower()}: {value}\r\n" for name, value in problem.headers().items())
     return _reply(problem.status, MEDIA_TYPE.encode(), problem.body(), more.encode())
@@ -413,5 +414,5 @@ def _internal(error: Exception, request_id: bytes | None) -> HttpProblem:
 
 
 _SOLD_OUT_STATUS, _ = ANSWERS[Outcome.SOLD_OUT]
-# The refusals that are the same for every buyer, made once.
+# The refusals that are identical for all buyers, made once.
 _PREPARED: Mapping[Outcome, ClaimReply] = {outcome: problem_reply(HttpProblem.of(outcome)) for outcome in ANSWERS}

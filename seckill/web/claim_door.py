@@ -1,6 +1,6 @@
-"""What stands before the gate: invitation and pass. Looked at after token and sale, before anything else of a claim.
+"""The checks before the gate: invitation and pass. They come after token and sale, and before anything else of a claim.
 
-A sale that is open to everybody costs its claims one look whether it is.
+In a sale that is open to all, they cost a claim one look.
 """
 
 from seckill.domain.audience import EVERYBODY
@@ -40,14 +40,14 @@ class ClaimDoor:
             raise HttpProblem.of(Outcome.NOT_READY if blocked is None else Outcome.BLOCKED)
 
     def pass_through(self, sale: Sale, buyer: Buyer, sent_pass: bytes | None) -> int:
-        """How long before others this buyer may buy, in ms. Raises HttpProblem."""
+        """Returns how many ms before others this buyer may buy. Raises HttpProblem."""
         early_ms = self.may_join(sale, buyer, sent_pass)
         if sale.door.line.draws and self._sale_cache.now_ms() < sale.round.ends_ms:
-            raise HttpProblem.of(Outcome.JOIN_THE_LINE)  # nobody has ever got a unit of it otherwise
+            raise HttpProblem.of(Outcome.JOIN_THE_LINE)  # units of this sale only go to buyers in its line
         return early_ms
 
     def may_join(self, sale: Sale, buyer: Buyer, sent_pass: bytes | None) -> int:
-        """The same for whoever wants to be in the line. Raises HttpProblem."""
+        """The same for a buyer who wants to join the line. Raises HttpProblem."""
         door = sale.door
         early_ms = self.invited(sale, buyer) if door.audience is not EVERYBODY else 0
         if door.pass_kind is not PassKind.NONE and not self._has_pass(sale, buyer.user, sent_pass or b""):
@@ -55,11 +55,12 @@ class ClaimDoor:
         return early_ms
 
     def groups_of(self, sale: Sale, buyer: Buyer) -> tuple[str, ...]:
-        """For an entry: whether its buyer is still invited is asked again when it is their turn."""
+        """Returns the groups for an entry: whether its buyer is still invited is checked again when it is their
+        turn."""
         return sale.door.audience.worth_keeping(self._groups.of(buyer))
 
     def invited(self, sale: Sale, buyer: Buyer) -> int:
-        """The same for whoever has no pass yet. Raises HttpProblem."""
+        """The same for a buyer without a pass. Raises HttpProblem."""
         early_ms = self._invitations.early_ms(sale, buyer.user, self._groups.of(buyer))
         if early_ms is NotInvited.NOT_KNOWN:
             raise HttpProblem.of(Outcome.NOT_READY)
@@ -71,7 +72,7 @@ class ClaimDoor:
         now_ms = self._sale_cache.now_ms()
         if self._seal.holds(sent, sale.round.id, user, now_ms / 1000):
             return True
-        # Where one round follows another, only the gate knows which it is: a pass of either will do.
+        # Where one round follows another, only the gate knows which one is on, so a pass for either will do.
         beside = [(self._sale_cache.before(sale), sale.round.opens_ms)]
         following = self._sale_cache.following(sale)
         if following is not None:

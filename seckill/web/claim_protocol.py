@@ -1,8 +1,8 @@
 """The quick way of a claim: from the bytes that arrived to the gate and back, in one turn of the event loop each.
 
-Nearly all claims arrive whole, in one piece, with nothing unusual about them. They need nothing of what an ASGI server
-makes for a request: no parser callbacks, no cycle, no task, no messages (what that saves: docs/speed.md). Whatever else
-happens to such a claim, or to its connection meanwhile, turns it into an ordinary request: its bytes go to the parser
+Nearly all claims arrive in one piece, with nothing unusual about them. They need nothing of what an ASGI server makes
+for a request: no parser callbacks, no cycle, no task, no messages (docs/speed.md says what that saves). Anything else
+that happens to such a claim or its connection meanwhile turns it into an ordinary request: its bytes go to the parser
 as if they had just arrived, and the request waits for the decision that is on its way. So connections, pipelines and
 draining need no second set of rules. Joining a line (`line_join.py`) goes the same way, to the ledger and back.
 """
@@ -24,7 +24,7 @@ from seckill.web.plain_claim import PlainClaim
 from seckill.web.plain_request import ORIGIN, PLAIN, PLAIN_WITH_ORIGIN
 from seckill.web.request_ids import HEADER, request_id
 
-# Who a proxy says it is for, which matters only behind a proxy of ours, and when a claim is refused.
+# The client's address according to a proxy. It matters only behind a trusted proxy, and when a claim is refused.
 _FORWARDED = re.compile(rb"\n(x-forwarded-for|forwarded): ([^\r]+)", re.IGNORECASE)
 _NAMED = HEADER + b": "
 ENTRIES = b"entries"
@@ -36,9 +36,9 @@ def _forwarded(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class TurnBuffer:
-    """Answers known at once in a turn of the event loop are sent together at its end. So the code for reading and the
-    code for writing stay in the caches, and a proxy on this machine is woken once for all answers instead of for
-    each."""
+    """Sends answers that are known at once together, at the end of a turn of the event loop. So the code for reading
+    and the code for writing stay in the CPU's caches, and a proxy on this machine is woken once for all answers instead
+    of for each."""
 
     def __init__(self) -> None:
         self._with_answers: list[ClaimingProtocol] = []
@@ -55,8 +55,8 @@ class TurnBuffer:
 
 
 class _Press(ClaimInProgress):
-    """Answered in the turn in which the gate answered, without a callback that has to wait for the next turn of the
-    event loop."""
+    """A claim that is answered in the same turn of the event loop as the gate's answer, without a callback that would
+    wait for the next turn."""
 
     __slots__ = ("awaited", "data", "of_origin", "protocol", "request_id")
 
@@ -65,7 +65,8 @@ class _Press(ClaimInProgress):
         self.data = data
         self.request_id = request_id
         self.of_origin = of_origin  # lines of the answer
-        self.awaited: asyncio.Future[tuple[Claim, Sale, Answer]] | None = None  # by the request that it became
+        # set if the claim became a request, which waits for this
+        self.awaited: asyncio.Future[tuple[Claim, Sale, Answer]] | None = None
 
     def done(self) -> bool:
         return False  # a buyer who hangs up is still admitted, and finds the order by the key
@@ -104,8 +105,9 @@ class ClaimingProtocol(GuardedProtocol):
         self._read_plain_claim = self.application.read_plain_claim
         self._plain_request = (PLAIN if self._origins is None else PLAIN_WITH_ORIGIN).read
         self._answer_to_send = b""
-        self._address: str | None = None  # of all claims on this connection, unless it is a proxy's
-        self._press: _Press | _Join | None = None  # on its way, and nothing else has happened on this connection since
+        self._address: str | None = None  # for all claims on this connection, unless a proxy opened it
+        # the claim on its way, if nothing else has happened on this connection since
+        self._press: _Press | _Join | None = None
 
     def data_received(self, data: bytes) -> None:
         if self._answer_to_send:
@@ -122,7 +124,7 @@ class ClaimingProtocol(GuardedProtocol):
         super().data_received(data)
 
     def _begin_plain(self, data: bytes, said: PlainClaim) -> bool:
-        """False: it is read part by part."""
+        """Returns False if the claim has to be read part by part."""
         named, origin = said[-2:]
         of_origin = b"" if self._origins is None else self._origins.lines(origin)
         press = self._press = _Press(self, data, request_id(named), of_origin)
@@ -213,7 +215,7 @@ class ClaimingProtocol(GuardedProtocol):
             if not self.transport.is_closing():
                 self.transport.write(whole)
             return
-        if reply is None:  # looking up an order, or waiting for it, takes a task
+        if reply is None:  # looking up or awaiting an order takes a task
             self._make_ordinary(press)
             press.decided(sale, answer)
         else:
@@ -246,8 +248,8 @@ class ClaimingProtocol(GuardedProtocol):
         super().shutdown()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """A client that has nothing more to say may still wait for the answer to its claim, which comes soon: that no
-        longer waits for the ledger. What streams, or waits for news, ends as before."""
+        """A client that has closed its side may still wait for the answer to its claim. That answer comes soon, because
+        it no longer waits for the ledger. Streams and long polls end as before."""
         self.send()
         if self._press is not None:
             self._make_ordinary(self._press)

@@ -1,7 +1,7 @@
 """Claims whose answer waits until the ledger has the order: because the sale confirms there, or the buyer prefers it.
 
-What is waited for is announced by the workers, one announcement for a batch; nothing is asked for each claim. A buyer
-has as many seats here as for long polls, and no claim waits for ever.
+The workers announce written orders, once for each batch, so no claim makes a query of its own. A buyer has as many
+seats here as for long polls, and no claim waits for ever.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,10 @@ from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView, queued
 from seckill.errors import GateError, LedgerError
 from seckill.web.waiting_seats import NoSeat, Seats
 
-# The answers of the gate that tell of orders, which the ledger may not have yet.
+# The answers of the gate that name orders, which the ledger may not have yet.
 TELLING = frozenset((Outcome.ADMITTED, Outcome.REPEATED, Outcome.LIMIT_REACHED))
-# In the scope of a claim whose client has closed its side: it may be gone, or still take the answer.
+# The key that marks the scope of a claim whose client has closed its side: the client may be gone, or still take the
+# answer.
 CLOSED = "seckill.closed"
 Gone: TypeAlias = Callable[[], Awaitable[None]]
 _LEDGER = Confirm.LEDGER  # looking up a member of an enum is slow
@@ -34,11 +35,12 @@ class ClaimWait:
         self._within_s = within_s  # how long sales that confirm in the ledger let their buyers wait
 
     def has_room(self, sale: Sale, user: str, address: str) -> bool:
-        """False: the claim could not wait for an answer that it has to wait for, so the gate must not decide it."""
+        """Returns False if the claim would have to wait for its answer and could not, so that the gate must not decide
+        it."""
         return sale.confirm is not _LEDGER or self._seats.has_free(user, address)
 
     def time_s(self, sale: Sale, answer: Answer, preferred_s: int | None) -> float | None:
-        """How long the claim waits at most; None: not at all."""
+        """Returns how long the claim waits at most, or None if it does not wait."""
         if waits_for_ledger(sale, answer):
             return self._within_s if preferred_s is None else preferred_s
         return preferred_s or None if answer.outcome in (Outcome.ADMITTED, Outcome.REPEATED) else None
@@ -46,7 +48,7 @@ class ClaimWait:
     async def order(
         self, user: str, address: str, sale: Sale, answer: Answer, wait_s: float, gone: Gone
     ) -> OrderView | None:
-        """The order of a claim that was admitted, as soon as the ledger has it; None: that is not known in time."""
+        """Returns the order of an admitted claim as soon as the ledger has it, or None if that is not known in time."""
         holding = answer.holdings[0]
         known = queued(sale, holding) if answer.outcome is Outcome.ADMITTED else None
         try:
@@ -57,7 +59,7 @@ class ClaimWait:
         return None if found is None or found.state is OrderState.QUEUED else found
 
     async def all_written(self, user: str, address: str, sale: Sale, answer: Answer, wait_s: float, gone: Gone) -> bool:
-        """Whether the ledger has all orders that the answer names; it may need the time."""
+        """Returns whether the ledger has all orders that the answer names, after waiting for up to `wait_s`."""
         try:
             with self._seats.taken_by(user, address):
                 return await self._orders.are_written(user, sale, answer.holdings, wait_s, gone)
@@ -66,6 +68,7 @@ class ClaimWait:
 
 
 async def gone_or_closed(scope: Any, receive: Any) -> None:
-    """Returns when the client no longer waits for the answer. Who has closed its side is told what is known then."""
+    """Returns when the client no longer waits for the answer. A client that has closed its side is told what is known
+    by then."""
     while CLOSED not in scope and (await receive())["type"] != "http.disconnect":
         pass

@@ -34,8 +34,9 @@ from seckill.web.uvicorn_adapter import HttpConnection
 
 log = logging.getLogger("uvicorn.error")
 
-_TICK_S_MIN = 0.1  # even where idle connections are not kept at all
-# What is parsed at once. A read brings up to 256 KiB, and a refusal should not have to wait for all of that.
+_TICK_S_MIN = 0.1  # even if idle connections are not kept at all
+# How much is parsed at a time. A read brings up to 256 KiB, and a refusal should not have to wait until all of it is
+# parsed.
 _PIECE_BYTES = 16 * 1024
 
 
@@ -65,8 +66,8 @@ class GuardedProtocol(HttpConnection):
         self._unread_bytes = 0  # when that deadline was set
         self._phase = _IDLE
         self._refusal = BAD_REQUEST
-        # Of the request that is arriving. The first piece may hold the end of an earlier request too, so what has
-        # arrived of this one lies between with and without it.
+        # Bytes of the request that is arriving. The first piece may also contain the end of an earlier request, so the
+        # true count lies between the counts with and without that piece.
         self._arrived_bytes = 0
         self._first_piece_bytes = 0
         self._piece_bytes = 0  # the latest piece
@@ -94,11 +95,11 @@ class GuardedProtocol(HttpConnection):
         super().upgrade()
 
     def is_idle(self) -> bool:
-        """Kept open with nothing on it, neither a request nor an answer."""
+        """Whether the connection is open without a request or an answer on it."""
         return self._phase is _IDLE and not self.is_answering() and not self.transport.is_closing()
 
     def idle_since(self) -> float:
-        """By the event loop's clock, of one that is idle."""
+        """Since when an idle connection has been idle, by the event loop's clock."""
         by = self._read_by or 0.0
         return by - (self.limits.head_within_s if by == self._first_by else self.keep_alive_s)
 
@@ -169,7 +170,7 @@ class GuardedProtocol(HttpConnection):
                 self._feed(data[start : start + _PIECE_BYTES])
 
     def is_quiet(self) -> bool:
-        """Nothing is arriving, nothing is being answered, and nothing waits for the client to take it."""
+        """Whether nothing is arriving, nothing is being answered, and nothing waits for the client to take it."""
         return self._phase is _IDLE and self.is_free()
 
     def _feed(self, data: bytes) -> None:
@@ -238,10 +239,11 @@ class GuardedProtocol(HttpConnection):
 
     def answered(self, *, goes_on: bool) -> None:
         if goes_on and self._phase is _BODY:
-            # It is the next request's turn only now.
+            # Only now is it the next request's turn.
             self._read_by = self.loop.time() + self.limits.body_within_s
         elif self._phase is _BODY and self._uploads:
-            # Refused before it was read, for want of the key or as a whole. No one is let send megabytes for nothing.
+            # The request was refused before it was read, for lack of the key or altogether. Its client must not send
+            # megabytes in vain.
             self._drop_rest()
         elif not goes_on and self._phase is _IDLE:
             self._read_by = self.loop.time() + self.keep_alive_s
@@ -271,7 +273,7 @@ class GuardedProtocol(HttpConnection):
         self._drop_rest()
 
     def _drop_rest(self) -> None:
-        """Of what still arrives, and with it the connection, when the client has had the time to take the answer."""
+        """Drops what still arrives, and closes the connection when the client has had time to take the answer."""
         self._phase = _OVER
         if self.transport.can_write_eof():
             self.transport.write_eof()

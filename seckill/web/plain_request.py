@@ -1,7 +1,7 @@
-"""Which requests are plain: those that every parser reads alike.
+"""Recognises plain requests: those that every parser reads alike.
 
-One space where one is usual, no spaces around values, nothing but visible ASCII. Whatever is not plain is for the
-parser to judge. `native/kernel.c` does the same, where it is compiled.
+They have one space where one is usual, no spaces around values, and only visible ASCII. The parser judges all other
+requests. `native/kernel.c` does the same where it is compiled.
 """
 
 import re
@@ -9,21 +9,22 @@ import re
 from seckill.native.kernel_choice import KERNEL
 from seckill.web.prefer_header import HEADER as PREFER
 
-# Longer ones go the other way, so none of the limits can be exceeded here.
+# Longer requests go to the parser, so no limit can be exceeded here.
 PLAIN_BYTES_MAX = 8 * 1024
 PLAIN_HEADERS_MAX = 64
 _PLAIN = re.compile(
     rb"POST /v1/sales/([0-9A-Za-z]{1,32})/(orders|entries) HTTP/1\.1"
     rb"((?:\r\n[A-Za-z0-9_-]++: [!-~][ -~]*+(?<! ))++)\r\n\r\n"
 )
-# What changes how a request or its connection is read; and who prefers to wait needs a task for that.
+# Headers that change how a request or its connection is read. A client that prefers to wait is among them, because that
+# needs a task.
 UNUSUAL = (b"expect", PREFER, b"proxy-connection", b"trailer", b"transfer-encoding", b"upgrade")
-# A browser sends twenty headers. Those that mean nothing here are not taken apart: 8 µs instead of 11 for its request.
+# A browser sends twenty headers. Those without a meaning here are not parsed, so its request takes 8 µs instead of 11.
 NOTABLE = (
     *(b"authorization", b"idempotency-key", b"x-request-id", b"host", b"content-length", b"connection"),
     b"seckill-pass",
 )
-# Where pages of other origins may claim. Elsewhere it is one of those that mean nothing.
+# Read only where pages of other origins may claim; elsewhere it has no meaning.
 ORIGIN = b"origin"
 _LENGTHS = {b"%d" % length: length for length in range(1024)}
 
@@ -33,12 +34,12 @@ Plain = tuple[bytes, bytes, dict[bytes, bytes], bytes]
 
 class PlainReader:
     def __init__(self, notable: tuple[bytes, ...], unusual: tuple[bytes, ...]) -> None:
-        """The names of headers in lower case: those that are given, and those that no plain request has."""
+        """Takes names of headers in lower case: those to return, and those that no plain request has."""
         self._notable = re.compile(rb"\n(%b): ([^\r]+)" % b"|".join((*notable, *unusual)), re.IGNORECASE)
         self._unusual = frozenset(unusual)
 
     def read(self, data: bytes) -> Plain | None:
-        """A claim or a join that is all there is in `data`; None: let the parser see."""
+        """Returns the claim or join, if `data` contains exactly one. None: the parser has to read it."""
         if len(data) > PLAIN_BYTES_MAX:
             return None
         found = _PLAIN.match(data)
@@ -47,7 +48,7 @@ class PlainReader:
         sale_id, what, lines = found.groups()
         fields = self._notable.findall(lines)
         headers = {name.lower(): value for name, value in fields}
-        # A header that is there twice, and what only a parser may judge.
+        # The parser judges repeated headers and other special cases.
         if len(headers) < len(fields) or lines.count(b"\n") > PLAIN_HEADERS_MAX:
             return None
         if not self._unusual.isdisjoint(headers):

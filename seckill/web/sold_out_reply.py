@@ -1,6 +1,5 @@
-"""The refusal that nearly everybody gets after a sell-out, and what it tells of it. It is written once for each round,
-or item of a round, and state of affairs, with a gap for the time: filling that in takes 0.5 µs, writing it from
-scratch 7."""
+"""The refusal that nearly all buyers get after a sell-out. It is written once for each round, or item of a round, and
+state of the sale, with a gap for the time: filling that in takes 0.5 µs, writing the refusal from scratch 7."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -14,23 +13,23 @@ from seckill.web.problems import HttpProblem
 from seckill.web.schemas import rfc3339, rfc3339_or_none
 
 _GAP = rfc3339(0)  # as long as any other time
-# Forms that are kept: more rounds are not sold out at once.
+# How many forms are kept: no more rounds are sold out at once.
 FORMS_MAX = 1_000
 
 Write = Callable[[HttpProblem], tuple[bytes, bytes]]  # as headers and body
 
 
 class WhatNow(StrEnum):
-    """What is left to whoever came too late."""
+    """What a buyer who came too late can still do."""
 
-    JOIN_THE_LINE = "join_the_line"  # who waits gets what comes back
-    TRY_AGAIN = "try_again"  # what comes back is for whoever presses then
+    JOIN_THE_LINE = "join_the_line"  # units that come back go to those in the line
+    TRY_AGAIN = "try_again"  # units that come back go to those who press then
     NEXT_ROUND = "next_round"
     NOTHING = "nothing"
 
 
 class _Form(NamedTuple):
-    facts: tuple[int | None, int | None]  # that it tells
+    facts: tuple[int | None, int | None]  # the facts in the refusal
     sale: Sale
     headers: bytes
     body: bytes
@@ -55,7 +54,8 @@ class SoldOutReplies:
         self._now = b""
 
     def of(self, sale: Sale, item: int) -> tuple[bytes, bytes]:
-        """When the last unit of an item went and how many of it are unpaid is not known: that is counted of rounds."""
+        """Returns headers and body. It is not known when the last unit of an item was sold, nor how many are unpaid:
+        those are counted for rounds only."""
         round_id = sale.round.id
         key: FlagKey = (round_id, item) if item else round_id
         flag = self._flags.get(key)
@@ -64,7 +64,7 @@ class SoldOutReplies:
         if form is None or form.facts != facts or form.sale is not sale:
             form = self._form(key, sale, item, facts)
         now_ms = self._now_ms()
-        if now_ms != self._ms:  # a crowd is refused in the same millisecond
+        if now_ms != self._ms:  # many buyers are refused in the same millisecond
             self._ms, self._now = now_ms, rfc3339(now_ms).encode()
         return form.headers, form.body % self._now
 
@@ -91,7 +91,7 @@ class SoldOutReplies:
 
 
 def _what_now(sale: Sale, item: int, unpaid: int | None, next_begins_ms: int | None) -> WhatNow:
-    if unpaid == 0:  # nothing comes back by itself
+    if unpaid == 0:  # no units come back by themselves
         return WhatNow.NOTHING if next_begins_ms is None else WhatNow.NEXT_ROUND
-    # A waiting list begins when all of a round is sold out, which is not known of whoever asked for an item.
+    # A waiting list begins when the whole round is sold out, which is not known here if the buyer asked for an item.
     return WhatNow.JOIN_THE_LINE if sale.door.line.waiting_list and not item else WhatNow.TRY_AGAIN

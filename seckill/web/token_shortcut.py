@@ -1,8 +1,8 @@
-"""The short way to believe a buyer's token, for those signed with a secret of ours (HS256).
+"""The short way to verify a buyer's token, for tokens that are signed with a secret of ours (HS256).
 
-The library takes about 70 µs for a token, as long as all the rest of a claim; this takes about 10. It says yes or
-nothing: whatever is not plainly right goes to the library, which decides and words the refusal. So it can only be wrong
-by believing what the library would not, and a test lets both judge the same tokens.
+The library takes about 70 µs for a token, as long as all the rest of a claim; this takes about 10. It only ever
+accepts: any token that is not plainly right goes to the library, which decides and words the refusal. So its only
+possible mistake is to accept a token that the library would refuse, and a test lets both judge the same tokens.
 """
 
 import hmac
@@ -17,21 +17,21 @@ from msgspec import Meta
 from seckill.domain.keyed_hash import KeyedHash
 from seckill.native.kernel_choice import KERNEL
 
-# A signer writes the same header every time. More kinds than these are not worth remembering.
+# A signer writes the same header every time. Remembering more headers than this is not worthwhile.
 HEADERS_MAX = 16
 
-# The decoder passes over what is not of these.
+# The decoder skips all other characters.
 _BASE64URL = (string.ascii_letters + string.digits + "-_").encode()
-# How a text may end by its length modulo 4; in other characters there are bits that belong to no byte.
+# The last characters that a text may have, by its length modulo 4: any other has bits that belong to no byte.
 _ENDS = (_BASE64URL, _BASE64URL, b"AQgw", b"AEIMQUYcgkosw048")
 _FROM_URL = bytes.maketrans(b"-_", b"+/")
 _DIGEST_BYTES = 32  # of SHA-256
-# No time is as long ago as this; the library's way says so.
+# No real time is this long ago; the library refuses such a token.
 _Time = Annotated[float, Meta(gt=-(1 << 53))]
 
 
 class Claims(msgspec.Struct, gc=False):
-    """What we look at, with the types that it must have."""
+    """The claims that we look at, with the types that they must have."""
 
     sub: str
     exp: _Time
@@ -49,12 +49,12 @@ Opened = tuple[bytes, bytes, bytes, str]
 
 
 def open_token(token: bytes) -> Opened | None:
-    """The header as it is written, what is signed, the signature, and all that the token says. None: it is not plainly
-    spelled. `native/kernel.c` does the same, where it is compiled."""
+    """Returns the header as it is written, the signed text, the signature, and all claims. None: the token has an
+    unusual form. `native/kernel.c` does the same where it is compiled."""
     signed, _, signature = token.rpartition(b".")
     header, _, payload = signed.partition(b".")
     try:
-        # As text, so that all of it must be UTF-8 and not only what we look at.
+        # Decoded as text, so that all of it must be UTF-8 and not only what we look at.
         text = _decoded(payload).decode()
         digest = _decoded(signature)
     except ValueError:
@@ -63,7 +63,7 @@ def open_token(token: bytes) -> Opened | None:
 
 
 def _decoded(text: bytes) -> bytes:
-    """Strictly: a decoder would forgive other spellings. Raises ValueError."""
+    """Decodes strictly, because a decoder would forgive other spellings. Raises ValueError."""
     if text.translate(None, _BASE64URL) or text[-1:] not in _ENDS[len(text) % 4]:
         raise ValueError
     return a2b_base64(text.translate(_FROM_URL) + b"=" * (-len(text) % 4))
@@ -76,12 +76,13 @@ class SignedTokens:
     def __init__(self, issuer: str | None, audience: str | None) -> None:
         self._issuer = issuer
         self._audience = audience
-        # As they are written in tokens that the library has accepted, with the secrets of those tokens: while one
-        # secret is replaced by another, a signer that gives its keys no name writes the same header with both.
+        # Headers as they are written in tokens that the library has accepted, with the secrets of those tokens. There
+        # may be two: while a secret is being replaced, a signer that does not name its keys writes the same header with
+        # both.
         self._headers: dict[bytes, tuple[KeyedHash, ...]] = {}
 
     def learn(self, token: str, secret: KeyedHash) -> None:
-        """The library has accepted this token with this secret, so its header is a good one."""
+        """Called when the library has accepted this token with this secret, so its header is a good one."""
         header = token.partition(".")[0].encode()
         known = self._headers.get(header, ())
         if secret not in known and (known or len(self._headers) < HEADERS_MAX):
@@ -94,8 +95,8 @@ class SignedTokens:
         return False
 
     def read(self, token: bytes) -> tuple[Claims, str] | None:
-        """The claims, and all that the token says as JSON, signed by us and meant for us. None: ask the library. Times
-        and `sub` are not looked at."""
+        """Returns the claims, and the whole payload as JSON, of a token that is signed with our secret and meant for
+        us. None: ask the library. It does not check times and `sub`."""
         opened = _open(token)
         if opened is None:
             return None

@@ -1,4 +1,4 @@
-"""All that we use of uvicorn's internals, under our own names: a new version is judged here and nowhere else.
+"""All that we use of uvicorn's internals, under our own names, so that a new version affects this module only.
 
 uvicorn promises `Config` and `Server`, but not how its protocols work, and we build on those.
 `tests/web/test_uvicorn_adapter.py` checks each name used here, and says which of them a version lacks.
@@ -20,7 +20,7 @@ __all__ = ["STATUS_LINE", "HttpConnection", "HttpServer", "WebSocketConnection"]
 
 
 def _no_place() -> None:
-    """What an uncounted connection gives back."""
+    """Stands for `leave` on a connection that was not counted."""
 
 
 class _Heads:
@@ -51,15 +51,15 @@ class HttpConnection(HttpToolsProtocol):
         self.leave: Callable[[], None] = _no_place  # gives the connection's place back
 
     def peer(self) -> str:
-        """The address at the other end; empty where there is none."""
+        """The address at the other end; empty if there is none."""
         return self.client[0] if self.client else ""
 
     # The request that is arriving
 
     def parse(self, data: bytes) -> bytes:
-        """What is left behind the head of an upgrade. There the parser stops: the rest is for the new protocol; or,
-        since only upgrades to a WebSocket are carried out and the request was taken as a plain one, it is the next
-        request. Raises `httptools.HttpParserError`."""
+        """Returns the bytes after the head of an upgrade, where the parser stops. They are for the new protocol. Other
+        upgrades than those to a WebSocket are treated as plain requests, and then these bytes are the next request.
+        Raises `httptools.HttpParserError`."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -76,7 +76,7 @@ class HttpConnection(HttpToolsProtocol):
         return self._should_upgrade()
 
     def upgrade(self) -> None:
-        """From here on the connection belongs to another protocol, which is told when it is lost."""
+        """Hands the connection over to another protocol, which is told when the connection is lost."""
         self.handle_websocket_upgrade()
         self.transport.get_protocol().leave = self.leave  # type: ignore[attr-defined]
 
@@ -87,7 +87,7 @@ class HttpConnection(HttpToolsProtocol):
         return self.url
 
     def fields(self) -> list[tuple[bytes, bytes]]:
-        """The headers that have arrived, their names in lower case."""
+        """The headers that have arrived, with names in lower case."""
         return self.headers
 
     def keep_trailers_apart(self) -> None:
@@ -103,7 +103,7 @@ class HttpConnection(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def is_free(self) -> bool:
-        """Nothing is being answered, and the client takes what is written for it."""
+        """Whether nothing is being answered, and the client takes what is written for it."""
         return (self.cycle is None or self.cycle.response_complete) and not self.flow.write_paused
 
     def has_begun_to_answer(self) -> bool:
@@ -119,7 +119,7 @@ class HttpConnection(HttpToolsProtocol):
         self.cycle.keep_alive = False
 
     def tell_gone(self) -> None:
-        """To the application, which already has the request."""
+        """Tells the application, which already has the request, that the client is gone."""
         self.cycle.disconnected = True
         self.cycle.message_event.set()
 
@@ -134,7 +134,7 @@ class HttpConnection(HttpToolsProtocol):
         return self.flow.read_paused
 
     def on_response_complete(self) -> None:
-        """Instead of uvicorn's, which sets a timer for every response and lets any byte stop it."""
+        """Replaces uvicorn's method, which sets a timer for every response and lets any byte stop it."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -146,7 +146,7 @@ class HttpConnection(HttpToolsProtocol):
             self.answered(goes_on=False)
 
     def answered(self, *, goes_on: bool) -> None:
-        """Told after each answer, and whether the next request waited for it."""
+        """Called after each answer. `goes_on`: the next request waited for it."""
 
     # Answers that are made without an application
 
@@ -154,7 +154,7 @@ class HttpConnection(HttpToolsProtocol):
         return self.server_state.default_headers
 
     def begin_answer(self, status: int) -> bytes:
-        """Its first lines. It counts as a request."""
+        """Returns the first lines of the answer, which counts as a request."""
         state, heads = self.server_state, self._heads
         state.total_requests += 1
         head = heads.made.get(status) if state.default_headers is heads.default_headers else None
@@ -169,7 +169,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Both say something of every connection; under this name only what is wrong is logged.
+        # Both log something for every connection; under this name only errors are logged.
         self.logger = self.conn.logger = logging.getLogger("uvicorn.error.websocket")
         self.leave: Callable[[], None] = _no_place  # gives the connection's place back
         self._refused = False
@@ -188,7 +188,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         if self.curr_msg_data_type == "text":
             try:
                 b"".join(self.frames).decode()
-            except UnicodeDecodeError:  # uvicorn would log it as an error of ours
+            except UnicodeDecodeError:  # uvicorn would log it as our error
                 self._refuse(1007)
                 return
         super().send_receive_event_to_app()
@@ -199,7 +199,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self.handle_parser_exception()
 
     def handle_parser_exception(self) -> None:
-        """Says why, then drops whatever still arrives until the client has understood. uvicorn closes at once: with the
+        """Says why, then drops whatever still arrives until the client has closed. uvicorn closes at once: with the
         rest unread, the kernel resets the connection, and the client does not learn why."""
         if self._refused:
             return
@@ -218,7 +218,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
 
 class Listening(Protocol):
-    """As much of an asyncio server as it takes to stop one."""
+    """The part of an asyncio server that is needed to stop it."""
 
     def close(self) -> None: ...
 
@@ -249,18 +249,19 @@ class HttpServer(uvicorn.Server, ABC):
         return self._connection_class(self.config, self.server_state, self.lifespan.state)
 
     def connections(self) -> Collection[object]:
-        """Of all kinds; the same object for as long as the server runs."""
+        """The connections of all kinds; the same object for as long as the server runs."""
         return self.server_state.connections
 
     def default_headers(self) -> list[tuple[bytes, bytes]]:
         return self.server_state.default_headers
 
     def stop(self) -> None:
-        """Answers what it has begun, and ends."""
+        """Makes the server answer what it has begun, and end."""
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """uvicorn's listens on other kinds of sockets as well, and accepts connections in the event loop's own way."""
+        """Replaces uvicorn's method, which listens on other kinds of sockets as well and leaves accepting to the event
+        loop."""
         await self.lifespan.startup()
         self.servers = [self.listen(listener) for listener in sockets or []]  # type: ignore[misc]
         self.started = True
@@ -276,7 +277,7 @@ class HttpServer(uvicorn.Server, ABC):
         return await super().on_tick(counter)
 
     def ticked(self) -> None:
-        """Told ten times a second."""
+        """Called ten times a second."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -1,4 +1,5 @@
-"""How a claim passes through an API node: the node answers what is certain, the gate everything else, in batches.
+"""Takes claims through an API node: the node answers those whose outcome is certain, and the gate all others, in
+batches.
 
 The caller that brings a claim, from the bytes of a connection or from a task, makes a `ClaimInProgress` of it. That is
 the only place where the order of the steps is written: `AdmissionDesk.begin`, one round after the other, `decided`.
@@ -20,27 +21,27 @@ from seckill.engine.sale_cache import SaleCache
 from seckill.ports.gate import AdmittingGate, GateReply, Pulse
 from seckill.telemetry import CLAIMS, LOCAL_REFUSALS, Tallies
 
-# Found once: looking up a label costs more than counting.
+# Looked up once: finding a label costs more than counting.
 _CLAIMS = {outcome: CLAIMS.labels(outcome.value) for outcome in Outcome}
 _LOCAL_REFUSALS = {outcome: LOCAL_REFUSALS.labels(outcome.value) for outcome in Outcome}
 
-# Around the edges of a window the gate is asked: only its clock is the clock.
+# Near the beginning and end of a window the gate decides, because only its clock counts.
 EDGE_MS = 1_000
 _LANE_BITS = 8
 _LANES = (1 << _LANE_BITS) - 1
 _ADMITTED = Outcome.ADMITTED  # looking up a member of an enum is slow
-# What a round that is over says to a claim that it does not know: the claim is for the next.
+# The answers of a round that is over to a claim that it does not know: the claim is for the next round.
 _OVER_HERE = {outcome for outcome, refusal in REFUSALS.items() if refusal.of_round}
-# Those of them that are said before it is looked whether the round is over, and `ended` itself.
+# Those of them that are given before the check whether the round is over, and `ended` itself.
 _MAYBE_OVER = {outcome for outcome in list(Outcome)[: list(Outcome).index(Outcome.ENDED) + 1] if outcome in _OVER_HERE}
 
 
 class ClaimInProgress(ABC):
-    """A claim on its way from round to round. Each answer of the gate takes it a step further, in the turn in which its
-    batch was answered, so it needs no task; the caller that brought it is told the decision in that same turn.
+    """A claim on its way from round to round. Each answer of the gate takes it a step further in the turn in which its
+    batch was answered, so it needs no task. Its caller is told the decision in that same turn.
 
-    Where one round follows another, the gate's clock decides which it is, and a key that the round before knows is a
-    repeat: it must not become a second order."""
+    Where one round follows another, the gate's clock decides which round a claim is for. A key that the previous round
+    knows is a repeat and must not become a second order."""
 
     __slots__ = ("_answer", "_asked", "_began_s", "_desk", "_sale", "claim")
     claim: Claim
@@ -52,7 +53,7 @@ class ClaimInProgress(ABC):
 
     @abstractmethod
     def decided(self, sale: Sale, answer: Answer) -> None:
-        """`sale` has the round that gave the answer. Never raises."""
+        """Called with the answer; `sale` has the round that gave it. Never raises."""
 
     def ask_rounds(self, desk: "AdmissionDesk", sale: Sale, claim: Claim) -> None:
         self._desk = desk
@@ -66,7 +67,7 @@ class ClaimInProgress(ABC):
         self._desk.batcher(sale.round, self.claim.user).submit(self.claim, self)
 
     def ask_straight(self, desk: "AdmissionDesk", sale: Sale, batcher: Batcher, claim: Claim) -> None:
-        """The same where `straight_way` has said where this round is asked."""
+        """The same, with the batcher that `straight_way` has returned."""
         self._desk = desk
         self._sale = self._asked = sale
         self.claim = claim
@@ -74,7 +75,7 @@ class ClaimInProgress(ABC):
         batcher.submit(claim, self)
 
     def set_result(self, answer: Answer) -> None:
-        """What the round that was asked last said."""
+        """Takes the answer of the round that was asked last."""
         sale, asked = self._sale, self._asked
         if asked is sale:
             later = None if answer.outcome is _ADMITTED else self._desk.round_after(sale, answer)
@@ -86,7 +87,7 @@ class ClaimInProgress(ABC):
             if answer.outcome in _OVER_HERE:
                 self._ask(sale)
                 return
-        elif answer.outcome is Outcome.NOT_STARTED:  # so what the round before that one has said counts
+        elif answer.outcome is Outcome.NOT_STARTED:  # so the answer of the round before that one counts
             asked, answer = sale, self._answer
         self._desk.count(asked.round.id, answer.outcome, time.monotonic() - self._began_s)
         self.decided(asked, answer)
@@ -118,14 +119,13 @@ class AdmissionDesk:
         pace: WritingPace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
     ) -> None:
-        """`before_answers` is told what the gate answered to a batch before each waiting caller gets its own answer:
-        what costs less for all at once can be done there."""
+        """`before_answers` is called with the gate's answers to a batch before each waiting caller gets its own. It can
+        do work that costs less for all of them at once."""
         self._gate = gate
         self._sale_cache = sale_cache
         self._pace = pace
         self._before_answers = before_answers
-        # By round and lane, as one number: it is made for every claim, and looking it up costs a tenth of what a pair
-        # would.
+        # Round and lane are the key, as one number: every claim looks it up, which costs a tenth of looking up a pair.
         self._batchers: dict[int, Batcher] = {}
         self.sold_out = sold_out
         self._flags = sold_out.standing
@@ -134,7 +134,7 @@ class AdmissionDesk:
         self._decided: dict[tuple[int, Outcome], list[float]] = {}  # in this turn of the event loop, see `count`
 
     def begin(self, sale: Sale, claim: Claim, progress: ClaimInProgress) -> Answer | None:
-        """The answer, if it is certain here. None: only the gate can tell, and `progress` will be told."""
+        """Returns the answer if it is certain here. None: only the gate can decide, and `progress` will be told."""
         refused = self._refuse_here(sale, claim)
         if refused is None:
             progress.ask_rounds(self, sale, claim)
@@ -144,9 +144,9 @@ class AdmissionDesk:
         return Answer(refused, item=claim.item) if refused is Outcome.SOLD_OUT else Answer(refused)
 
     def straight_way(self, sale: Sale) -> Batcher | None:
-        """Where claims for no particular item of this round go, whoever presses: this node has nothing to say to them,
-        and no other round has to be asked before. That is so until anything is learnt (`SaleCache.news`) or a flag
-        goes up. None: it has to be looked at for each of them."""
+        """Returns the batcher for claims of any buyer for no particular item, if this node itself can answer none of
+        them and no other round has to be asked first. That holds until the node learns anything new (`SaleCache.news`)
+        or a flag goes up. None: each claim has to be examined."""
         round_ = sale.round
         now_ms = self._sale_cache.now_ms()
         begun = now_ms >= round_.begins_ms - EDGE_MS
@@ -155,7 +155,7 @@ class AdmissionDesk:
         return None if self._sale_cache.before(sale) else self.batcher(round_, "")
 
     async def claim(self, sale: Sale, claim: Claim) -> tuple[Sale, Answer]:
-        """The same for a task: the answer, and the sale with the round that gave it. A task that is cancelled has given
+        """The same for a task: returns the answer, and the sale with the round that gave it. A cancelled task has given
         up."""
         awaited = _AwaitedClaim()
         answer = self.begin(sale, claim, awaited)
@@ -164,20 +164,20 @@ class AdmissionDesk:
     # What a claim in progress needs
 
     def round_before(self, sale: Sale, claim: Claim) -> Sale | None:
-        """The same sale with the round before, if that has to be asked first."""
+        """Returns the sale with its previous round, if that has to be asked first."""
         earlier = self._sale_cache.before(sale)
         if earlier is not None and (claim.request_id or self._is_at(sale.round.opens_ms)):
             return earlier
         return None
 
     def round_after(self, sale: Sale, answer: Answer) -> Sale | None:
-        """The same sale with the next round, if the claim may have come a moment too late for this one. A buyer who is
-        at the limit here, or has to wait, is told so even when it is over, and may buy there."""
+        """Returns the sale with its next round, if the claim may have come a moment too late for this one. A round that
+        is over still answers a buyer who is at the limit or has to wait; such a buyer may buy in the next round."""
         later = self._sale_cache.following(sale) if answer.outcome in _MAYBE_OVER else None
         return later if later and self._sale_cache.now_ms() >= later.round.opens_ms - EDGE_MS else None
 
     def batcher(self, round_: Round, user: str) -> Batcher:
-        """Lanes do not wait for each other."""
+        """Each lane has its own batcher, so that lanes do not wait for each other."""
         key = round_.id << _LANE_BITS | (round_.lane if round_.lanes == 1 else round_.ref.lane_of(user))
         batcher = self._batchers.get(key)
         if batcher is None:
@@ -193,7 +193,7 @@ class AdmissionDesk:
         return batcher
 
     def count(self, round_id: int, outcome: Outcome, took_s: float) -> None:
-        """At the end of the turn, because a batch is answered in one turn, and counting all of them costs little more
+        """Counts at the end of the turn: a batch is answered in one turn, and counting all its claims costs little more
         than counting one."""
         took = self._decided.get((round_id, outcome))
         if took is None:
@@ -215,7 +215,7 @@ class AdmissionDesk:
     def _refuse_here(self, sale: Sale, claim: Claim) -> Outcome | None:
         round_ = sale.round
         if round_.retired_ms is not None:
-            return Outcome.ENDED  # the gate may have forgotten it, and that is no loss
+            return Outcome.ENDED  # the gate may have forgotten the round, which does no harm
         now_ms = self._sale_cache.now_ms()
         begun = now_ms >= round_.begins_ms - EDGE_MS or now_ms >= round_.begins_ms - claim.early_ms - EDGE_MS
         flag = self._flags.get((round_.id, claim.item) if claim.item else round_.id)
@@ -232,7 +232,7 @@ class AdmissionDesk:
         return sold_out if now_ms < round_.ends_ms - EDGE_MS else None
 
     async def keep_pace(self) -> None:
-        """Looks how fast the ledger is, in the lanes that this node sends claims to."""
+        """Measures how fast the ledger is in the lanes to which this node sends claims."""
         on_sale: dict[int, int] = {}
         for key in self._batchers:
             pulse = self._sale_cache.pulse(_round_of(key))
@@ -241,7 +241,7 @@ class AdmissionDesk:
         await self._pace.look(on_sale)
 
     def forget(self, pulses: dict[int, Pulse]) -> None:
-        """Drops what is over."""
+        """Drops the batchers of rounds that are over."""
         self.sold_out.keep(pulses)
         for key in [key for key, batcher in self._batchers.items() if _round_of(key) not in pulses and batcher.idle]:
             del self._batchers[key]

@@ -15,16 +15,16 @@ from seckill.telemetry import ADMIT_BATCH, ADMIT_SECONDS
 
 log = structlog.get_logger()
 
-# More in one call would hold up the gate, which does one thing at a time, for all others.
+# A larger call would hold up the gate for all others, because it does one thing at a time.
 BATCH_MAX = 500
-# More waiting than this means seconds of delay; it is kinder to refuse at once.
+# If more claims wait, the delay is seconds; it is kinder to refuse at once.
 WAITING_MAX = 10_000
 
 Call = Callable[[Sequence[Claim]], Awaitable[GateReply]]
 
 
 class Batcher(Batches[Claim, Answer]):
-    """The claims of one round on this node. `pace`: of its lane, which other rounds may share."""
+    """Batches the claims of one round on this node. `pace`: the pace of its lane, which other rounds may share."""
 
     def __init__(
         self, call: Call, pace: LanePace, *, batch_max: int = BATCH_MAX, waiting_max: int = WAITING_MAX
@@ -49,7 +49,7 @@ class Batcher(Batches[Claim, Answer]):
         except GateError as error:
             outcome = Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN
             answers = [Answer(outcome)] * len(batch)
-            if not self._failing:  # once for each outage, not once for each call
+            if not self._failing:  # logged once for each outage, not for each call
                 log.warning("claims get no decision", claims=len(batch), outcome=outcome, reason=str(error))
             self._failing = True
             # Claims that still wait have waited as long as those that were sent. They were not sent, so this is

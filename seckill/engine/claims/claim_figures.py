@@ -1,6 +1,6 @@
-"""How an API process answers claims: how many it refused and why, and how long its answers took lately.
+"""Figures of an API process: how many claims it refused and why, and how long its answers took lately.
 
-Kept in memory and in a fixed space, so that counting costs a claim nothing that could be noticed.
+They are kept in a fixed amount of memory, so that counting costs a claim nothing noticeable.
 """
 
 import time
@@ -12,9 +12,10 @@ from seckill.domain.outcome import Outcome
 from seckill.telemetry import ANSWER_SECONDS, Durations, spread
 
 WINDOW_S = 10
-# Rounds that are remembered; the one that was asked for longest ago goes first.
+# How many rounds are remembered; the one whose last claim is longest ago is dropped first.
 ROUNDS_MAX = 200
-# Upper ends in seconds: 0.5 ms to above 10 s, each 1.3 times the one before, so a percentile is off by that at most.
+# Upper bounds of the buckets in seconds: 0.5 ms to above 10 s, each 1.3 times the one before, so a percentile is off by
+# that factor at most.
 BOUNDS_S = tuple(0.0005 * 1.3**step for step in range(39))
 
 _ACCEPTED = (Outcome.ADMITTED, Outcome.REPEATED)
@@ -30,7 +31,7 @@ class ClaimFigures:
         self._refusals_took = Durations(ANSWER_SECONDS.labels("refused"))
 
     def note(self, round_id: int, outcome: Outcome, took_s: Sequence[float]) -> None:
-        """How long claims took that ended alike, in ascending order."""
+        """Counts claims with the same outcome. `took_s`: their durations, in ascending order."""
         self.claims += len(took_s)
         if outcome in _ACCEPTED:
             self._accepted.add(took_s)
@@ -46,11 +47,11 @@ class ClaimFigures:
         spread(took_s, BOUNDS_S, slot)
 
     def exemplify(self, outcome: Outcome, took_s: float, trace_id: str) -> None:
-        """Of a claim that is traced: where in the metrics its trace can be found."""
+        """Links the metrics to the trace of a traced claim."""
         (self._accepted if outcome in _ACCEPTED else self._refusals_took).exemplify(took_s, trace_id)
 
     def tell(self) -> None:
-        """To the metrics, what was noted since the last time."""
+        """Adds what was noted since the last call to the metrics."""
         self._accepted.tell()
         self._refusals_took.tell()
 
@@ -67,13 +68,14 @@ class ClaimFigures:
         return {str(round_id): dict(counted) for round_id, counted in self._refused.items()}
 
     def answers(self) -> list[int]:
-        """Those of the last WINDOW_S seconds, by bucket. Empty if there were none."""
+        """Returns the answers of the last WINDOW_S seconds by bucket; empty if there were none."""
         since = int(self._monotonic()) - WINDOW_S
         return added(slot for second, slot in self._slots.items() if second > since)
 
 
 def added(counts: Iterable[Sequence[int]]) -> list[int]:
-    """Adds up buckets, of seconds or of processes. Counts with another number of buckets are from another version."""
+    """Adds up the buckets of seconds or of processes. Ignores counts with another number of buckets, which come from
+    another version."""
     total: list[int] = []
     for slot in counts:
         if len(slot) == len(BOUNDS_S) + 1:
@@ -82,7 +84,7 @@ def added(counts: Iterable[Sequence[int]]) -> list[int]:
 
 
 def percentile_ms(counts: Sequence[int], share: float) -> float | None:
-    """The time within which this share of the answers came, at most; None if there were none."""
+    """Returns an upper bound of the time within which this share of the answers came, or None if there were none."""
     if not sum(counts):
         return None
     wanted = share * sum(counts)

@@ -1,7 +1,7 @@
-"""Telling of states that last, and not of every flicker.
+"""Reports states that last, and not every flicker.
 
-Units that come back and are bought again make a sale sold out and not, many times a second. A reader of the log wants
-to know its state once it stays that way.
+When units come back and are bought again, a sale may change between sold out and not sold out many times a second.
+Readers of the log only want to know a state that lasts.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ LASTS_S = 5.0
 class LastingStates:
     def __init__(self, tell: Callable[[int, bool], None]) -> None:
         self._tell = tell
-        self._told: set[int] = set()  # whose state was told to be on
-        self._now: dict[int, bool] = {}  # of those that have changed since
+        self._told: set[int] = set()  # subjects whose state was reported as on
+        self._now: dict[int, bool] = {}  # the present state of those that have changed since
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     def change(self, subject: int, *, on: bool) -> None:
@@ -32,7 +32,7 @@ class LastingStates:
         self._tell(subject, on)
 
     def keep(self, subjects: Collection[int]) -> None:
-        """The others are over, and there is nothing more to tell of them."""
+        """Forgets all other subjects: they are over."""
         self._told.intersection_update(subjects)
         for subject in self._timers.keys() - subjects:
             self._timers.pop(subject).cancel()

@@ -1,4 +1,4 @@
-"""How the sales that are on are going: what every process reports, what the ledger has, and what waits in between."""
+"""The progress of current sales: what every process reports, what the ledger has, and what waits in between."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class LiveFigures:
         if not rounds:
             return []
         refused = refused_by_round(one.report for one in seen)
-        # Read before the gate's pulse is looked at, so that more can never seem written than was accepted.
+        # Read before the gate's pulse, so that never more orders seem written than accepted.
         by_round = await self._ledger.counted([round_.id for round_ in rounds])
         waiting = await self._board.waiting({lane for round_ in rounds for lane in round_.every_lane})
         now_ms = self._sale_cache.now_ms()
@@ -67,7 +67,7 @@ class LiveFigures:
 
 
 def refused_by_round(reports: Iterable[NodeReport]) -> dict[int, Counter[str]]:
-    """Claims by outcome, of all these processes."""
+    """Adds up the refused claims of all these processes, by round and outcome."""
     found: dict[int, Counter[str]] = {}
     for report in reports:
         for round_id, counted in report.refused.items():

@@ -1,11 +1,12 @@
 """Sold-out flags: while one stands, this node refuses claims for its round without asking the gate.
 
-A flag is raised when the gate has answered that nothing is left, and it knows the round's winners: a winner who repeats
-is sent to the gate and finds their order. It holds for one version of the round, and goes as soon as units come back.
+A flag is raised when the gate has answered that nothing is left. It knows the round's winners: a winner who repeats is
+sent to the gate and finds their order. A flag holds for one version of the round, and is withdrawn as soon as units
+come back.
 
-In a round with items, each item that is gone has a flag of its own, and the others go on selling. Units that come back
-to another item end the flag too, but it is raised again at once: the winners of an item that got nothing back are those
-that they were.
+In a round with items, each item that is sold out has its own flag, and the others go on selling. Units that come back
+to another item end the flag too, but it is raised again at once, because the winners of an item that got nothing back
+have not changed.
 """
 
 import asyncio
@@ -32,17 +33,18 @@ FlagKey: TypeAlias = int | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SoldOutFlag:
-    """True for one version of the round: as long as nothing came back, no buyer outside `winners` can have an order, or
-    one of that item."""
+    """Holds for one version of the round: as long as nothing came back, no buyer outside `winners` can have an order,
+    or an order of that item."""
 
     version: int
     winners: WinnerFilter
-    sold_out_ms: int | None  # when the last unit of the round went, by the gate's clock; None: not known
+    sold_out_ms: int | None  # when the last unit of the round was sold, by the gate's clock; None: not known
 
 
 @dataclass(frozen=True, slots=True)
 class _Winners:
-    """Who had an order when an item was gone, in an epoch in which so many units of it had ever been on sale."""
+    """The buyers with an order when an item was sold out, with the epoch, and the units that had ever been on sale by
+    then."""
 
     epoch: int
     supplied: int
@@ -52,7 +54,7 @@ class _Winners:
 class SoldOutFlags:
     def __init__(self, gate: WinnersGate) -> None:
         self._gate = gate
-        # For others to read: each claim looks its flag up here, without a call.
+        # Public so that each claim can look up its flag without a call.
         self.standing: dict[FlagKey, SoldOutFlag] = {}
         self._winners: dict[tuple[int, int], _Winners] = {}  # by round and item
         self._raising: dict[int, asyncio.Task[None]] = {}
@@ -60,7 +62,7 @@ class SoldOutFlags:
         self._lasting = LastingStates(_tell)
 
     def consider(self, ref: RoundRef, reply: GateReply) -> None:
-        """Begins to raise a flag if this answer of the gate says that nothing is left."""
+        """Starts raising a flag if this answer of the gate says that nothing is left."""
         if (reply.available != 0 and not reply.gone) or ref.id in self._raising:
             return
         wanted: Iterable[FlagKey] = [(ref.id, item) for item in reply.gone] or [ref.id]
@@ -72,7 +74,7 @@ class SoldOutFlags:
             self._raising[ref.id] = asyncio.create_task(self._raise(ref, reply.version))
 
     async def _raise(self, ref: RoundRef, version: int) -> None:
-        """While the version stands no new buyer can win, so the winners found now are all there are."""
+        """Raises the flags. While the version stands, no new buyer can win, so the winners found now are complete."""
         try:
             view = await self._gate.inspect(ref)
             if view is None or not view.whole or view.version != version:
@@ -81,7 +83,7 @@ class SoldOutFlags:
                 gone: Mapping[FlagKey, WinnerFilter] = {} if view.available else {ref.id: await self._read(ref, view)}
             else:
                 gone = await self._of_items(ref, view)
-            if self._is_over(ref.id, version):  # while the winners were being read
+            if self._is_over(ref.id, version):  # ended while the winners were being read
                 return
             for key, winners in gone.items():
                 self.standing[key] = SoldOutFlag(version, winners, view.sold_out_ms if key == ref.id else None)
@@ -100,7 +102,7 @@ class SoldOutFlags:
         return winners
 
     async def _of_items(self, ref: RoundRef, view: GateView) -> dict[FlagKey, WinnerFilter]:
-        """Of all items that are gone together, so that the buyers are read once."""
+        """Finds the winners of all items that are sold out together, so that the buyers are read once."""
         gone = {(ref.id, item): stock.supplied for item, stock in view.items.items() if stock.available == 0}
         known = {
             key: winners
@@ -119,7 +121,8 @@ class SoldOutFlags:
             self.hear(round_id, version)
 
     def hear(self, round_id: int, version: int) -> None:
-        """A late or repeated announcement is about a version that is known to be over, and changes nothing."""
+        """Takes an announcement. A late or repeated one is about a version that is known to be over, and changes
+        nothing."""
         self._announced[round_id] = max(version, self._announced.get(round_id, 0))
         for key, flag in self._of_round(round_id):
             if self._is_over(round_id, flag.version):

@@ -1,4 +1,4 @@
-"""Who may have an order in a round: a Bloom filter.
+"""A Bloom filter of the buyers who may have an order in a round.
 
 After the sell-out nearly every buyer who presses "buy" can be refused without a call to the gate, except that a winner
 who repeats must find their own order. "Not in the filter" is certain; "in the filter" costs a call and decides nothing.

@@ -1,12 +1,12 @@
-"""How fast claims are let in where a sale has more units than the queue has room for: once the ledger is behind, about
-as fast as orders are written.
+"""Limits how fast claims are let in where a sale has more units than the queue has room for: once the ledger is behind,
+about as fast as orders are written.
 
-The queue is there to take a rush, so nothing is slowed down that fits into it. What does not fit would fill it sooner
-or later, and then people would be refused only because this node had let others in faster than anybody can write. They
-wait here instead, for a moment; and what the API does not do meanwhile leaves the cores to those that write.
+The queue is there to take a rush, so nothing that fits into it is slowed down. More than that would fill it sooner or
+later, and then buyers would be refused only because this node had let others in faster than the workers can write. They
+wait here for a moment instead, and the CPU time that the API does not use meanwhile is left to the workers.
 
-Each node decides for itself, by what it sees of the lane: what all of them let in, what is written, and how much waits.
-The less a node has let in so far, the more it may add to that, which brings all of them to equal shares.
+Each node decides for itself by what it sees of the lane: how much all nodes let in, how much is written, and how much
+waits. The less a node has let in so far, the more it may raise its rate, which brings all nodes to equal shares.
 """
 
 import math
@@ -18,34 +18,34 @@ from dataclasses import dataclass
 from seckill.ports.transport import FlowTransport, LaneFlow
 from seckill.telemetry import PACED_LANES
 
-# Rates are taken over this long: the worker settles hundreds of orders at a time.
+# Rates are averaged over this time, because the worker settles hundreds of orders at a time.
 WINDOW_S = 1.0
-# Nothing is slowed down before this share of the lag that is allowed.
+# Nothing is slowed down below this share of the allowed lag.
 EARLY = 0.5
-# And below this share, the ledger has nothing to do.
+# Below this share, the ledger counts as idle.
 IDLE = 0.1
-# All nodes together let in so much of what is written when the ledger is far behind, and so much when it is not.
+# The rate of all nodes together, as a share of the writing rate: when the ledger is far behind, and when it is not.
 SHARE_MIN, SHARE_MAX = 0.5, 2.0
-# From one look to the next, a rate changes by no more than these factors: a ledger may stand still for a moment. It
-# rises as fast while the ledger has nothing to do, since then nobody knows how fast it could be.
+# From one look to the next, a rate changes by no more than these factors, because a ledger may stand still for a
+# moment. It also rises by this factor while the ledger is idle, because it is then unknown how fast it could be.
 FALL_MAX, RISE_MAX = 4.0, 2.0
-# How strongly nodes with less than others catch up with them: 0 not at all, 1 at once, and with much ado.
+# How strongly nodes with a lower rate catch up with the others: 0 is not at all; 1 is at once, but unsteadily.
 EVENING = 0.2
-# The least that a node lets in, of what is written. More than a hundred busy nodes in one lane would be too many.
+# The lowest rate of a node, as a share of the writing rate. So a lane can have a hundred busy nodes.
 NODE_MIN = 0.01
 RATE_MIN = 10.0
-# A node that lets in less than this share of what it may has no need of a limit.
+# A node that lets in less than this share of its rate needs no limit.
 UNUSED = 0.8
-# So many are written in a moment, by any ledger, and say nothing about its pace.
+# Any ledger writes this many orders in a moment, so they say nothing about its pace.
 FEW = 1_000
-# A call brings no more than is let in within this time, so that nobody waits much longer than they have to.
+# A call contains no more claims than are let in within this time, so that no claim waits much longer than necessary.
 CALL_S = 0.1
-# Who would wait longer than this is refused at once.
+# A claim that would wait longer than this is refused at once.
 WAIT_S = 2.0
 
 
 class LanePace:
-    """Of one lane on this node. `rate`: orders a second; None: as they come."""
+    """The pace of one lane on this node. `rate`: orders a second; None: unlimited."""
 
     __slots__ = ("_free_s", "_monotonic", "passed", "rate")
 
@@ -53,11 +53,11 @@ class LanePace:
         self._monotonic = monotonic
         self._free_s = 0.0
         self.rate: float | None = None
-        self.passed = 0  # claims that were sent; while there is a rate, orders that came of them
+        self.passed = 0  # claims that were sent; while there is a rate, orders that came from them
 
     def after(self, admitted: int) -> float:
-        """How long the next call has to wait after one that admitted so many: not for ever, because these may have been
-        let in when there was no rate yet."""
+        """Returns how long the next call has to wait after one that admitted this many. The wait is bounded, because
+        these claims may have been let in when there was no rate yet."""
         self.passed += admitted
         if self.rate is None:
             return 0.0
@@ -70,13 +70,13 @@ class LanePace:
 class _Look:
     at_s: float
     passed: int
-    rate: float | None  # that there was until then
+    rate: float | None  # the rate until then
     flow: LaneFlow
 
 
 class WritingPace:
-    """`lag_s`: how much of the ledger's work may wait before anybody does; 0: nobody ever waits here.
-    `room`: how many orders a lane's queue takes."""
+    """`lag_s`: how much of the ledger's work may wait before claims do; 0: claims never wait here. `room`: how many
+    orders a lane's queue takes."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class WritingPace:
         return pace
 
     async def look(self, on_sale: Mapping[int, int]) -> None:
-        """`on_sale`: of each lane that this node sends claims to, how many units can still be sold there."""
+        """`on_sale`: for each lane to which this node sends claims, how many units can still be sold there."""
         lanes = [lane for lane in on_sale if self._lag_s and self._is_busy(lane)]
         for lane in self._looks.keys() - set(lanes):
             del self._looks[lane]
@@ -110,13 +110,14 @@ class WritingPace:
         PACED_LANES.set(sum(pace.rate is not None for pace in self._lanes.values()))
 
     def _is_busy(self, lane: int) -> bool:
-        """Claims were sent since the oldest look that counts."""
+        """Whether claims were sent since the oldest look that counts."""
         pace, looks = self.of(lane), self._looks.get(lane)
         return pace.rate is not None or pace.passed > (looks[0].passed if looks else 0)
 
     def _consider(self, lane: int, flow: LaneFlow, *, fits: bool) -> None:
         pace, looks = self.of(lane), self._looks.setdefault(lane, deque())
-        if looks and flow.admitted < looks[-1].flow.admitted:  # the gate has forgotten, if only a day of long ago
+        # the gate has forgotten something, perhaps only a day of long ago
+        if looks and flow.admitted < looks[-1].flow.admitted:
             looks.clear()
         look = _Look(self._monotonic(), pace.passed, pace.rate, flow)
         looks.append(look)
@@ -128,7 +129,7 @@ class WritingPace:
             return
         admitted = (flow.admitted - since.flow.admitted) / took_s
         written = admitted - (flow.waiting - since.flow.waiting) / took_s
-        # Of a ledger that writes nothing, nobody knows how fast it will be. That is an outage, and the queue is for it.
+        # If the ledger writes nothing, it is unknown how fast it will be. That is an outage, which the queue is for.
         if fits or written <= 0:
             pace.rate = None
             return
