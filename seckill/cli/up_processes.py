@@ -83,12 +83,12 @@ def _load(settings: Settings) -> None:
 
     version_of_assets()
     Receipts(bytes(32))  # the first key makes OpenSSL initialise itself
-    with contextlib.suppress(ImportError):  # the process that really opens it will tell
+    with contextlib.suppress(ImportError):  # the process that really opens it will report this
         if settings.broker_url:
             importlib.import_module("seckill.bootstrap.rabbitmq")
     with contextlib.suppress(ImportError):  # does not exist on every platform
         importlib.import_module("uvloop")
-    with contextlib.suppress(SeckillError):  # the process that really opens it will tell
+    with contextlib.suppress(SeckillError):  # the process that really opens it will report this
         sql.make_ahead(settings.database_url)
         audit.make_ahead(settings.database_url)
 

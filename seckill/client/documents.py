@@ -170,7 +170,7 @@ class VoucherCounts(msgspec.Struct, frozen=True, kw_only=True):
     redeemed: int
     void: int  # codes of refunded orders
     missing: int  # codes that are still needed for every unit of current and coming rounds
-    items: tuple[ItemCodes, ...] = ()  # of a sale that has items
+    items: tuple[ItemCodes, ...] = ()  # only in a sale that has items
 
 
 class VouchersAdded(VoucherCounts, frozen=True, kw_only=True):
@@ -198,7 +198,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     sale_id: str
     round: str
     quantity: int
-    item_id: str | UnsetType = UNSET  # of a sale that has items
+    item_id: str | UnsetType = UNSET  # only in a sale that has items
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,7 +218,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     closed_by: str | None = None  # `operator`: the shop has cancelled or refunded it; else the buyer or the clock did
     metadata: dict[str, Any] | UnsetType = UNSET  # as it was claimed with; left out where there is none
     codes: list[str] | UnsetType = UNSET  # one for each unit that is paid; left out where the sale gives none
-    # Of a sale that has items.
+    # Only in a sale that has items.
     item_id: str | UnsetType = UNSET
     item_title: str | UnsetType = UNSET
     item_external_id: str | UnsetType | None = UNSET  # for operators only
@@ -253,7 +253,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     receipt: str  # signed: keep it
     order_id: str | None = None  # once it is served
     reason: str | None = None  # why it was removed or passed over
-    item_id: str | UnsetType = UNSET  # of a sale that has items
+    item_id: str | UnsetType = UNSET  # only in a sale that has items
     buyer: str | UnsetType = UNSET  # for operators only
     metadata: dict[str, Any] | UnsetType = UNSET  # as it was joined with; left out where there is none
 

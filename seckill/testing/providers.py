@@ -218,7 +218,7 @@ async def _troubles(provider: PaymentProvider, side: PaymentSide) -> list[str]:
 
 
 async def _asked(provider: PaymentProvider, refund: Refund) -> object:
-    """What it says or raises."""
+    """Returns what the provider says or raises."""
     try:
         return await provider.refund(refund, "0123456789ABC")
     except Exception as error:
@@ -259,7 +259,7 @@ def _refund(provider: PaymentProvider, refund_id: int) -> Refund:
 
 
 def _read(provider: PaymentProvider, headers: Mapping[str, str], body: bytes, now_s: float) -> object:
-    """What it says or raises."""
+    """Returns what the provider says or raises."""
     try:
         return provider.read(headers, body, now_s)
     except Exception as error:

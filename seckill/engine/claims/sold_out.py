@@ -83,7 +83,7 @@ class SoldOutFlags:
                 gone: Mapping[FlagKey, WinnerFilter] = {} if view.available else {ref.id: await self._read(ref, view)}
             else:
                 gone = await self._of_items(ref, view)
-            if self._is_over(ref.id, version):  # ended while the winners were being read
+            if self._is_over(ref.id, version):  # while the winners were being read
                 return
             for key, winners in gone.items():
                 self.standing[key] = SoldOutFlag(version, winners, view.sold_out_ms if key == ref.id else None)
