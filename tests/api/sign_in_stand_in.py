@@ -41,7 +41,7 @@ class Provider:
     def signed(self, claims: dict[str, Any]) -> str:
         if self.alg == "none":
             return jwt.encode(claims, "", "none", headers={"kid": self.kid})
-        if self.alg == "HS256":  # with what anybody can read, as a secret
+        if self.alg == "HS256":  # with public text as the secret
             public = json.dumps(self.keys()["keys"][0]).encode()
             return jwt.encode(claims, public, "HS256", headers={"kid": self.kid})
         return jwt.encode(claims, self.key, self.alg, headers={"kid": self.kid})
@@ -64,7 +64,7 @@ class Provider:
         return 404, {}
 
     def signed_in(self, query: str, **claims: Any) -> str:
-        """Somebody signs in: where the browser goes back to."""
+        """Signs a user in, and returns the address to which the browser goes back."""
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         assert (asked["response_type"], asked["client_id"], asked["code_challenge_method"]) == ("code", CLIENT, "S256")
         code = secrets.token_hex(8)

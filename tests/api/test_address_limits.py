@@ -1,4 +1,4 @@
-"""Limits of one address: claims on both ways, sign-ins and open streams; and nobody chooses whose address counts."""
+"""Limits of one address: claims on both ways, sign-ins and open streams; and no client chooses whose address counts."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -123,7 +123,7 @@ async def test_the_connections_address_counts_where_the_peer_is_no_proxy_of_ours
                 headers = buyer(f"bot-{number}") | {"X-Forwarded-For": f"198.51.100.{number}"}
                 statuses.append((await http.post(f"/v1/sales/{sale['id']}/orders", headers=headers)).status_code)
     assert statuses.count(429) > 10, "the header is not a proxy's, and not believed"
-    # It may be ours all the same, and nobody has said so: then everybody behind it is refused.
+    # It may be our own proxy that the settings do not name: then all clients behind it are refused.
     [warning] = [line for line in logs if "trust_it_with" in line]
     assert (warning["address"], warning["trust_it_with"]) == ("203.0.113.9", "SECKILL_TRUSTED_PROXIES")
 
@@ -157,7 +157,7 @@ async def test_open_streams_of_an_address(served: Served) -> None:
                 await asyncio.sleep(0.01)
         refused = await wait("eve", "203.0.113.9")
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-        async with stream(served.url, order_ids["eve"], token("eve")) as opened:  # the proxy itself: everybody
+        async with stream(served.url, order_ids["eve"], token("eve")) as opened:  # the proxy itself, and so all clients
             assert opened.response.status_code == 200
         elsewhere = asyncio.create_task(wait("eve", "203.0.113.10"))
         async with asyncio.timeout(PATIENCE_S):

@@ -196,7 +196,8 @@ def test_names_are_never_given_twice() -> None:
 
 
 async def test_a_sale_is_for_caches_under_one_address(served: Served) -> None:
-    """Whoever types an id may do so in small letters, with hyphens or with O for 0: it is found, and not kept."""
+    """A person may type an id in small letters, with hyphens or with O for 0: it is found, and the answer is not
+    cached."""
     sale_id = (await served.node.create(units=5))["id"]
     found = [await served.node.http.get(f"/v1/sales/{typed}") for typed in (sale_id, sale_id.lower(), f"{sale_id}-")]
     assert [answer.json()["id"] for answer in found] == [sale_id] * 3

@@ -89,8 +89,8 @@ async def test_early_groups_begin_earlier_and_all_others_are_told_when(
 
 
 async def test_the_gates_clock_decides_about_early_access_too(node: Node) -> None:
-    """A node whose clock is hours ahead lets nobody in before their time, and one that is behind holds nobody up for
-    longer than a look at the gate takes."""
+    """A node whose clock is hours ahead lets no buyer in before their time, and one that is behind holds no buyer up
+    for longer than a look at the gate takes."""
     sale = await node.create(units=50, audience={"early": [{"groups": ["vip"], "minutes": 10}]}, **soon(minutes=30))
     now_ms = node.api.context.sale_cache.now_ms()
     for hours in (0, 1):

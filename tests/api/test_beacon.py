@@ -34,7 +34,7 @@ def right(number: int) -> tuple[int, bytes, str]:
 
 @dataclass
 class Source:
-    """`say` makes of the number that is asked for what is answered: status, body and more headers; None: nothing."""
+    """`say` returns the answer for the requested number: status, body and more headers; None: no answer."""
 
     say: Callable[[int], tuple[int, bytes, str] | None] = right
     url: str = ""
@@ -98,7 +98,7 @@ class Told(Alarm):
 
 
 class Clock:
-    """A keeper that lives later than everybody else, as far as asking goes, and need not wait between its tries."""
+    """A keeper whose clock for requests is ahead of all others, and that need not wait between its tries."""
 
     def __init__(self, engine: Engine) -> None:
         self.ahead_s, self.tries = 0.0, 0

@@ -81,7 +81,7 @@ async def test_every_node_hears_of_it(node: Node, settings: Settings, engine: En
 
 
 async def test_a_node_that_does_not_know_yet_sells_nothing(node: Node, settings: Settings, engine: Engine) -> None:
-    """Otherwise somebody who is blocked could buy from each node that was started a moment ago."""
+    """Otherwise a blocked buyer could buy from any node that was started a moment ago."""
     sale = await node.create()
     fresh = type(node.api)(settings, engine)
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(fresh), base_url="http://seckill")

@@ -192,7 +192,7 @@ async def test_what_is_bought_in_the_middle_of_it_keeps_its_name(shop: Shop, mon
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 async def test_what_still_moves_is_named_and_nothing_is_half_done(shop: Shop) -> None:
-    """A refund that is not made, an order nobody has decided about, a place in a line."""
+    """A refund that is not made yet, an order that is not decided yet, a place in a line."""
     await settle(shop)
     await shop.come_to_rest()
     async with shop.ledger.database.writers.begin() as connection:

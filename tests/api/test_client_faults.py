@@ -16,7 +16,7 @@ from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.patience import PATIENCE_S
 
-# After that a silent connection counts as broken. Where connections are cut, nobody has to wait for it.
+# After this time a silent connection counts as broken. Where connections are cut, no client has to wait for it.
 SILENT_S = 3.0
 
 

@@ -212,7 +212,8 @@ async def test_control_the_gate_tells_before_the_row_is_there(hasty: Node) -> No
 async def test_a_gate_that_forgets_takes_no_yes_with_it(
     hasty: Node, engine: Engine, redis_url: str, confirm: Confirm
 ) -> None:
-    """What nobody has written is gone. Who was told yes by the gate alone has lost it: the control."""
+    """Orders that no worker has written are gone. A buyer who was accepted by the gate alone has lost theirs: the
+    control."""
     sale = await hasty.create(confirm=confirm)
     first = await buy(hasty, sale, "ann", key="k")
     await flush(redis_url)
@@ -275,7 +276,7 @@ async def test_who_goes_leaves_nothing_behind_and_finds_the_order(served: Served
 async def test_who_closes_their_side_is_told_what_is_known(
     served: Served, confirm: Confirm, status: int, late: bool
 ) -> None:
-    """It looks the same as going, but such a client may still listen."""
+    """It looks like leaving, but such a client may still listen."""
     sale = await served.node.create(confirm=confirm)
     async with connected(served) as (reader, writer):
         writer.write(request(sale, "ann", key="k", head=f"Prefer: wait={LONG}\r\nContent-Length: 2"))

@@ -1,4 +1,4 @@
-"""Pages of other origins: those that are allowed may ask what buyers may ask, and nobody else is told anything more."""
+"""Pages of other origins: allowed origins may ask what buyers may ask, and all others learn nothing more."""
 
 import re
 from collections.abc import AsyncIterator
@@ -64,7 +64,7 @@ async def test_the_browser_is_told_what_buyers_may_send(node: Node) -> None:
 
 
 async def test_nothing_of_operators_is_for_pages(node: Node) -> None:
-    """Neither asked beforehand, nor carried out with a key that somebody has put into a page."""
+    """Neither the preflight nor the request succeeds, even with a key that was put into a page."""
     for route in OTHERS:
         asked = await node.http.options(address(route), headers=preflight(SHOP, route.method, "authorization"))
         assert route.method.lower() not in asked.headers.get("access-control-allow-methods", "").lower(), route

@@ -24,7 +24,7 @@ WORK = 1_000
 
 @dataclass
 class StandIn:
-    """Answers any POST with what `say` makes of its body; `say` gives None: not at all."""
+    """Answers any POST with what `say` makes of its body. If `say` returns None, it does not answer."""
 
     say: Callable[[str], Any]
     url: str = ""

@@ -83,7 +83,7 @@ async def test_after_a_lapse_another_buyer_gets_the_unit(shop: Node) -> None:
     buying: list[asyncio.Task[str]] = []
     try:
         await let_lapse(shop, held)
-        while not answers["cooling_down"]:  # it presses all the time, and nobody else does yet
+        while not answers["cooling_down"]:  # it presses all the time, and no other buyer does yet
             assert not hoarding.done(), f"the hoarder has it again: {answers}"
             await asyncio.sleep(0.01)
         buying = [asyncio.create_task(buy_and_pay(shop, sale, user)) for user in HONEST]

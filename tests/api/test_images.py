@@ -78,7 +78,7 @@ async def test_a_large_picture_becomes_smaller_and_a_transparent_one_stays_so(no
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A PNG that says it is so large, and has nothing in it."""
+    """Returns a PNG whose header claims this size, without any pixels."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

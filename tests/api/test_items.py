@@ -322,7 +322,7 @@ async def test_events_and_exports_name_the_item(node: Node, engine: Engine) -> N
 
 
 async def test_a_price_that_was_forgotten_is_asked_for(node: Node) -> None:
-    """Nobody gives a size away by mistake; where none has a price, all are free."""
+    """A shop cannot give a size away by mistake. If no size has a price, all are free."""
     priced, forgotten = {"title": "S", "units": 2, "price_cents": 9900}, {"title": "M", "units": 1}
     body = {"title": "Shirt", "begins_at": "2026-01-01T00:00:00Z", "ends_at": "2036-01-01T00:00:00Z"}
     refused = await node.http.post("/v1/sales", json=body | {"items": [priced, forgotten]}, headers=OPERATOR)

@@ -65,7 +65,7 @@ async def test_an_alarm_once_for_each_round_when_many_orders_lapse(node: Node) -
 
 
 async def test_the_figure_of_a_sale(node: Node) -> None:
-    """What the console shows; and a sale that is over has none."""
+    """The console shows lapses; a sale that is over has none."""
     sale = await node.create(units=9, cool_down_s=0)
     await buy_and_cancel(node, sale, "ann", "bob")
     await node.buy(sale, "cid")

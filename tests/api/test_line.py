@@ -63,7 +63,7 @@ class Keeping:
             await asyncio.sleep(0.01)
 
     async def serve(self) -> None:
-        """Until nobody can be served any more."""
+        """Serves until no buyer can be served any more."""
         await self.use.release_desk.relay()
         while await self.use.serving.step():
             await self.node.work()
@@ -342,7 +342,7 @@ async def own(node: Node, sale: dict[str, Any], user: str, **query: str) -> list
 
 
 async def test_who_does_not_know_the_id_of_their_entry_is_told_and_nobody_else(node: Node) -> None:
-    """Such as somebody who signs in with another browser."""
+    """For example, a buyer who signs in with another browser."""
     press, sale, other = await node.create(), await node.create(order="draw", **later()), await node.create()
     assert await own(node, sale, "ann") == []
     entry = await joined(node, sale, "ann", metadata={"size": "M"})

@@ -80,7 +80,7 @@ async def test_all_who_look_when_places_are_drawn_are_a_few_queries(node: Node, 
 async def test_all_who_ask_for_their_own_entry_are_a_few_queries_and_each_sees_only_that(
     node: Node, keeper: Keeping
 ) -> None:
-    """When a page is opened by everybody at once, most of them have not joined."""
+    """When all buyers open a page at once, most of them have not joined."""
     sale, other = await node.create(units=1, order="draw", **later()), await node.create(units=1, order="arrival")
     users = [f"b{number}" for number in range(CROWD)]
     entries = dict(
@@ -105,7 +105,7 @@ async def test_all_who_ask_for_their_own_entry_are_a_few_queries_and_each_sees_o
 
 
 async def test_all_who_watch_how_far_the_line_has_come_are_one_look(node: Node, keeper: Keeping) -> None:
-    """A hundred thousand pages ask every few seconds: the answer is the same for all, and may be kept for a second."""
+    """A hundred thousand pages ask every few seconds: all get the same answer, which may be cached for a second."""
     sale = await node.create(units=1, order="arrival")
     for user in ("ann", "bob", "cid"):
         await joined(node, sale, user)
@@ -159,7 +159,8 @@ async def test_who_looks_while_the_ledger_is_away_is_told_so_and_finds_the_entry
 async def test_whoever_checks_a_draw_reads_what_was_read_before(
     node: Node, keeper: Keeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The list is public, and each page of it was thousands of rows for whoever asked, with a page of any size."""
+    """The list is public, and each page of it was thousands of rows for any client that asked, with a page of any
+    size."""
     monkeypatch.setattr(drawn_list, "PIECE", 50)
     sale = await node.create(units=1, order="draw", **later())
     users = [f"b{number}" for number in range(CROWD)]

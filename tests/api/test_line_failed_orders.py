@@ -1,5 +1,5 @@
-"""A gate forgets what it has admitted for somebody in a line, and the worker that had it in hand comes too late: the
-order fails. Its buyer is served again, and with an order that is there; on a real Valkey and on `memory://`."""
+"""A gate forgets what it has admitted for a buyer in a line, and the worker that held it comes too late: the order
+fails. Its buyer is served again, and with an order that is there; on a real Valkey and on `memory://`."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -93,7 +93,7 @@ async def test_who_was_admitted_before_the_gate_forgot_is_served_again(
 async def test_whose_orders_fail_time_after_time_is_told_and_the_unit_goes_to_the_next(
     node: Node, settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ledger refuses ann's, and nobody knows why."""
+    """The ledger refuses ann's order for an unknown reason."""
     sale = await node.create(units=1, order="arrival")
     entries = {user: await joined(node, sale, user) for user in ("ann", "bob")}
     keeper = Keeping(node, settings)

@@ -1,5 +1,6 @@
 """A line under faults, on a real Valkey: two keepers at once, a gate that forgets everything, lanes, a keeper that is
-broken off between its steps. Whatever happens, nobody is served twice or before a better place, and no unit is left."""
+broken off between its steps. Whatever happens, no buyer is served twice or before a better place, and no unit is
+left."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -128,7 +129,7 @@ async def test_what_a_keeper_has_begun_another_goes_on_with(
 async def test_an_order_that_the_gate_forgot_is_given_anew(
     node: Node, settings: Settings, engine: Engine, redis_url: str
 ) -> None:
-    """It was admitted and no worker has written it: nobody was told that they are served."""
+    """It was admitted and no worker has written it, so its buyer was not told that they are served."""
     sale = await node.create(units=1, order="arrival")
     entry = await joined(node, sale, "ann")
     keeper = Keeping(node, settings)

@@ -1,4 +1,4 @@
-"""What somebody who is on call types, against an API on a port: stopping everything, the line, money that goes back,
+"""What an operator who is on call types, against an API on a port: stopping everything, the line, money that goes back,
 taking back a sale, and whether alarms arrive."""
 
 import asyncio

@@ -169,7 +169,7 @@ async def test_figures_are_put_together_once_a_second_however_many_ask(
     monkeypatch.setattr(telemetry, "MADE_EVERY_S", 3600.0)
     answers = await asyncio.gather(*(node.http.get("/metrics", headers=OPERATOR) for _ in range(50)))
     assert {answer.content for answer in answers} == {b"figures"}
-    # Also those who came when nobody had them yet, and waited for each other.
+    # This includes requests that came before the orders were cached, and waited for each other.
     assert {node.api.context.exposition.now() for _ in range(50)} == {b"figures"}
     assert len(made) == 1
 
@@ -268,7 +268,7 @@ async def test_waiting_buyers_are_answered_when_the_node_stops(node: Node) -> No
 async def test_a_crowd_that_asks_for_orders_that_are_not_there_reads_the_catalogue_once_or_twice(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever has a token can ask for any id, and most ids stand for a number that an order could have."""
+    """Any buyer with a token can ask for any id, and most ids stand for a number that an order could have."""
     await node.create()
     ledger, reads = node.engine.ledger, 0
     real = ledger.sales

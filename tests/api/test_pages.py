@@ -90,7 +90,7 @@ FIRST_VIEW_BYTES_MAX = 60_000
 
 
 async def test_the_first_view_of_a_sale_travels_in_few_requests_and_few_bytes(node: Node) -> None:
-    """Compressed, in the largest of the languages, with all that the page asks for before somebody does anything."""
+    """Compressed, in the largest of the languages, with all that the page loads before its user does anything."""
     sale = await node.create(title="Kettle", units=10, description="Boils. " * 500)
     page = (await node.http.get(f"/sales/{sale['id']}")).text
     addresses = re.findall(r'<(?:link|script)[^>]* (?:src|href)="([^"]*)"', page)

@@ -1,4 +1,5 @@
-"""A sale may demand a pass: who has none of their own for this round is refused, and nobody gets one without work."""
+"""A sale may demand a pass: a buyer without a pass of their own for this round is refused, and no buyer gets one
+without work."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -272,8 +272,8 @@ async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, e
 async def test_a_slow_rebuild_writes_nothing_to_a_round_that_another_has_opened(
     node: Node, keeper: Keeper, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One has looked for orders that nobody has written. Then a worker sets one aside, another keeper finds that, and
-    is about to write it just when the first has filled the gate, without it, and opens it."""
+    """One keeper has looked for orders that no worker has written. Then a worker sets one aside, another keeper finds
+    that, and is about to write it just when the first has filled the gate, without it, and opens it."""
     sale = await node.create(units=2)
     assert (await node.buy(sale, "ann")).status_code == 202
     in_hand = await engine.transport.read(10, 0)

@@ -210,7 +210,7 @@ async def test_a_claim_from_its_bytes_asks_the_same_rounds_in_the_same_order(nod
 
 
 async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, engine: Engine, redis_url: str) -> None:
-    """It is over, so nobody watches it; but an order of it expires after the gate has lost everything."""
+    """The round is over, so no node watches it, but one of its orders expires after the gate has lost everything."""
     first, second, _ = await ended_and_next(node, DAY_MS, ago_ms=10_000, units=2, pay_within_s=1)
     await node.work()
     client = connect(redis_url)

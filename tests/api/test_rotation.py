@@ -1,4 +1,4 @@
-"""Secrets are replaced while buyers buy, operators look and payments come in, and nobody is sent away."""
+"""Secrets are replaced while buyers buy, operators look and payments come in, and no request is refused."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class Shop:
             self.visitors[id(node)] -= 1
 
     async def _buy_and_look(self, node: Node) -> None:
-        """Somebody buys, money comes in for it, and an operator looks at it."""
+        """A buyer buys, money comes in for the order, and an operator looks at it."""
         bought = await node.http.post(
             f"/v1/sales/{self.sale_id}/orders",
             headers={"Authorization": f"Bearer {self.token(f'buyer-{next(self._numbers)}')}"},

@@ -57,7 +57,7 @@ async def browser(node: Node) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def go(http: httpx2.AsyncClient, provider: Provider, **claims: Any) -> str:
-    """To the provider, where somebody signs in: the address at which the browser comes back."""
+    """Goes to the provider, signs a user in, and returns the address at which the browser comes back."""
     there = await http.get("/console/sign-in")
     assert there.status_code == 303
     assert there.headers["location"].startswith(f"{provider.url}/authorize?prompt=login&")
@@ -101,7 +101,7 @@ async def test_signing_out_and_being_signed_out(console: Node, provider: Provide
         kept = dict(http.cookies)
         assert (await http.post("/console/sign-out", headers=OUR_PAGE)).status_code == 204
         assert "seckill-session" not in http.cookies
-        other.cookies.update(kept)  # whoever has copied it
+        other.cookies.update(kept)  # someone who has copied it
         over = await other.get("/v1/admin/me", headers=OUR_PAGE)
         assert (over.status_code, over.json()["code"]) == (401, "unauthenticated")
         await sign_in(http, provider)

@@ -1,4 +1,4 @@
-"""How a round went, for everybody to read."""
+"""The public story of how a round went."""
 
 import asyncio
 from datetime import datetime

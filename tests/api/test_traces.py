@@ -115,7 +115,7 @@ async def test_an_order_is_one_trace_from_the_press_to_the_shop(settings: Settin
     assert (press["http.response.status_code"], press["seckill.order"]) == (202, answer.json()["order_id"])
     assert gate["seckill.outcome"] == "admitted"
     assert spans["webhook"].facts["http.response.status_code"] == 200
-    assert "ann" not in repr(collector.spans)  # who buys is nobody's business there
+    assert "ann" not in repr(collector.spans)  # traces must not name the buyer
     # The shop goes on under the webhook's span; it is told nothing about an order that is not traced.
     told = {each.event["data"]["buyer"]: each.headers.get("traceparent") for each in here.shop.taken}
     assert told == {"ann": f"00-{TRACE_ID}-{spans['webhook'].span_id}-01", "unseen": None}

@@ -62,7 +62,7 @@ async def redeem(node: Node, code: str, headers: dict[str, str] = OPERATOR) -> h
 
 
 async def test_codes_of_items(node: Node) -> None:
-    """Cards of 10 and of 50: whoever buys one gets a code for just that."""
+    """Cards of 10 and of 50: a buyer gets a code for exactly the card that they bought."""
     kinds = [{"title": "10", "units": 1}, {"title": "50", "units": 2}]
     sale = await node.create(units=None, price_cents=0, limit_per_buyer=3, vouchers=True, items=kinds)
     ten, fifty = (item["item_id"] for item in sale["items"])

@@ -58,7 +58,7 @@ async def test_a_refusal_tells_what_is_known(node: Node, lanes: int) -> None:
 
 @pytest.mark.parametrize("is_flagged", [False, True])
 async def test_of_an_item_only_the_decision_is_known(node: Node, is_flagged: bool) -> None:
-    """Whoever waits for one of another size is not told of units that would not help."""
+    """A buyer who waits for another size is not told of units that would not help."""
     items = [{"title": "S", "units": 1}, {"title": "L", "units": 9}]
     sale = await node.create(units=10, items=items)
     small = sale["items"][0]["item_id"]

@@ -32,7 +32,7 @@ async def mend(world: World, first: Plan | None = None) -> list[str]:
 async def check_nothing_was_sold_twice(world: World) -> None:
     """Every unit once: those of live orders, those on sale, and one that is on its way back."""
     if "mallory" in world.numbers:
-        return  # whose order was forged into the ledger: it is true now, and one unit is sold that nobody counted
+        return  # whose order was forged into the ledger: it is valid now, and one unit is sold that was never counted
     view = await world.engine.gate.inspect(await world.ref())
     assert view is not None
     [(live,)] = await world.query("SELECT sum(quantity) FROM orders WHERE state IN ('unpaid', 'paid')")

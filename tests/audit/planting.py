@@ -125,7 +125,7 @@ async def revive(world: World) -> None:
 
 
 def past(change: Callable[[str, str], tuple[str, str] | None]) -> Plant:
-    """Changes where cid's order that is over stands, and what is there; None: it is gone."""
+    """Changes the place of cid's ended order, and its content; None: removes it."""
 
     async def plant(world: World) -> None:
         key = await world.past_key()

@@ -130,7 +130,7 @@ async def test_a_keeper_that_finds_no_queue_when_it_starts_tells_people(world: W
 
 
 async def until_told(alarm: Raised, key: str, what: str) -> None:
-    """Whoever takes another thing out of the place of a queue, the keeper knows that the queue was lost."""
+    """Whichever process removes a foreign value from a queue's key, the keeper knows that the queue was lost."""
     while not any(key in each or (what == "orders" and "queues" in each) for each in alarm.all):
         await asyncio.sleep(0.05)
 
@@ -162,7 +162,7 @@ async def test_the_audit_names_it_and_a_repair_mends_it(world: World, what: str)
 
 @pytest.mark.parametrize("what", ["damaged", "lost", "round and records lost"])
 async def test_no_buyer_is_told_that_an_accepted_order_is_none(world: World, what: str) -> None:
-    """While the gate has lost the records, nobody knows whether there is such an order."""
+    """While the gate has lost the records, it is unknown whether there is such an order."""
     await open_sale(world, units=5)
     await world.sell("ann")
     http = world.node.http

@@ -70,7 +70,7 @@ async def test_what_is_wrong_with_a_line_is_named(lined: World, flaw: str) -> No
 
 
 async def test_units_that_lie_idle_while_people_wait_are_noticed(lined: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody serves the line any more."""
+    """No keeper serves the line any more."""
     orders = await lined.query("SELECT id FROM orders WHERE user_id = 'ann'")
     lined.numbers["ann"] = orders[0][0]
     await lined.act("cancel", "ann")

@@ -65,7 +65,7 @@ async def sells_exactly(world: World, units: int) -> None:
 
 
 async def press_again(world: World) -> set[int | str]:
-    """Each buyer with a key of their own: the orders that they are told of, or why there is none."""
+    """Each buyer claims with a different key. Returns the orders that they are told of, or why there is none."""
     told: set[int | str] = set()
     for user in world.numbers:
         answer = await world.node.buy(world.sale, user, key=f"key of {user}")

@@ -1,4 +1,4 @@
-"""The audit and limits that several share: nobody above it, and nothing wrong where they are kept."""
+"""The audit and limits that several share: no buyer is above it, and the audit finds nothing where they are kept."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +57,7 @@ async def test_a_person_with_too_much_in_one_sale_is_named(mugs: Mugs) -> None:
 
 
 async def test_a_buyer_with_too_much_in_several_sales_is_named(mugs: Mugs) -> None:
-    """Somebody has put a sale into a group that it was not in."""
+    """A sale was put into a group to which it did not belong."""
     await mugs.sell(("alone", "cid", "k"), ("blue", "cid", "i"))
     alone = int(mugs.sales["alone"]["round"])
     await mugs.world.sql("UPDATE rounds SET limit_group = 'mug' WHERE id = :id", id=alone)

@@ -187,7 +187,7 @@ async def test_an_order_that_is_still_queued_can_wait(shop: Shop) -> None:
 
 
 async def test_a_node_that_has_not_heard_of_the_sale_sends_no_money_away(shop: Shop, settings: Settings) -> None:
-    """A provider takes 404 for an answer and tells nobody again."""
+    """A provider treats 404 as an answer and does not repeat the callback."""
     async with open_engine(settings) as other_engine:
         other = replace(shop, node=await make_node(settings, other_engine))
         made = (await shop.node.buy(await shop.node.create(), "ann")).json()

@@ -176,7 +176,7 @@ def _twice(orders: dict[str, str]) -> list[tuple[int, str]]:
 
 
 class Died(BaseException):
-    """No code catches it, as none catches a kill -9."""
+    """No code catches it, just as none can catch a kill -9."""
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ async def _flush(redis_url: str) -> None:
 
 
 async def test_who_is_no_longer_invited_gets_the_money_back(shop: Shop) -> None:
-    """The same rule as for a press: the list decides, whichever way somebody comes in."""
+    """The same rule as for a press: the list decides, whichever way a buyer comes in."""
     sale = await shop.node.create(units=2, audience={"list": True})
     path = f"/v1/admin/sales/{sale['id']}/audience"
 

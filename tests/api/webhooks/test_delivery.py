@@ -371,7 +371,7 @@ async def test_a_private_address_gets_nothing_where_it_is_not_allowed(shop: Shop
 
 async def until_heard(shop: Shop) -> None:
     """A keeper that is at work at an endpoint hears of a change within a second, and what happens until then is sent as
-    it was before. Whoever takes it next has read it anew."""
+    it was before. The next keeper that takes it has read it anew."""
     lease = select(webhooks.c.lease)
     [(now_at_work,)] = await rows(shop.ledger, lease)
     async with asyncio.timeout(PATIENCE_S):

@@ -99,5 +99,5 @@ async def test_a_server_that_is_away_is_one_error_of_ours() -> None:
     with pytest.raises(GateUnavailable):
         await board.post(identify("api"))
     async with present(board, "api"):
-        pass  # and disturbs nobody
+        pass  # and disturbs no other process
     await board.close()

@@ -62,7 +62,7 @@ async def test_every_gate_writes_the_entry_that_python_writes(
 
 
 def test_what_is_no_object_is_not_taken_for_metadata() -> None:
-    """Nobody could be shown an order that has it."""
+    """An order with such metadata could not be shown."""
     fields = '{"v":1,"round":1,"epoch":1,"lane":0,"seconds":1,"at_ms":1,"counter":1,"quantity":1,"slot":1,"user":"a",'
     for said in ("[]", "nonsense", "7"):
         entry = f'{fields}"request":"","metadata":{msgspec.json.encode(said).decode()}}}'

@@ -150,7 +150,7 @@ async def test_something_else_under_a_key_of_a_lane_is_taken_away(
 async def test_something_else_in_the_place_of_a_buyers_record_admits_nobody(
     redis_gate: RedisGate, client: Any, record: str
 ) -> None:
-    """The buyer would get a second order. Nobody else is decided about either, until the round has been rebuilt."""
+    """The buyer would get a second order. No other claim is decided either, until the round has been rebuilt."""
     for round_ in (ROUND, OTHER):
         await open_round(redis_gate, round_)
     await outcomes(redis_gate, ROUND.ref, [Claim("ann", 1, "k")])

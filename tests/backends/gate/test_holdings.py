@@ -1,4 +1,4 @@
-"""What one buyer has in many rounds at once: everybody who opens the list of their orders asks for it."""
+"""What one buyer has in many rounds at once: every buyer who opens the list of their orders asks for it."""
 
 from typing import Any
 

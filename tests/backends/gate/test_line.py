@@ -1,4 +1,4 @@
-"""A round whose units belong to those in its line: whoever presses gets none, and nothing else has changed."""
+"""A round whose units belong to those in its line: buyers who press get none, and nothing else has changed."""
 
 from dataclasses import replace
 

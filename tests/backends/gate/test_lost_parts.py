@@ -189,8 +189,8 @@ async def test_a_lost_counter_gives_out_no_number_twice(
 async def test_a_server_whose_clock_was_set_back_sells_on(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
 ) -> None:
-    """It has sold with a clock that was a month ahead, and today's counter is not there: nobody waits for a month, and
-    no number is given out twice, even within the second of the loss."""
+    """It has sold with a clock that was a month ahead, and today's counter is not there: no buyer waits for a month,
+    and no number is given out twice, even within the second of the loss."""
     while True:  # until all is done within one second
         await redis_backend.lose_everything()
         await open_round(redis_gate, ROUND)

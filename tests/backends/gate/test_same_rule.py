@@ -45,7 +45,7 @@ class Over:
 
 # Also one that is the end of another: fields of the gate's hash end in them.
 ITEMS = (7, 17, 8)
-# Units of each item; none: a round without items.
+# Units of each item; empty for a round without items.
 of_items: st.SearchStrategy[list[int]] = st.just([]) | st.lists(st.integers(1, 5), min_size=1, max_size=len(ITEMS))
 
 claims = st.builds(
@@ -109,13 +109,13 @@ def test_every_gate_decides_by_the_one_rule(
 
 
 def round_of(total: int, items: list[int], **rules: int) -> Round:
-    """`items`: the units of each; none: it has `total` units without any."""
+    """`items`: the units of each item; without them, the round has `total` units."""
     units = tuple(ItemUnits(item, units) for item, units in zip(ITEMS, items, strict=False))
     return make_round(total=sum(items) or total, items=units, **rules)
 
 
 def meant(round_: Round, claims: list[Claim]) -> list[Claim]:
-    """Of a round without items most claims name none."""
+    """Most claims of a round without items name no item."""
     if round_.items:
         return claims
     return [claim if claim.item == 99 else structs.replace(claim, item=0) for claim in claims]

@@ -121,7 +121,7 @@ async def test_a_rebuilt_round_knows_persons_and_siblings(gate: Gate, opened: Op
 
 
 async def race(gate: Gate, rounds: list[Round], buyers: int) -> list[int]:
-    """Everybody presses in all rounds at once. Returns how many units each has got."""
+    """Lets all buyers press in all rounds at once. Returns how many units each has got."""
     got = [0] * buyers
 
     async def press(round_: Round, buyer: int) -> None:

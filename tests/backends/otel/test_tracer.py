@@ -1,4 +1,4 @@
-"""The tracer itself: what it sends, and what it does when nobody takes it."""
+"""The tracer itself: what it sends, and what it does when no collector takes it."""
 
 import asyncio
 import io

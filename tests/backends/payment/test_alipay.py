@@ -178,7 +178,7 @@ async def test_refunds(alipay: Alipay, side: AlipayStandIn) -> None:
 
 
 async def test_answers_that_are_not_alipays_are_not_believed(side: AlipayStandIn) -> None:
-    """Somebody in between says that it is refunded."""
+    """An attacker in between claims that it is refunded."""
     alipay = Alipay(side.settings(alipay_public_keys=(public_pem(key_pair("another")),)))
     for ask in (alipay.refund(refund("alipay"), ORDER), alipay.check(), alipay.call_off(f"{ORDER}_d", ORDER)):
         with pytest.raises(ProviderUnavailable, match="does not fit"):

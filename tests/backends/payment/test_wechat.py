@@ -150,7 +150,7 @@ async def test_refunds(wechat: WeChat, side: WeChatStandIn) -> None:
 
 
 async def test_answers_that_are_not_wechat_pays_are_not_believed(wechat: WeChat, side: WeChatStandIn) -> None:
-    """Somebody in between says that it is refunded."""
+    """An attacker in between claims that it is refunded."""
     side.believable = False
     for ask in (wechat.refund(refund("wechat"), ORDER), wechat.checkout(bill()), wechat.check()):
         with pytest.raises(ProviderUnavailable, match="cannot be believed"):

@@ -108,7 +108,7 @@ async def test_closing_waits_for_what_was_begun(ledger: SqlLedger) -> None:
 
 
 async def test_a_shared_look_that_goes_on_after_closing_opens_no_connection(ledger: SqlLedger) -> None:
-    """Whoever asked is gone; the look is shared, so it was not broken off. A connection would be left open for good."""
+    """The caller is gone; the look is shared, so it was not broken off. A connection would be left open for good."""
     connects: list[object] = []
     goes_on = asyncio.Event()
 

@@ -36,7 +36,7 @@ WAITS_FOR_A_LOCK = {
     "postgresql": "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
     "mysql": "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
 }
-LOOK_EVERY_S = 0.2  # MariaDB shows what it showed last to whoever asks for it more often than ten times a second
+LOOK_EVERY_S = 0.2  # MariaDB repeats its last answer to clients that ask more often than ten times a second
 ALL = EventFilter()
 MANY = 10_000
 

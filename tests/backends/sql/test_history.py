@@ -154,7 +154,7 @@ async def test_orders_are_filtered(ledger: SqlLedger) -> None:
     assert set(await numbers(history, 9, user="buyer-3")) == {number(one.round, 3), number(other.round, 3)}
     assert await numbers(history, 9, user="buyer-3", sale_id=other.id) == [number(other.round, 3)]
     assert await numbers(history, 9, sale_id=other.id, round_id=one.round.id) == []
-    begins_ms = one.round.begins_ms  # each is admitted so many milliseconds later as its counter says
+    begins_ms = one.round.begins_ms  # each is admitted as many milliseconds later as its counter says
     for where in ({"sale_id": one.id}, {"state": OrderState.CANCELLED}):
         assert await numbers(history, 9, since_ms=begins_ms + 2, until_ms=begins_ms + 3, **where) == two
     assert await numbers(history, 9, user="buyer-2", since_ms=begins_ms + 3) == []

@@ -382,8 +382,8 @@ async def test_who_was_passed_over_before_the_list_was_closed_is_not_in_the_draw
 
 
 async def test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made(ledger: SqlLedger) -> None:
-    """The list is read by names: whoever left after it was closed, and is erased while it is read, would be drawn twice
-    or not at all."""
+    """The list is read by names: a buyer who left after it was closed, and is erased while it is read, would be drawn
+    twice or not at all."""
     sale = await make_sale(ledger, DRAW, in_ms=HOUR_MS)
     ann, _ = await join(ledger, sale, "ann", "bob")
     await begin(ledger, sale)
@@ -424,7 +424,7 @@ async def nodes(ledger: SqlLedger, ledger_url: str) -> AsyncIterator[list[SqlLed
 
 
 async def join_at_once(nodes: Sequence[SqlLedger], sale: Sale) -> None:
-    """Everybody asks twice, at two nodes."""
+    """Every buyer asks twice, at two nodes."""
     users = [f"user-{number}" for number in range(EACH)]
     await asyncio.gather(*[join(node, sale, user) for user in users for node in (nodes[0], nodes[hash(user) % NODES])])
 

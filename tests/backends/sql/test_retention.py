@@ -53,7 +53,7 @@ async def test_letters_go_when_all_is_decided_and_the_gate_has_forgotten(ledger:
     gone: list[dict[str, Any]] = [
         {"state": state, "round_id": old.id, "created_ms": 1} for state in ("recorded", "discarded", "recorded")
     ]
-    gone.append({"state": "discarded", "round_id": None, "created_ms": 1})  # of which nobody knows what it was about
+    gone.append({"state": "discarded", "round_id": None, "created_ms": 1})  # whose subject is unknown
     async with ledger.database.writers.begin() as connection:
         for n, letter in enumerate([*kept, *gone]):
             await connection.execute(insert(dead_letters).values(**LETTER, **letter, entry_id=f"1-{n}"))

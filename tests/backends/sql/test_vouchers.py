@@ -63,7 +63,7 @@ async def record(ledger: SqlLedger, round_: Round, *counters: int, quantity: int
 
 
 async def codes_of(ledger: SqlLedger, made: Admission) -> list[str]:
-    """As the table has them, without showing them to anybody."""
+    """Returns the rows of the table without marking the codes as shown."""
     found = select(vouchers.c.code).where(vouchers.c.order_id == int(made.number), vouchers.c.void_ms.is_(None))
     return [row.code for row in await rows(ledger, found.order_by(vouchers.c.id))]
 
